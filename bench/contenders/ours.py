@@ -18,6 +18,6 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
     settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
     async with (
         app.opened(settings, seed.ROOT_URL, is_loopback=True) as store,
-        store_service.serving(store, tends=False) as application,
+        store_service.application(store, tends=False) as application,
     ):
         yield application

@@ -62,7 +62,7 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
         Chain.append = _nothing  # type: ignore[method-assign]
     async with (
         app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service,
-        records_service.serving(service, tends=False) as application,
+        records_service.application(service, tends=False) as application,
     ):
         yield application
 

@@ -110,7 +110,7 @@ def test_a_pause_that_nobody_can_make_is_not_understood(interval: int) -> None:
     reply = connection.Reply(200, {}, msgspec.json.encode({"claim_token": "c", "claim": claim}))
 
     with pytest.raises(Failure, match="cannot sign in"):
-        connection.decoded(reply, api_models.Registered, "cannot sign in")
+        connection.decode(reply, api_models.Registration, "cannot sign in")
 
 
 def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(run: Run, scripted: Callable[[], Scripted]) -> None:
@@ -149,7 +149,7 @@ def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
         thread.start()
         response = transport.send(Request("GET", f"http://127.0.0.1:{listening.getsockname()[1]}/"))
         with pytest.raises(Unreachable):
-            connection.whole(response)
+            connection.read_reply(response)
         thread.join()
 
     assert sum(sent) < SENT_AT_MOST

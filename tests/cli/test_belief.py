@@ -128,7 +128,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     envelope = msgspec.to_builtins(linux.release().envelope)
     store.say(200, envelope)
     store.say(200, envelope)
-    release = release_trust.believed(Server(store.url), found, wanted)
+    release = release_trust.trusted_release(Server(store.url), found, wanted)
 
     assert release.manifest.version == "2.0"
     assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
@@ -136,7 +136,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     store.say(200, shown)
     store.say(200, releases[:1])
     with pytest.raises(Failure) as failure:
-        release_trust.believed(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), found, wanted)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
 
 
@@ -154,7 +154,7 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
 
     found = api_models.Product("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
-        release_trust.believed(Server(store.url), found, wanted)
+        release_trust.trusted_release(Server(store.url), found, wanted)
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."

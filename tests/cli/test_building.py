@@ -19,7 +19,7 @@ def job(status: str, **members: Any) -> dict[str, Any]:
 def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> tuple[Scripted, Server]:
     """A store that says what it is told, and somebody who may ask it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
-    monkeypatch.setattr(upload, "LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(upload, "POLL_S", 0.01)
     store = scripted()
     return store, Server(store.url)
 
@@ -50,7 +50,7 @@ def test_what_is_refused_is_told_with_its_rule_and_the_remedy(server: tuple[Scri
 def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
     server: tuple[Scripted, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(upload, "SAY_EVERY_S", 0)
+    monkeypatch.setattr(upload, "REPORT_EVERY_S", 0)
     made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     for _ in range(100):
         server[0].say(202, job("queued"))

@@ -110,10 +110,11 @@ def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) 
 
 
 def test_no_password_of_the_database_is_logged() -> None:
-    shown = lifecycle.database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
+    shown = lifecycle.describe_database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
 
     assert shown == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
-    assert lifecycle.database(Settings(database_url="postgresql://a:hush@[d/db")) == {"kind": "postgresql", "name": ""}
+    malformed = lifecycle.describe_database(Settings(database_url="postgresql://a:hush@[d/db"))
+    assert malformed == {"kind": "postgresql", "name": ""}
 
 
 def test_a_command_that_is_no_server_logs_nothing_on_its_standard_output(run: Run, tmp_path: Path) -> None:

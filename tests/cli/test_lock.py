@@ -46,16 +46,16 @@ def test_the_lock_of_a_killed_server_is_waited_for(worker: "subprocess.Popen[str
     announce(tmp_path, int(ended.stdout))
     threading.Timer(0.3, worker.send_signal, [signal.SIGKILL]).start()
 
-    with lock.held(tmp_path):
+    with lock.acquire(tmp_path):
         assert worker.poll() is not None
 
 
 def test_the_lock_of_a_server_that_runs_is_not_waited_for(worker: "subprocess.Popen[str]", tmp_path: Path) -> None:
     announce(tmp_path, os.getpid())
     began_s = time.monotonic()
-    with pytest.raises(Failure) as refused, lock.held(tmp_path):
+    with pytest.raises(Failure) as refused, lock.acquire(tmp_path):
         pass
 
     assert f"process {os.getpid()}" in refused.value.why
-    assert time.monotonic() - began_s < lock.ENDING_S
+    assert time.monotonic() - began_s < lock.SHUTDOWN_S
     assert worker.poll() is None

@@ -10,7 +10,7 @@ import pytest
 from countersign.backup.databases import SqliteDatabases
 from countersign.cli import configuration
 from countersign.cli.admin import databases
-from countersign.cli.admin.databases import Move
+from countersign.cli.admin.databases import Migration
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.postgres import Cluster
@@ -97,7 +97,7 @@ def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_wha
     def lines(blobs_to: str = "", **given: str) -> list[str]:
         settings = configuration.load(data=str(tmp_path), **given)
         files = SqliteDatabases({}, tmp_path, 0)
-        return list(databases.settings_there(Move(settings, "postgresql://me:hush@db/store", blobs_to, files)))
+        return list(databases.target_settings(Migration(settings, "postgresql://me:hush@db/store", blobs_to, files)))
 
     there = lines("s3://bucket/here")
     key_file, key = lines(master_key_file=str(tmp_path / "other.key")), lines(master_key="hush")

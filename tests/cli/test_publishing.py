@@ -10,7 +10,7 @@ import pytest
 
 from countersign.cli.client import api_models, codes, download, push
 from countersign.cli.client.connection import Server
-from countersign.cli.client.push import Target
+from countersign.cli.client.push import PushTarget
 from countersign.cli.client.upload import Content
 from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
@@ -38,7 +38,7 @@ def publish(store: Scripted, *options: str) -> None:
 
 def deliver(store: Scripted, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
     """Push the file `a` of three bytes, as the command does."""
-    to = Target(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
+    to = PushTarget(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
     to.refuses_older = refuses_older
     return push._deliver(to, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
 
@@ -151,7 +151,7 @@ def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> No
     wanted = download.ArtifactRequest(ProductName("toolsmith", "thing"), None, None, "windows", None)
 
     with pytest.raises(Failure) as failure:
-        download.choose_artifact([api_models.Artifact("1", "a.zip", 3, "ab")], wanted)
+        download.select_file([api_models.Artifact("1", "a.zip", 3, "ab")], wanted)
 
     assert failure.value.remedy == "Leave out --platform; there is: a.zip (any platform)."
 

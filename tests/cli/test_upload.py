@@ -9,9 +9,9 @@ import pytest
 
 from countersign.cli.client import connection, push, upload
 from countersign.cli.client.connection import Server
-from countersign.cli.client.push import Target
+from countersign.cli.client.push import PushTarget
 from countersign.cli.client.transport import Request, Unreachable
-from countersign.cli.client.upload import Content, Sending
+from countersign.cli.client.upload import Content, UploadSession
 from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
@@ -72,9 +72,9 @@ class NoMeter:
         """Progress."""
 
 
-def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> Sending:
+def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> UploadSession:
     """An upload to the store, by a push."""
-    monkeypatch.setattr(upload, "LEAST_PART_BYTES", PART)
+    monkeypatch.setattr(upload, "MIN_PART_BYTES", PART)
     monkeypatch.setattr(upload, "PIECE_BYTES", PART // 4)
     monkeypatch.setattr(clock, "monotonic_s", lambda: store.now_s)
     monkeypatch.setattr(connection, "wait", store.wait)
@@ -83,7 +83,7 @@ def sending(store: Restarting, monkeypatch: pytest.MonkeyPatch) -> Sending:
     server = Server("http://store.example")
     server.use_no_token()
     server.patience_s = push.PATIENCE_S
-    return Sending(server, URL, Content(io.BytesIO(bytes(SIZE)), "f", SIZE, ""), "cannot push")
+    return UploadSession(server, URL, Content(io.BytesIO(bytes(SIZE)), "f", SIZE, ""), "cannot push")
 
 
 def test_a_push_survives_a_restart_of_a_minute_and_sends_at_most_one_part_again(
@@ -116,8 +116,8 @@ def test_a_packed_directory_has_no_name_that_a_killed_push_would_leave(
     folder.mkdir()
     (folder / "a.txt").write_text("a")
     monkeypatch.setattr("tempfile.tempdir", str(packed))
-    to = Target(Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None)
+    to = PushTarget(Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None)
 
-    with push._file(folder, to, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
-        assert upload.content_of(file, name).size > 100
+    with push._open_content(folder, to, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
+        assert upload.read_content(file, name).size > 100
         assert list(packed.iterdir()) == []

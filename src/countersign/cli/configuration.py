@@ -39,10 +39,10 @@ def load(**given: object) -> settings.Settings:
     try:
         return settings.load(os.environ, **given)
     except settings.BadSetting as error:
-        raise _bad(error) from error
+        raise _setting_failure(error) from error
 
 
-def _bad(error: settings.BadSetting) -> output.Failure:
+def _setting_failure(error: settings.BadSetting) -> output.Failure:
     remedy = "Correct it; `countersign config` explains every setting."
     if isinstance(error, settings.UnreadableSettingsFile):
         remedy = "Let that user read it, run as another, or choose another with --data or COUNTERSIGN_CONFIG."
@@ -61,13 +61,13 @@ def config(data: str | None) -> None:
     try:
         explained = settings.explain(os.environ, data=data)
     except settings.BadSetting as error:
-        raise _bad(error) from error
+        raise _setting_failure(error) from error
     explained += [_explained(variable) for variable in CLIENT_VARIABLES]
     if output.wants_json():
         output.answer({"settings": [_as_json(each) for each in explained]})
         return
     for each in explained:
-        click.echo(output.clean(_in_words(each)))
+        click.echo(output.clean(_as_text(each)))
 
 
 def _explained(variable: ClientVariable) -> settings.SettingValue:
@@ -88,7 +88,7 @@ def _as_json(each: settings.SettingValue) -> dict[str, str]:
     }
 
 
-def _in_words(each: settings.SettingValue) -> str:
+def _as_text(each: settings.SettingValue) -> str:
     default = "" if each.source == "default" else f"; default {each.default or 'empty'}"
     unit = f" [{each.unit}]" if each.unit else ""
     return f"{each.variable} = {each.shown or '(empty)'}{unit}   ({each.source}{default})\n    {each.meaning}"

@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not is_disk_full(error):
             raise
         output.discard_stdout()
-        failure = output.disk_is_full("the command cannot continue", error)
+        failure = output.disk_full_failure("the command cannot continue", error)
         failure.show()
         sys.exit(failure.exit_code)
     except click.Abort:

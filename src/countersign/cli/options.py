@@ -50,10 +50,10 @@ def server_option(command: COMMAND) -> COMMAND:
 
 def _remember_server(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
-        context.meta[_SERVER] = root_of(value)
+        context.meta[_SERVER] = parse_server_url(value)
 
 
-def chosen_server() -> str:
+def selected_server_url() -> str:
     """The root address of the server: from --server, the environment or the default; no trailing slash.
 
     Raises:
@@ -61,10 +61,10 @@ def chosen_server() -> str:
     """
     context = click.get_current_context(silent=True)
     given: object = None if context is None else context.meta.get(_SERVER)
-    return str(given) if given else root_of(os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER)
+    return str(given) if given else parse_server_url(os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER)
 
 
-def root_of(address: str) -> str:
+def parse_server_url(address: str) -> str:
     """The root address without trailing slash or API path.
 
     Raises:
@@ -97,7 +97,7 @@ def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> st
         Failure: none is given, its file is readable by others, or it is too short.
     """
     if file is not None:
-        found = _of_file(Path(file), doing)
+        found = _read_passphrase_file(Path(file), doing)
     elif value := os.environ.get(BACKUP_VARIABLE):
         found = value
     elif sys.stdin.isatty():
@@ -111,7 +111,7 @@ def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> st
     return found
 
 
-def _of_file(path: Path, doing: str) -> str:
+def _read_passphrase_file(path: Path, doing: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:

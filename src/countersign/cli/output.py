@@ -68,7 +68,7 @@ _BY_STATUS = {
 }
 
 
-def exit_of(status: int, problem: str) -> Exit:
+def exit_code_of(status: int, problem: str) -> Exit:
     """The exit code for a refusal of this HTTP status and problem code."""
     return Exit.CHECKSUM if problem == "checksum_mismatch" else _BY_STATUS.get(status, Exit.FAILED)
 
@@ -100,28 +100,28 @@ class Failure(Exception):
             click.echo(json.dumps({"error": {**told, "exit_code": int(self.exit_code)}}))
 
 
-def disk_is_full(doing: str, error: BaseException) -> Failure:
+def disk_full_failure(doing: str, error: BaseException) -> Failure:
     """The failure of a command to which the system answers that a disk is full."""
     place = getattr(error, "filename", None)
     why = f"the disk is full: {place} cannot be written" if isinstance(place, str) else "the disk is full"
     return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
 
 
-def refusal(doing: str, refused: Refused) -> Failure:
+def refusal_failure(doing: str, refused: Refused) -> Failure:
     """The refusal of work on this machine as the failure of a command."""
     if is_disk_full(refused) and not isinstance(refused, StorageFull):
         why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
         return Failure(doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
     asked = refused.headers.get("Retry-After", "")
     remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
-    exit_code = exit_of(refused.status, refused.code)
+    exit_code = exit_code_of(refused.status, refused.code)
     # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
-    reason = reasoned(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
+    reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
     why = " ".join((reason, *getattr(refused, "__notes__", ())))
     return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
 
 
-def reasoned(detail: str, faults: Iterable[tuple[str, str]]) -> str:
+def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
     """The reason with each fault, its place first, that it does not tell already."""
     untold = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
     return "; ".join((detail, *untold) if detail else untold)
@@ -133,10 +133,10 @@ def timed(remedy: str, wait_s: int) -> str:
     for there, here in _OF_THE_API:
         remedy = remedy.replace(there, here)
     remedy = _CALL.sub(r"`countersign api \1 \2`", remedy)
-    return _WAIT.sub(waited(wait_s) if wait_s else "a while", remedy)
+    return _WAIT.sub(wait_text(wait_s) if wait_s else "a while", remedy)
 
 
-def waited(wait_s: int) -> str:
+def wait_text(wait_s: int) -> str:
     """How long that is, in words: "1 second", "90 seconds", "2 minutes"."""
     if wait_s >= 120:
         return f"{-(-wait_s // 60)} minutes"

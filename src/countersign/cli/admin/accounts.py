@@ -62,7 +62,7 @@ def create_person(
     if role is not None and slug is None:
         raise click.UsageError("--role needs --org: a role is held in an organisation")
     doing = f"cannot create the person {email}"
-    password = _password() if password_stdin else None
+    password = _read_password() if password_stdin else None
 
     async def work(opened: Store) -> queries.Person:
         async with opened.database.transaction() as transaction:
@@ -78,7 +78,7 @@ def create_person(
     output.answer(value, f"Created {made.email}{held}.")
 
 
-def _password() -> str:
+def _read_password() -> str:
     if sys.stdin.isatty():
         return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     return sys.stdin.read(MAX_PASSWORD_LENGTH).rstrip("\r\n")

@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 Finish = Callable[[Manifest], str]
 """Gives the archive its name, which it answers."""
-Place = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
+OpenSink = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
 
 
 @click.command()
@@ -88,10 +88,10 @@ def backup(
     settings = configuration.load(data=data)
     secret = read_passphrase(passphrase_file, DOING, is_new=True)
     if folder is None:
-        is_whole = _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
+        is_whole = _back_up_and_report(settings, secret, hold_writes, lambda: _open_file(Path(file or STDOUT)))
     else:
         while True:
-            is_whole = _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)), keep)
+            is_whole = _back_up_and_report(settings, secret, hold_writes, lambda: _open_in_series(Path(folder)), keep)
             if every_s is None:
                 break
             clock.sleep(every_s)
@@ -99,10 +99,12 @@ def backup(
         sys.exit(Exit.FAILED)
 
 
-def _once(settings: Settings, secret: str, block_writes: bool, place: Place, keep: int | None = None) -> bool:
+def _back_up_and_report(
+    settings: Settings, secret: str, block_writes: bool, place: OpenSink, keep: int | None = None
+) -> bool:
     """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
     that may be said, is removed for it."""
-    made = store.settled(_made(settings, secret, block_writes, place), DOING)
+    made = store.run_coroutine(_back_up(settings, secret, block_writes, place), DOING)
     (manifest, name, ended, size), outlook = made
     value = {
         "file": name,
@@ -128,11 +130,11 @@ def _once(settings: Settings, secret: str, block_writes: bool, place: Place, kee
     if manifest.unreadable or outlook.refusals:
         return False
     if keep is not None:
-        _shorten(Path(name), keep)
+        _remove_expired(Path(name), keep)
     return True
 
 
-class Outlook(NamedTuple):
+class Restorability(NamedTuple):
     """Why a restore will refuse databases that were changed from outside, and why that could not be told of some."""
 
     refusals: list[Refused]
@@ -153,11 +155,11 @@ class Outlook(NamedTuple):
             output.note(f"Whether a restore will take it could not be told: {why}")
 
 
-async def _outlook(settings: Settings) -> Outlook:
-    found = Outlook([], [])
+async def _restorability(settings: Settings) -> Restorability:
+    found = Restorability([], [])
     for each in SERVICES.values():
         try:
-            if await each.tables.are_kept(settings):
+            if await each.tables.exist(settings):
                 await each.tables.require_restorable(settings)
         except UnknownSchemaObjects as refused:
             found.refusals.append(refused)
@@ -168,16 +170,16 @@ async def _outlook(settings: Settings) -> Outlook:
     return found
 
 
-def _shorten(made: Path, keep: int) -> None:
+def _remove_expired(made: Path, keep: int) -> None:
     """Remove the old ones of the series that the one just made belongs to."""
-    removed, passed_over = store.settled(_expired(made, keep), f"cannot remove old backups of {made.parent}")
+    removed, passed_over = store.run_coroutine(_expire(made, keep), f"cannot remove old backups of {made.parent}")
     for path in removed:
         output.note(f"Removed {path.name}, which {keep} newer ones follow.")
     for path in passed_over:
         output.note(f"Passed over {path.name}: its name is of no moment that has been.")
 
 
-class Made(NamedTuple):
+class BackupResult(NamedTuple):
     """What an archive ends with, its name, when it had that, and its bytes."""
 
     manifest: Manifest
@@ -186,25 +188,27 @@ class Made(NamedTuple):
     size: int
 
 
-async def _made(settings: Settings, secret: str, block_writes: bool, place: Place) -> tuple[Made, Outlook]:
+async def _back_up(
+    settings: Settings, secret: str, block_writes: bool, place: OpenSink
+) -> tuple[BackupResult, Restorability]:
     """The archive, and whether a restore will take it."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Say --data with the directory that is served."
-        raise store.missing(settings, DOING, remedy)
-    await installation.require(settings)
+        raise store.missing_database(settings, DOING, remedy)
+    await installation.require_one_installation(settings)
     files = await asyncio.to_thread(_files, settings)
-    outlook = await _outlook(settings)
+    outlook = await _restorability(settings)
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
         archive = ArchiveWriter(sealing)
-        way = Way(settings, sink, finish, block_writes)
+        way = BackupOptions(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _written(databases, archive, files, way), outlook
-        return await _written(databases, archive, files, way), outlook
+            return await _write(databases, archive, files, way), outlook
+        return await _write(databases, archive, files, way), outlook
 
 
-class Way(NamedTuple):
+class BackupOptions(NamedTuple):
     """How one archive is made."""
 
     settings: Settings
@@ -213,10 +217,12 @@ class Way(NamedTuple):
     block_writes: bool
 
 
-async def _written(databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], way: Way) -> Made:
+async def _write(
+    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], way: BackupOptions
+) -> BackupResult:
     has_blobs = lifespan.SCHEMA in databases.schemas
-    blobs = installation.referred(way.settings) if has_blobs else None
-    under_way = Backup(archive, databases, blobs, installation.teller())
+    blobs = installation.referenced_blobs(way.settings) if has_blobs else None
+    under_way = Backup(archive, databases, blobs, installation.progress_reporter())
     await under_way.begin(files)
     # Now, so that little is left to be flushed after the moment.
     await asyncio.to_thread(way.sink.flush)
@@ -224,7 +230,7 @@ async def _written(databases: Databases[SnapshotT], archive: ArchiveWriter, file
         async with databases.snapshot(block_writes=way.block_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
-                return Made(manifest, way.finish(manifest), clock.now(), way.sink.size)
+                return BackupResult(manifest, way.finish(manifest), clock.now(), way.sink.size)
     raise AssertionError("the last try makes it")
 
 
@@ -243,13 +249,13 @@ def _files(settings: Settings) -> dict[str, bytes]:
     return files
 
 
-async def _expired(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
+async def _expire(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
     found = backup_folder.read_folder(made.parent)
     return backup_folder.remove_old(found, keep, made), found.skipped
 
 
 @contextmanager
-def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
+def _open_file(path: Path) -> Generator[tuple[Sink, Finish]]:
     """A file of that name, which nothing may have; or stdout."""
     if str(path) == STDOUT:
         yield _Stdout(), lambda _: STDOUT
@@ -267,7 +273,7 @@ def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
 
 
 @contextmanager
-def _in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
+def _open_in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
     with atomic_files.disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with atomic_files.new_file(folder) as sink:
@@ -297,20 +303,20 @@ class _Stdout:
             while left:
                 left = left[os.write(STDOUT_FILENO, left) :]
         except BrokenPipeError as error:
-            remedy = f"Send it to a file, or to a program that reads it to its end. {_partial()}"
+            remedy = f"Send it to a file, or to a program that reads it to its end. {_partial_backup_hint()}"
             raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
         except OSError as error:
             if is_disk_full(error):
-                raise disk_full("stdout", error, resolution=f"Free space there. {_partial()}") from error
+                raise disk_full("stdout", error, resolution=f"Free space there. {_partial_backup_hint()}") from error
             text = f"Stdout cannot be written: {(error.strerror or type(error).__name__).lower()}."
-            raise Unavailable(text, resolution=f"Correct where it leads. {_partial()}") from error
+            raise Unavailable(text, resolution=f"Correct where it leads. {_partial_backup_hint()}") from error
         self.size += len(data)
 
     def flush(self) -> None:
         """Nothing waits in this process."""
 
 
-def _partial() -> str:
+def _partial_backup_hint() -> str:
     """What is left of a backup that went to stdout."""
     name = ""
     with suppress(OSError):

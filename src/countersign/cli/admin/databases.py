@@ -42,7 +42,7 @@ MIGRATING = "cannot move the installation"
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Migration:
     """What is moved: from the data directory of the settings to these addresses (`blobs_to` empty: files stay)."""
 
     settings: Settings
@@ -66,7 +66,7 @@ class Move:
         return connection_urls.postgres_location(self.to)
 
 
-class Moved(msgspec.Struct):
+class MigrationResult(msgspec.Struct):
     """What came of it: the tables, by schema and name, and how many files were copied, with their bytes."""
 
     tables: dict[str, TableChecksum]
@@ -86,18 +86,18 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
 
     Files are copied first, while it is served; for the databases it must be stopped. Interrupted, run it again.
     """
-    move = _asked(configuration.load(data=data), to, blobs_to)
+    move = _read_options(configuration.load(data=data), to, blobs_to)
     if dry_run:
-        _tell_plan(move, record_store.settled(_planned(move), MIGRATING))
+        _show_plan(move, record_store.run_coroutine(_plan(move), MIGRATING))
         return
-    done = record_store.settled(_moved(move), MIGRATING)
+    done = record_store.run_coroutine(_migrate(move), MIGRATING)
     rows = sum(each.rows for each in done.tables.values())
     value: dict[str, object] = {
         "to": move.target,
         "blobs": done.blobs,
         "blobs_bytes": done.blobs_bytes,
         "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in done.tables.items()},
-        "settings": list(settings_there(move)),
+        "settings": list(target_settings(move)),
     }
     words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
     if done.was_there:
@@ -106,7 +106,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
         words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
     output.answer(value, words)
     output.note("Serve it from now on with these settings, on every node (… is the value that it has here):")
-    for line in settings_there(move):
+    for line in target_settings(move):
         output.note(f"  {line}")
     output.note("On another machine copy the master key there: another key opens nothing of what is stored.")
     output.note(
@@ -114,7 +114,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     )
 
 
-def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
+def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
     if not to.startswith(connection_urls.POSTGRES_SCHEMES):
         raise click.UsageError("--to takes postgresql://user:password@host/database")
     try:
@@ -130,11 +130,11 @@ def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
     databases = installation.databases(settings)
     if not isinstance(databases, SqliteDatabases):
         remedy = "Say --data with the directory that is served."
-        raise store.missing(settings, MIGRATING, remedy)
-    return Move(settings, to, blobs_to, databases)
+        raise store.missing_database(settings, MIGRATING, remedy)
+    return Migration(settings, to, blobs_to, databases)
 
 
-def settings_there(move: Move) -> tuple[str, ...]:
+def target_settings(move: Migration) -> tuple[str, ...]:
     """Every setting to serve with: those of the new place first, then all others that have a value here. Secrets are
     not repeated: `…` is the value that they have here."""
     settings = move.settings
@@ -153,7 +153,7 @@ def settings_there(move: Move) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in found.items())
 
 
-def _key_setting(move: Move) -> dict[str, str]:
+def _key_setting(move: Migration) -> dict[str, str]:
     """The setting that names the master key: without it nothing that is stored opens."""
     settings = move.settings
     if settings.master_key:
@@ -162,13 +162,13 @@ def _key_setting(move: Move) -> dict[str, str]:
     return {"COUNTERSIGN_MASTER_KEY_FILE": str(file.absolute())}
 
 
-async def _planned(move: Move) -> Moved:
+async def _plan(move: Migration) -> MigrationResult:
     migration_marker.require_not_moved(move.folder)
-    await installation.require(move.settings)
-    await _installed(move)
+    await installation.require_one_installation(move.settings)
+    await _require_upgraded(move)
     await _require_empty(move)
-    await _tried(move)
-    told = installation.teller()
+    await _rehearse(move)
+    told = installation.progress_reporter()
     found: dict[str, TableChecksum] = {}
     async with move.databases.snapshot() as snapshot:
         for schema in snapshot.schemas:
@@ -176,30 +176,30 @@ async def _planned(move: Move) -> Moved:
                 f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), told)
             }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
-            return Moved(found)
-        referred = installation.referred(move.settings)
-        return Moved(found, *await sqlite_to_postgres.blob_totals(snapshot, referred))
+            return MigrationResult(found)
+        referred = installation.referenced_blobs(move.settings)
+        return MigrationResult(found, *await sqlite_to_postgres.blob_totals(snapshot, referred))
 
 
-async def _tried(move: Move) -> None:
+async def _rehearse(move: Migration) -> None:
     """Make the tables there, and undo it; write, read and remove a few bytes in the place for files.
 
     Raises:
         Refused: it would not do.
     """
-    services = await _services(move)
+    services = await _migration_tables(move)
     async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
         for schema, service in services.of.items():
             await service.create(await filling.make(schema))
             await filling.stamp(schema, "")
-    blobs_there = _moving_blobs(move)
+    blobs_there = _blob_copy(move)
     if blobs_there:
         await blobs_there.require_own(blobs.KNOWN)
-        await _require_unclaimed(move)
+        await _require_free_bucket(move)
 
 
-def _tell_plan(move: Move, plan: Moved) -> None:
-    is_served = lock.is_held(move.folder)
+def _show_plan(move: Migration, plan: MigrationResult) -> None:
+    is_served = lock.is_locked(move.folder)
     rows = {name: each.rows for name, each in plan.tables.items()}
     lines = [f"{name}\t{count}" for name, count in rows.items() if count]
     lines.append(f"{sum(rows.values())} rows of {len(rows)} tables would go to {move.target}.")
@@ -211,21 +211,21 @@ def _tell_plan(move: Move, plan: Moved) -> None:
     output.answer({**value, "served": is_served}, "\n".join(lines))
 
 
-async def _moved(move: Move) -> Moved:
+async def _migrate(move: Migration) -> MigrationResult:
     if migration_marker.read_marker(move.folder) is not None:
-        with lock.held(move.folder, MIGRATING):
-            if await _was_there(move):
-                return Moved({}, was_there=True)
-    await installation.require(move.settings)
-    await _installed(move)
+        with lock.acquire(move.folder, MIGRATING):
+            if await _is_already_complete(move):
+                return MigrationResult({}, was_there=True)
+    await installation.require_one_installation(move.settings)
+    await _require_upgraded(move)
     await _require_empty(move)
-    under_way = await _blobs_begun(move)
-    if lock.is_held(move.folder):
+    under_way = await _start_blob_copy(move)
+    if lock.is_locked(move.folder):
         copied = f" {under_way.count} files are copied already." if under_way else ""
         remedy = f"Stop it, and run the same command again.{copied}"
         raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
-    with lock.held(move.folder, MIGRATING):
-        services = await _services(move)
+    with lock.acquire(move.folder, MIGRATING):
+        services = await _migration_tables(move)
         # Other commands write, too.
         async with move.databases.snapshot(block_writes=True) as snapshot:
             if under_way:
@@ -234,7 +234,9 @@ async def _moved(move: Move) -> Moved:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
             mark = MigrationMarker(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
             async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
-                digests = await sqlite_to_postgres.migrate_tables(snapshot, filling, services.of, installation.teller())
+                digests = await sqlite_to_postgres.migrate_tables(
+                    snapshot, filling, services.of, installation.progress_reporter()
+                )
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
                 # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
@@ -242,10 +244,10 @@ async def _moved(move: Move) -> Moved:
                     migration_marker.write_marker(move.folder, mark)
             with atomic_files.disk_errors(move.folder):
                 migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
-    return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
+    return MigrationResult(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
 
 
-async def _was_there(move: Move) -> bool:
+async def _is_already_complete(move: Migration) -> bool:
     """Whether a move that was cut off had ended in the target; if not, its mark is removed.
 
     Raises:
@@ -263,7 +265,7 @@ async def _was_there(move: Move) -> bool:
     return False
 
 
-async def _require_empty(move: Move) -> None:
+async def _require_empty(move: Migration) -> None:
     """Insist that the schemas there are not, or are empty and the role's own.
 
     Raises:
@@ -273,18 +275,18 @@ async def _require_empty(move: Move) -> None:
         each.require_new()
 
 
-def _moving_blobs(move: Move) -> BlobMigration | None:
+def _blob_copy(move: Migration) -> BlobMigration | None:
     if not move.blobs_to or lifespan.SCHEMA not in move.databases.schemas:
         return None
-    referred = installation.referred(move.settings)
-    return BlobMigration(move.databases, referred, _blobs_target(move), installation.teller())
+    referred = installation.referenced_blobs(move.settings)
+    return BlobMigration(move.databases, referred, _blobs_target(move), installation.progress_reporter())
 
 
-def _blobs_target(move: Move) -> BlobStore:
+def _blobs_target(move: Migration) -> BlobStore:
     return open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
 
 
-async def _require_unclaimed(move: Move) -> str | None:
+async def _require_free_bucket(move: Migration) -> str | None:
     """Insist that the place for files is not another installation's; the id of this one, where it has one yet.
 
     Raises:
@@ -298,11 +300,11 @@ async def _require_unclaimed(move: Move) -> str | None:
     return own.id if own and own.is_settled else None
 
 
-async def _blobs_begun(move: Move) -> BlobMigration | None:
-    under_way = _moving_blobs(move)
+async def _start_blob_copy(move: Migration) -> BlobMigration | None:
+    under_way = _blob_copy(move)
     if under_way:
         await under_way.require_own(blobs.KNOWN)
-        own = await _require_unclaimed(move)
+        own = await _require_free_bucket(move)
         if own is not None:
             await installation_id.claim(_blobs_target(move), own, move.blobs_to)
         await under_way.begin()
@@ -310,14 +312,14 @@ async def _blobs_begun(move: Move) -> BlobMigration | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class MigrationTables:
     """How each service's tables are moved, by schema; `installed` is what the records service has, as it is here."""
 
     of: dict[str, ServiceTables]
     installed: install.Snapshot
 
 
-async def _installed(move: Move) -> install.Snapshot:
+async def _require_upgraded(move: Migration) -> install.Snapshot:
     """What is installed of the modules.
 
     Raises:
@@ -328,7 +330,7 @@ async def _installed(move: Move) -> install.Snapshot:
     if lifespan.SCHEMA in move.databases.schemas:
         waiting += await store.pending(settings)
     found = install.EMPTY
-    async with record_store.TABLES.kept(settings) as database:
+    async with record_store.TABLES.open_existing(settings) as database:
         if database is not None:
             waiting += await migrations.pending(database, install.MIGRATIONS)
             registry = modules.found(modules.names(settings.modules))
@@ -342,9 +344,9 @@ async def _installed(move: Move) -> install.Snapshot:
     return found
 
 
-async def _services(move: Move) -> Services:
+async def _migration_tables(move: Migration) -> MigrationTables:
     found: dict[str, ServiceTables] = {}
-    installed = await _installed(move)
+    installed = await _require_upgraded(move)
     if lifespan.SCHEMA in move.databases.schemas:
 
         async def make_store(transaction: Transaction) -> None:
@@ -355,7 +357,7 @@ async def _services(move: Move) -> Services:
                 await uploads.forget_every_part(transaction)
 
         found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
-    async with record_store.TABLES.kept(move.settings) as database:
+    async with record_store.TABLES.open_existing(move.settings) as database:
         if database is not None:
             secret = await key.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))
@@ -363,10 +365,10 @@ async def _services(move: Move) -> Services:
             found[app.SCHEMA] = ServiceTables(
                 partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
             )
-    return Services(found, installed)
+    return MigrationTables(found, installed)
 
 
-class Kept(NamedTuple):
+class ServiceDatabase(NamedTuple):
     """A service's tables, what is to come for them, and how it is applied."""
 
     tables: Tables
@@ -375,8 +377,8 @@ class Kept(NamedTuple):
 
 
 SERVICES = {
-    lifespan.SCHEMA: Kept(store.TABLES, store.pending, store.upgrade),
-    app.SCHEMA: Kept(record_store.TABLES, record_store.pending, record_store.upgrade),
+    lifespan.SCHEMA: ServiceDatabase(store.TABLES, store.pending, store.upgrade),
+    app.SCHEMA: ServiceDatabase(record_store.TABLES, record_store.pending, record_store.upgrade),
 }
 
 UPGRADING = "cannot upgrade the databases"
@@ -400,13 +402,13 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     refused: see `modules plan`; and so is all that is to come while the data directory is served.
     """
     settings = configuration.load(data=data)
-    wanted, names = record_store.settled(_pending_upgrades(settings, service), UPGRADING)
+    wanted, names = record_store.run_coroutine(_pending_upgrades(settings, service), UPGRADING)
     value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
     if not dry_run:
         if names:
             # A server has its tables as they were when it started.
-            with lock.held(Path(settings.data), UPGRADING):
-                names = record_store.settled(_upgraded(settings, wanted), UPGRADING)
+            with lock.acquire(Path(settings.data), UPGRADING):
+                names = record_store.run_coroutine(_upgrade(settings, wanted), UPGRADING)
         value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
     output.answer({**value, "services": wanted}, "\n".join(names) or words)
     for each in SERVICES:
@@ -414,11 +416,11 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
             output.note(f"There are no tables of {each} here; to make them: countersign db upgrade {each}")
 
 
-async def _wanted(settings: Settings, service: str | None) -> list[str]:
+async def _selected_services(settings: Settings, service: str | None) -> list[str]:
     """The service that was named, else those that are there, else both."""
     if service is not None:
         return [service]
-    return [name for name, each in SERVICES.items() if await each.tables.are_kept(settings)] or list(SERVICES)
+    return [name for name, each in SERVICES.items() if await each.tables.exist(settings)] or list(SERVICES)
 
 
 async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
@@ -427,7 +429,7 @@ async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[li
     Raises:
         PrivilegeMissing: PostgreSQL's role may not apply it.
     """
-    wanted, names = await _wanted(settings, service), list[str]()
+    wanted, names = await _selected_services(settings, service), list[str]()
     for each in wanted:
         found = await SERVICES[each].pending(settings)
         if found and settings.database_url:
@@ -437,7 +439,7 @@ async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[li
     return wanted, names
 
 
-async def _upgraded(settings: Settings, wanted: Sequence[str]) -> list[str]:
+async def _upgrade(settings: Settings, wanted: Sequence[str]) -> list[str]:
     return [name for each in wanted for name in await SERVICES[each].upgrade(settings)]
 
 

@@ -31,9 +31,9 @@ from countersign.store.releases import blob_gc, blobs
 from countersign.store.releases.blob_gc import Collected, Report
 
 SCHEMAS = (lifespan.SCHEMA, app.SCHEMA)
-TOLD_EVERY_S = 5.0
+REPORT_EVERY_S = 5.0
 
-SHOWING, ADOPTING, COLLECTING = "cannot show the installation", "cannot adopt the places", "cannot collect"
+CANNOT_SHOW, CANNOT_ADOPT, CANNOT_COLLECT = "cannot show the installation", "cannot adopt the places", "cannot collect"
 
 
 def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
@@ -57,19 +57,19 @@ def blob_store(settings: Settings) -> BlobStore:
     )
 
 
-def referred(settings: Settings) -> BlobSource:
+def referenced_blobs(settings: Settings) -> BlobSource:
     """The blobs, and which of them the store refers to."""
     return BlobSource(blob_store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
-def teller() -> Callable[[str, int], None]:
+def progress_reporter() -> Callable[[str, int], None]:
     """Tells now and then on stderr what is being done and how far it is, in bytes."""
     told_s = clock.monotonic_s()
 
     def tell(what: str, done: int) -> None:
         nonlocal told_s
         now_s = clock.monotonic_s()
-        if now_s - told_s >= TOLD_EVERY_S:
+        if now_s - told_s >= REPORT_EVERY_S:
             told_s = now_s
             output.note(f"{what}: {progress.size(done)}")
 
@@ -89,7 +89,7 @@ class InstallationPlace(NamedTuple):
         return f"{self.id or self.problem or 'no id yet'}\t{self.name}"
 
 
-class Shown(NamedTuple):
+class InstallationOverview(NamedTuple):
     """Every place with its id, why they may not be used together (empty: they may), what is to be done then, what the
     collector found when it last ran, and what an operator should look at besides."""
 
@@ -114,8 +114,8 @@ def show(data: str | None) -> None:
     Exit code 5 when they do not belong together. The second part is what the collector found when it last ran.
     """
     settings = configuration.load(data=data)
-    found = record_store.settled(shown(settings), SHOWING)
-    _show_installation(found)
+    found = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
+    _show(found)
     if found.conflict:
         sys.exit(Exit.CONFLICT)
 
@@ -132,10 +132,10 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     one of these places is refused from then on.
     """
     settings = configuration.load(data=data)
-    _tell_places(record_store.settled(shown(settings), ADOPTING))
-    _confirm(yes, "Make these places one installation?", ADOPTING)
-    with lock.held(Path(settings.data), ADOPTING):
-        own = record_store.settled(_adopted(settings, is_new=new_id), ADOPTING)
+    _note_places(record_store.run_coroutine(overview(settings), CANNOT_ADOPT))
+    _confirm(yes, "Make these places one installation?", CANNOT_ADOPT)
+    with lock.acquire(Path(settings.data), CANNOT_ADOPT):
+        own = record_store.run_coroutine(_adopt(settings, is_new=new_id), CANNOT_ADOPT)
     output.answer({"id": own}, f"The places belong to the installation {own}.")
 
 
@@ -154,7 +154,7 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
         done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
         return done, await blob_gc.report(opened.database)
 
-    done, report = store.run(data, COLLECTING, work)
+    done, report = store.run(data, CANNOT_COLLECT, work)
     value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
     words = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
     output.answer(value | {"report": report and report._asdict()}, words)
@@ -164,35 +164,35 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
         sys.exit(Exit.CONFLICT)
 
 
-async def require(settings: Settings) -> None:
+async def require_one_installation(settings: Settings) -> None:
     """Insist that the databases, the data directory and the blob store belong to one installation; changes nothing.
 
     Raises:
         InstallationMismatch: they do not.
         Moved, Unavailable, ValueError: a place cannot be read.
     """
-    async with _places(settings) as found:
+    async with _open_places(settings) as found:
         for each in found:
             await installation_id.examine(each)
 
 
 @asynccontextmanager
-async def _places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
+async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
     """The places of both services; a service whose tables were not begun here has no database."""
     async with AsyncExitStack() as stack:
-        own = await stack.enter_async_context(store.TABLES.kept(settings))
-        other = await stack.enter_async_context(record_store.TABLES.kept(settings))
+        own = await stack.enter_async_context(store.TABLES.open_existing(settings))
+        other = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
         yield [
-            replace(lifespan.places_of(settings, own, lifespan.files_of(settings)), sibling=await _id(other)),
-            replace(app.places_of(settings, other), sibling=await _id(own)),
+            replace(lifespan.places_of(settings, own, lifespan.files_of(settings)), sibling=await _database_id(other)),
+            replace(app.places_of(settings, other), sibling=await _database_id(own)),
         ]
 
 
-async def _id(database: Database | None) -> str | None:
+async def _database_id(database: Database | None) -> str | None:
     return await installation_id.database_id(database) if database else None
 
 
-async def shown(settings: Settings) -> Shown:
+async def overview(settings: Settings) -> InstallationOverview:
     """Every place with its id; changes nothing.
 
     Raises:
@@ -201,20 +201,22 @@ async def shown(settings: Settings) -> Shown:
     """
     folder = Path(settings.data)
     own = await asyncio.to_thread(installation_id.directory_id, folder)
-    async with _places(settings) as found:
-        listed = [InstallationPlace(each.database_name, await _id(each.database)) for each in found if each.database]
+    async with _open_places(settings) as found:
+        listed = [
+            InstallationPlace(each.database_name, await _database_id(each.database)) for each in found if each.database
+        ]
         listed.append(InstallationPlace(f"the data directory {folder}", own.id if own and own.is_settled else None))
-        listed.append(await _blobs(settings))
-        report, notes = await _report(found[0])
+        listed.append(await _blob_store_place(settings))
+        report, notes = await _collector_report(found[0])
         for each in found:
             try:
                 await installation_id.examine(each)
             except InstallationMismatch as refused:
-                return Shown(listed, refused.detail, refused.remedy, report, notes)
-        return Shown(listed, "", "", report, notes)
+                return InstallationOverview(listed, refused.detail, refused.remedy, report, notes)
+        return InstallationOverview(listed, "", "", report, notes)
 
 
-async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
+async def _collector_report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
     database, blobs = places.database, places.blobs
     if database is None or blobs is None or await migrate.pending(database, lifespan.MIGRATIONS):
         return None, []
@@ -230,7 +232,7 @@ async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]
     return report, notes
 
 
-async def _blobs(settings: Settings) -> InstallationPlace:
+async def _blob_store_place(settings: Settings) -> InstallationPlace:
     name = lifespan.files_name(settings)
     try:
         marker = await installation_id.blobs_marker(lifespan.files_of(settings), name)
@@ -239,7 +241,7 @@ async def _blobs(settings: Settings) -> InstallationPlace:
     return InstallationPlace(name, marker and marker.id)
 
 
-def _show_installation(found: Shown) -> None:
+def _show(found: InstallationOverview) -> None:
     value: dict[str, object] = {
         "places": [each._asdict() for each in found.places],
         "conflict": found.conflict,
@@ -257,7 +259,7 @@ def _show_installation(found: Shown) -> None:
         output.note(found.remedy)
 
 
-def _tell_places(found: Shown) -> None:
+def _note_places(found: InstallationOverview) -> None:
     for each in found.places:
         output.note(each.words)
     if found.conflict:
@@ -279,14 +281,14 @@ def _confirm(yes: bool, question: str, doing: str) -> None:
         raise Failure(doing, why="it was not confirmed", exit_code=Exit.USAGE)
 
 
-async def _adopted(settings: Settings, *, is_new: bool) -> str:
-    async with _places(settings) as places:
+async def _adopt(settings: Settings, *, is_new: bool) -> str:
+    async with _open_places(settings) as places:
         found = [each for each in places if each.database is not None]
         if not found:
-            raise store.missing(settings, ADOPTING, "Make one first: countersign db upgrade")
+            raise store.missing_database(settings, CANNOT_ADOPT, "Make one first: countersign db upgrade")
         for each in found:
             await _require_upgraded(each)
-        known = [own for each in found if (own := await _id(each.database))]
+        known = [own for each in found if (own := await _database_id(each.database))]
         own = known[0] if known and not is_new else ids.new_uuid()
         at = clock.now()
         for each in found:
@@ -298,4 +300,4 @@ async def _require_upgraded(places: InstallationPlaces) -> None:
     tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
         why = f"migrations of {places.service.schema} are pending"
-        raise Failure(ADOPTING, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+        raise Failure(CANNOT_ADOPT, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

@@ -25,12 +25,12 @@ from countersign.settings import Settings
 from countersign.store import lifespan
 from countersign.store.auth import tokens
 
-ROTATING = "cannot rotate the signing key"
-REENCRYPTING = "cannot re-encrypt the stored secrets"
-LOOKING = "cannot tell which keys are needed"
+CANNOT_ROTATE = "cannot rotate the signing key"
+CANNOT_REENCRYPT = "cannot re-encrypt the stored secrets"
+CANNOT_SHOW_STATUS = "cannot tell which keys are needed"
 
 
-class Part(NamedTuple):
+class OpenDatabase(NamedTuple):
     """A service's tables, and the database that they are in."""
 
     tables: Tables
@@ -44,7 +44,7 @@ class Part(NamedTuple):
         return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
 
 
-class Standing(NamedTuple):
+class KeyStatus(NamedTuple):
     """What becomes of a master key: how many values lie under it, and what that means."""
 
     key_id: str
@@ -63,7 +63,7 @@ class Standing(NamedTuple):
         }[self.state]
 
 
-class Reencrypted(NamedTuple):
+class ReencryptionResult(NamedTuple):
     """How many values were re-encrypted, by table, and what is stored under which key afterwards."""
 
     counts: dict[str, int]
@@ -87,7 +87,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     secrets stay as they are: `keys reencrypt` puts them under another master key.
     """
     settings = configuration.load(data=data)
-    ring = record_store.settled(_rotated(settings, drop_previous=drop_previous), ROTATING)
+    ring = record_store.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
     ends = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
     lines = [f"Signing with {ring.kid}."]
     for kid, moment in ends.items():
@@ -106,9 +106,9 @@ def reencrypt(data: str | None) -> None:
     Tokens and the keys that sign them stay as they are. Interrupted, it continues when run again.
     """
     settings = configuration.load(data=data)
-    done = record_store.settled(_reencrypted(settings), REENCRYPTING)
+    done = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
     lines = [f"{table}: {count} re-encrypted" for table, count in done.counts.items()]
-    _tell({"reencrypted": done.counts}, lines, done.master, done.lots)
+    _show({"reencrypted": done.counts}, lines, done.master, done.lots)
 
 
 @keys.command("status")
@@ -120,17 +120,17 @@ def status(data: str | None) -> None:
     Exit code 1 when one is missing, or something does not open.
     """
     settings = configuration.load(data=data)
-    master, lots = record_store.settled(_looked(settings), LOOKING)
+    master, lots = record_store.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)
     lines = [f"{lot.table}: {lot.values} under {lot.key_id or '?'}" for lot in lots]
-    _tell({}, lines, master, lots)
+    _show({}, lines, master, lots)
 
 
-def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
+def _show(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
     """Answer with what was done and with every key's standing; ends the process when something does not open."""
-    standings = list(standings_of(master, lots))
+    standings = list(key_statuses(master, lots))
     value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
     output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
-    closed = _closed(master, lots)
+    closed = _undecryptable(master, lots)
     for lot in closed:
         output.note(f"{lot.table}: {lot.unopened} of key {lot.key_id or '?'} do not open, though it is here.")
     if closed:
@@ -139,58 +139,58 @@ def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: l
         sys.exit(Exit.FAILED)
 
 
-def _closed(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
+def _undecryptable(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
     """Where values do not open although their key is given, or name none."""
     return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
 
 
-def standings_of(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[Standing]:
+def key_statuses(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
     """Every key that is given, in their order, then those that are missing."""
     counted: Counter[str] = Counter()
     for lot in lots:
         if lot.key_id:
             counted[lot.key_id] += lot.values
-    yield Standing(master.current.id, counted[master.current.id], "seals")
+    yield KeyStatus(master.current.id, counted[master.current.id], "seals")
     for key in master.keys[1:]:
-        yield Standing(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
+        yield KeyStatus(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
     for key_id in sorted(counted.keys() - {key.id for key in master.keys}):
-        yield Standing(key_id, counted[key_id], "missing")
+        yield KeyStatus(key_id, counted[key_id], "missing")
 
 
-async def _rotated(settings: Settings, *, drop_previous: bool) -> KeyRing:
-    async with opened(settings) as parts:
-        await require_ready(settings, parts, ROTATING)
+async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
+    async with open_databases(settings) as parts:
+        await require_upgraded(settings, parts, CANNOT_ROTATE)
         found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
         if found is None:
             why = f"{settings.data} has no store, whose tokens are signed"
             remedy = "Say --data with the directory of a store; `keys reencrypt` is for the records service too."
-            raise Failure(ROTATING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
-        _require_served_with(settings, master, ROTATING)
+        _require_key_of_servers(settings, master, CANNOT_ROTATE)
         return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
 
 
-async def _reencrypted(settings: Settings) -> Reencrypted:
+async def _reencrypt(settings: Settings) -> ReencryptionResult:
     counts: dict[str, int] = {}
-    async with opened(settings) as parts:
-        await require_ready(settings, parts, REENCRYPTING)
+    async with open_databases(settings) as parts:
+        await require_upgraded(settings, parts, CANNOT_REENCRYPT)
         master = await asyncio.to_thread(master_key, settings)
-        _require_served_with(settings, master, REENCRYPTING)
+        _require_key_of_servers(settings, master, CANNOT_REENCRYPT)
         for part in parts:
             for column in part.tables.columns:
                 changed = await reencryption.reencrypt(part.database, column, master)
                 counts[f"{part.tables.schema}.{column.table}"] = changed
-        return Reencrypted(counts, master, [lot for part in parts for lot in await part.lots(master)])
+        return ReencryptionResult(counts, master, [lot for part in parts for lot in await part.lots(master)])
 
 
-async def _looked(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
-    async with opened(settings) as parts:
-        await require_ready(settings, parts, LOOKING)
+async def _status(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
+    async with open_databases(settings) as parts:
+        await require_upgraded(settings, parts, CANNOT_SHOW_STATUS)
         master = await asyncio.to_thread(master_key, settings)
         return master, [lot for part in parts for lot in await part.lots(master)]
 
 
-async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -> None:
+async def require_upgraded(settings: Settings, parts: Sequence[OpenDatabase], doing: str) -> None:
     """Insist that there are databases, and that no migration of theirs is to come.
 
     Raises:
@@ -199,31 +199,31 @@ async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -
     """
     if not parts:
         remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
-        raise store.missing(settings, doing, remedy, " of either service")
+        raise store.missing_database(settings, doing, remedy, " of either service")
     for part in parts:
         await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)
 
 
-def _require_served_with(settings: Settings, master: MasterKey, doing: str) -> None:
+def _require_key_of_servers(settings: Settings, master: MasterKey, doing: str) -> None:
     """Of several nodes, each knows of its own data directory alone."""
-    served = lock.served_keys(Path(settings.data))
+    served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
         why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
         raise Failure(doing, why=why, remedy="Restart them, then run it again.", exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncGenerator[list[Part]]:
+async def open_databases(settings: Settings) -> AsyncGenerator[list[OpenDatabase]]:
     """The databases of the services that are there, not upgraded, until the block is left.
 
     Raises:
         Unavailable: one cannot be opened or reached.
         ValueError: the setting is no database address.
     """
-    parts: list[Part] = []
+    parts: list[OpenDatabase] = []
     async with AsyncExitStack() as stack:
         for tables in (store.TABLES, record_store.TABLES):
-            database = await stack.enter_async_context(tables.kept(settings))
+            database = await stack.enter_async_context(tables.open_existing(settings))
             if database is not None:
-                parts.append(Part(tables, database))
+                parts.append(OpenDatabase(tables, database))
         yield parts

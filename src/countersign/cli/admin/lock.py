@@ -16,7 +16,7 @@ from countersign.kernel import clock
 from countersign.kernel.errors import is_disk_full
 
 FILE_NAME = "serve.lock"
-ENDING_S, LOOKED_EVERY_S = 10.0, 0.02
+SHUTDOWN_S, POLL_S = 10.0, 0.02
 """How long the processes of a server that was killed may take to end with it."""
 
 
@@ -35,7 +35,7 @@ class DataLock:
 
 
 @contextmanager
-def held(data: Path, doing: str = "") -> Generator[DataLock]:
+def acquire(data: Path, doing: str = "") -> Generator[DataLock]:
     """Hold the lock of the data directory, which is made when missing (0700), until the block is left.
 
     `doing` is what a failure says could not be done; it is serving, unless something else is said.
@@ -50,7 +50,7 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if is_disk_full(error):
-            raise output.disk_is_full(doing, error) from error
+            raise output.disk_full_failure(doing, error) from error
         remedy = "Let that user write there, or choose another directory with --data."
         raise Failure(
             doing,
@@ -58,13 +58,13 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
             remedy=remedy,
         ) from error
     try:
-        _take(descriptor, path, doing)
+        _acquire(descriptor, path, doing)
         yield DataLock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def is_held(data: Path) -> bool:
+def is_locked(data: Path) -> bool:
     """Whether some process serves the data directory now."""
     try:
         descriptor = os.open(data / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
@@ -79,26 +79,26 @@ def is_held(data: Path) -> bool:
     return False
 
 
-def served_keys(data: Path) -> list[str] | None:
+def serving_key_ids(data: Path) -> list[str] | None:
     """The ids of the master keys that the process has which serves the data directory; None when none does."""
-    if not is_held(data):
+    if not is_locked(data):
         return None
     try:
-        return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=_Announced).keys
+        return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=_LockKeys).keys
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
         # It has just begun, or something else holds the lock.
         return None
 
 
-class _Announced(msgspec.Struct):
+class _LockKeys(msgspec.Struct):
     keys: list[str]
 
 
-class _Holder(msgspec.Struct):
+class _LockProcess(msgspec.Struct):
     process: int
 
 
-def _take(descriptor: int, path: Path, doing: str) -> None:
+def _acquire(descriptor: int, path: Path, doing: str) -> None:
     try:
         _flock(descriptor)
     except BlockingIOError as error:
@@ -113,15 +113,15 @@ def _flock(descriptor: int) -> None:
     Raises:
         BlockingIOError: another process has it.
     """
-    until_s = clock.monotonic_s() + ENDING_S
+    until_s = clock.monotonic_s() + SHUTDOWN_S
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            process = _announced(descriptor)
+            process = _server_process(descriptor)
             if process is None or _is_running(process) or clock.monotonic_s() > until_s:
                 raise
-        clock.sleep(LOOKED_EVERY_S)
+        clock.sleep(POLL_S)
 
 
 def _is_running(process: int) -> bool:
@@ -134,15 +134,15 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def _announced(descriptor: int) -> int | None:
+def _server_process(descriptor: int) -> int | None:
     """The process that serves, as it announced itself; None before it did."""
     try:
-        process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_Holder).process
+        process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_LockProcess).process
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
     return process if process > 0 else None
 
 
 def _holder(descriptor: int) -> str:
-    process = _announced(descriptor)
+    process = _server_process(descriptor)
     return "starting" if process is None else f"process {process}"

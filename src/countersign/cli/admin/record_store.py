@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from countersign.cli import configuration
 from countersign.cli.admin import lock, store
-from countersign.cli.admin.store import Tables, made_ready
+from countersign.cli.admin.store import Tables, prepare_data_directory
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
@@ -25,13 +25,13 @@ ResultT = TypeVar("ResultT")
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-async def _unmade(database: Database) -> list[str]:
+async def _pending_setup(database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
     # None are noted before a first installation has all tables of modules.
     return names or ([] if (await install.installed(database)).versions else ["modules"])
 
 
-TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, key.require, _unmade)
+TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, key.require, _pending_setup)
 
 
 def run(
@@ -53,28 +53,28 @@ def run(
     settings = configuration.load(data=data)
 
     async def open_and_work() -> ResultT:
-        is_there = await TABLES.are_kept(settings)
+        is_there = await TABLES.exist(settings)
         if not is_there:
             if new is None:
                 remedy = "Say --data with the directory that is served; `user create` and `serve` make a new one."
-                raise store.missing(settings, doing, remedy, " of the records service")
+                raise store.missing_database(settings, doing, remedy, " of the records service")
             new(_registry(settings))
         elif new is not None:
-            await TABLES.others_done(settings)
+            await TABLES.wait_until_created(settings)
         async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
 
-    return settled(open_and_work(), doing)
+    return run_coroutine(open_and_work(), doing)
 
 
-def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     """The result of the work; refusals become the failure of a command.
 
     Raises:
         Failure: the work was refused, or a setting or module cannot be used.
     """
     try:
-        return store.settled(work, doing)
+        return store.run_coroutine(work, doing)
     except DeclarationError as error:
         remedy = "Correct it, or leave its module out of COUNTERSIGN_MODULES."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
@@ -87,10 +87,10 @@ async def pending(settings: Settings) -> list[str]:
         Moved, Unavailable, ValueError: see Tables.
         WouldDestroy, DataInTheWay, SchemaMismatch: see `install.upgrade`.
     """
-    async with TABLES.kept(settings) as database:
+    async with TABLES.open_existing(settings) as database:
         if database is None:
             names = [migration.name for migration in migrate.migrations(install.MIGRATIONS)]
-            return _called(names, install.from_empty(_registry(settings), dialect_of(settings)))
+            return _prefixed(names, install.from_empty(_registry(settings), dialect_of(settings)))
         return await _pending(settings, database)
 
 
@@ -103,8 +103,8 @@ async def upgrade(settings: Settings) -> list[str]:
         BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
         DecryptionFailed: the master key is not the one of the database.
     """
-    await made_ready(settings)
-    async with TABLES.opened(settings) as database:
+    await prepare_data_directory(settings)
+    async with TABLES.open(settings) as database:
         names = await _pending(settings, database)
         if names:
             await install.upgrade(database, _registry(settings), await asyncio.to_thread(master_key, settings))
@@ -120,10 +120,10 @@ async def _pending(settings: Settings, database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
     planned = await install.plan(database, _registry(settings))
     planned.require(destroy=False)
-    return _called(names, planned)
+    return _prefixed(names, planned)
 
 
-def _called(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
+def _prefixed(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
     return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
 
 
@@ -133,10 +133,10 @@ def _registry(settings: Settings) -> Registry:
 
 def root_url(settings: Settings) -> str:
     """The service's public address: the configured one, else where it was last served, else the default."""
-    return known_url(settings) or DEFAULT_URL
+    return configured_url(settings) or DEFAULT_URL
 
 
-def known_url(settings: Settings) -> str | None:
+def configured_url(settings: Settings) -> str | None:
     """The same without the default."""
     if settings.records_url:
         return settings.records_url.rstrip("/")

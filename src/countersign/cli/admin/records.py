@@ -8,7 +8,7 @@ import click
 
 from countersign.cli import configuration, output
 from countersign.cli.admin import lock, record_store
-from countersign.cli.admin.store import made_ready
+from countersign.cli.admin.store import prepare_data_directory
 from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.declare.registry import Registry
@@ -25,9 +25,9 @@ from countersign.records.schema import install
 from countersign.records.schema.install import UpgradePlan
 from countersign.settings import Settings
 
-APPLYING = "cannot upgrade the modules"
+CANNOT_APPLY = "cannot upgrade the modules"
 
-VERIFYING = "cannot verify the audit"
+CANNOT_VERIFY = "cannot verify the audit"
 
 AUDIT_MEANINGS: dict[What, str] = {
     "changed": "this entry, or what stood before it, was changed",
@@ -64,7 +64,7 @@ def create_user(
             run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
-        is_guessed = record_store.known_url(service.records.settings) is None
+        is_guessed = record_store.configured_url(service.records.settings) is None
         return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
     user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
@@ -85,7 +85,7 @@ def modules() -> None:
 def list_modules(data: str | None) -> None:
     """List the modules that are installed here: in the database, declared, switched on or off."""
     settings = configuration.load(data=data)
-    rows = record_store.settled(_listed(settings), "cannot list the modules")
+    rows = record_store.run_coroutine(_module_rows(settings), "cannot list the modules")
     if output.wants_json():
         names = ("name", "label", "installed", "declared", "is_on")
         output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
@@ -94,20 +94,20 @@ def list_modules(data: str | None) -> None:
     output.table(("module", "in the database", "declared", "switched", "label"), words)
 
 
-Row = tuple[str, str, str | None, str | None, bool]
+ModuleRow = tuple[str, str, str | None, str | None, bool]
 
 
-async def _listed(settings: Settings) -> list[Row]:
+async def _module_rows(settings: Settings) -> list[ModuleRow]:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.TABLES.kept(settings) as database:
+    async with record_store.TABLES.open_existing(settings) as database:
         is_there = database is not None and await install.is_installed(database)
         versions = (await install.installed(database)).versions if database is not None and is_there else {}
     switched_on = {module.name: module for module in registry.modules}
     names = dict.fromkeys([*switched_on, *sorted(declared.installed()), *versions])
-    return [_row(name, versions.get(name), switched_on.get(name)) for name in names]
+    return [_module_row(name, versions.get(name), switched_on.get(name)) for name in names]
 
 
-def _row(name: str, had: str | None, module: declared.Module | None) -> Row:
+def _module_row(name: str, had: str | None, module: declared.Module | None) -> ModuleRow:
     if module is None:
         return name, "", had, None, False
     return name, module.label, had, module.version, True
@@ -119,7 +119,7 @@ def _row(name: str, had: str | None, module: declared.Module | None) -> Row:
 def show_plan(data: str | None) -> None:
     """Tell what an upgrade of the tables would do, and what is in its way; nothing is changed."""
     settings = configuration.load(data=data)
-    _show_plan(record_store.settled(_planned(settings), "cannot plan the upgrade"))
+    _show_plan(record_store.run_coroutine(_plan(settings), "cannot plan the upgrade"))
 
 
 @modules.command("apply")
@@ -134,38 +134,38 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     if dry_run:
-        plan = record_store.settled(_planned(settings), APPLYING)
+        plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
         _show_plan(plan)
-        record_store.settled(_required(plan, destroy), APPLYING)
+        record_store.run_coroutine(_require_applicable(plan, destroy), CANNOT_APPLY)
         return
-    with lock.held(Path(settings.data), APPLYING):
-        plan = record_store.settled(_planned(settings), APPLYING)
+    with lock.acquire(Path(settings.data), CANNOT_APPLY):
+        plan = record_store.run_coroutine(_plan(settings), CANNOT_APPLY)
         if not output.wants_json():
             _show_plan(plan)
-        taken = record_store.settled(_applied(settings, destroy), APPLYING)
+        taken = record_store.run_coroutine(_apply(settings, destroy), CANNOT_APPLY)
     if output.wants_json():
         output.answer({"applied": taken})
     elif taken:
         output.say(f"Done: {len(taken)} steps.")
 
 
-async def _required(plan: UpgradePlan, destroy: bool) -> None:
+async def _require_applicable(plan: UpgradePlan, destroy: bool) -> None:
     plan.require(destroy=destroy)
 
 
-async def _planned(settings: Settings) -> UpgradePlan:
+async def _plan(settings: Settings) -> UpgradePlan:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.TABLES.kept(settings) as database:
+    async with record_store.TABLES.open_existing(settings) as database:
         if database is None:
             return install.from_empty(registry, record_store.dialect_of(settings))
         return await install.plan(database, registry)
 
 
-async def _applied(settings: Settings, destroy: bool) -> list[str]:
+async def _apply(settings: Settings, destroy: bool) -> list[str]:
     registry = declared.found(declared.names(settings.modules))
-    await made_ready(settings)
+    await prepare_data_directory(settings)
     master = await asyncio.to_thread(master_key, settings)
-    async with record_store.TABLES.opened(settings) as database:
+    async with record_store.TABLES.open(settings) as database:
         return [step.sentence for step in await install.upgrade(database, registry, master, destroy=destroy)]
 
 
@@ -193,7 +193,7 @@ def audit() -> None:
 def verify_audit(data: str | None) -> None:
     """Read the audit from its first entry to its last; exit code 1 when one was changed, added or removed."""
     settings = configuration.load(data=data)
-    report = record_store.settled(_verify_audit(settings), VERIFYING)
+    report = record_store.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
     faults = [{"lane": each.lane, "number": each.number, "id": each.id, "what": each.what} for each in report.faults]
     lines = "\n".join(_fault_line(each) for each in report.faults)
     output.answer(
@@ -206,10 +206,10 @@ def verify_audit(data: str | None) -> None:
 
 
 async def _verify_audit(settings: Settings) -> ChainReport:
-    async with record_store.TABLES.kept(settings) as database:
+    async with record_store.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
-            raise Failure(VERIFYING, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         return await verify.verify(database, await key.secret(database, master))
 

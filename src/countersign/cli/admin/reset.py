@@ -52,10 +52,10 @@ _BUCKET_REMEDY = (
     "with the tools of the S3 service."
 )
 
-KEPT = "countersign.toml"
+SETTINGS_FILE = "countersign.toml"
 _SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
 # In this order: the databases first, so that no database is left that refers to files that are gone; the key last.
-_OWN = (
+_OWN_NAMES = (
     *(file_name(schema) + ending for schema in installation.SCHEMAS for ending in _SQLITE_ENDINGS),
     lifespan.BLOBS_FOLDER,
     runner.FOLDER,
@@ -72,7 +72,7 @@ _OWN = (
 )
 
 
-class Owner(NamedTuple):
+class ResetOwner(NamedTuple):
     """The id of each place, None or empty where it has none, and when the database last collected the files."""
 
     directory: str | None
@@ -87,24 +87,24 @@ class Owner(NamedTuple):
         return {str(folder): own, "the database": self.databases, "the blob store": blobs}
 
 
-async def read(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> Owner:
+async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> ResetOwner:
     """The ids of the data directory, its databases (`schemas` where they are in PostgreSQL), and the blob store.
 
     Raises:
         Unavailable: the blob store cannot be reached.
     """
-    directory = await asyncio.to_thread(_directory, folder)
+    directory = await asyncio.to_thread(_directory_id, folder)
     if schemas is None:
         found = await asyncio.to_thread(_sqlite_ids, folder)
     else:
         found = schemas.ids
-    marker = _decoded(await store.marker()) if store else None
-    if not found and (dropped := await asyncio.to_thread(_dropped, folder)):
+    marker = _decode_marker(await store.marker()) if store else None
+    if not found and (dropped := await asyncio.to_thread(_dropped_database, folder)):
         found = {dropped.id: dropped.collected_at}
-    return Owner(directory, set(found), max(found.values(), default=0), marker)
+    return ResetOwner(directory, set(found), max(found.values(), default=0), marker)
 
 
-def require_one(owner: Owner, folder: Path) -> None:
+def require_consistent(owner: ResetOwner, folder: Path) -> None:
     """Insist that no two places have different ids, and that the blob store is of no later state of the database.
 
     Raises:
@@ -117,7 +117,7 @@ def require_one(owner: Owner, folder: Path) -> None:
             raise Failure(DOING, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
-def require_latest(owner: Owner) -> None:
+def require_latest(owner: ResetOwner) -> None:
     """Insist that no later state of the database, or copy of it, has collected the blob store.
 
     Raises:
@@ -129,7 +129,7 @@ def require_latest(owner: Owner) -> None:
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def require_bucket(owner: Owner, *, has_files: bool) -> None:
+def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
     """Insist that the bucket is the installation's of the database and the data directory.
 
     Raises:
@@ -158,7 +158,7 @@ def bucket_name(blobs_url: str) -> str:
     return f"{address.bucket}/{address.prefix}".rstrip("/")
 
 
-def require_name(named: str | None, blobs_url: str | None) -> None:
+def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
     """Insist that `--blobs`, where it is given, names the configured bucket.
 
     Raises:
@@ -174,7 +174,7 @@ def require_name(named: str | None, blobs_url: str | None) -> None:
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
-def note_drop(folder: Path, owner: Owner) -> None:
+def note_drop(folder: Path, owner: ResetOwner) -> None:
     """Note durably which database is about to be dropped.
 
     Raises:
@@ -184,7 +184,7 @@ def note_drop(folder: Path, owner: Owner) -> None:
         disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
 
 
-def _directory(folder: Path) -> str | None:
+def _directory_id(folder: Path) -> str | None:
     try:
         found = installation_id.directory_id(folder)
     except Refused:
@@ -192,14 +192,14 @@ def _directory(folder: Path) -> str | None:
     return found.id if found and found.is_settled else None
 
 
-def _dropped(folder: Path) -> Marker | None:
+def _dropped_database(folder: Path) -> Marker | None:
     try:
-        return _decoded((folder / PROGRESS).read_bytes())
+        return _decode_marker((folder / PROGRESS).read_bytes())
     except OSError:
         return None
 
 
-def _decoded(content: bytes | None) -> Marker | None:
+def _decode_marker(content: bytes | None) -> Marker | None:
     try:
         return None if content is None else msgspec.json.decode(content[: layout.MAX_MARKER_BYTES], type=Marker)
     except msgspec.MsgspecError:
@@ -235,7 +235,7 @@ class Contents(NamedTuple):
     left: list[Path]
     takes_bucket: bool
     links: Mapping[Path, Path]
-    owner: Owner
+    owner: ResetOwner
 
     @property
     def is_empty(self) -> bool:
@@ -307,25 +307,29 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data).absolute()
-    require_name(blobs, settings.blobs_url)
-    contents = record_store.settled(_contents(settings, folder, takes_bucket=blobs is not None), DOING)
+    require_bucket_name(blobs, settings.blobs_url)
+    contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), DOING)
     if contents.is_empty:
         _note_left(contents)
-        output.answer({"removed": False, **contents.members}, f"There is nothing to remove in {_places(settings)}.")
+        output.answer(
+            {"removed": False, **contents.members}, f"There is nothing to remove in {_place_names(settings)}."
+        )
         return
     if dry_run:
         _note_left(contents)
         output.answer({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
         return
-    if lock.is_held(folder):
+    if lock.is_locked(folder):
         remedy = "Stop `countersign serve` and run it again."
         raise Failure(DOING, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     _confirm(contents, is_confirmed=yes)
-    with lock.held(folder, DOING):
+    with lock.acquire(folder, DOING):
         # It may have waited for the confirmation: the places may be used by others meanwhile.
-        contents = record_store.settled(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
-        record_store.settled(_remove(settings, folder, contents), DOING)
-    output.answer({"removed": True, **contents.members}, f"Removed all of the installation in {_places(settings)}.")
+        contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
+        record_store.run_coroutine(_remove(settings, folder, contents), DOING)
+    output.answer(
+        {"removed": True, **contents.members}, f"Removed all of the installation in {_place_names(settings)}."
+    )
     _note_left(contents)
 
 
@@ -360,7 +364,7 @@ def _indented(contents: Contents) -> list[str]:
     return [f"  {line}" for line in contents.lines]
 
 
-def _places(settings: Settings) -> str:
+def _place_names(settings: Settings) -> str:
     places = [settings.data]
     if settings.database_url:
         places.append(connection_urls.describe_postgres(settings.database_url))
@@ -386,8 +390,8 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
     links = await asyncio.to_thread(_links, folder, own)
     blobs = uploads = 0
     store = _files_store(settings, folder, links)
-    owner = await read(folder, schemas, store)
-    require_one(owner, folder)
+    owner = await read_owner(folder, schemas, store)
+    require_consistent(owner, folder)
     if settings.blobs_url and store:
         blobs = len([None async for _ in store.sealed()])
         uploads = len([None async for _ in store.staged()])
@@ -435,7 +439,7 @@ def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
 
 def _own_files(folder: Path) -> tuple[list[Path], list[Path]]:
     """The product's own files and folders in the data directory, in the order of their removal; and all others."""
-    own = [folder / name for name in _OWN if (folder / name).exists() or (folder / name).is_symlink()]
+    own = [folder / name for name in _OWN_NAMES if (folder / name).exists() or (folder / name).is_symlink()]
     own = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own]
     left = [path for path in sorted(folder.iterdir()) if path not in own] if folder.is_dir() else []
     return own, left

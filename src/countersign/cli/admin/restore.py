@@ -42,14 +42,14 @@ from countersign.store import after_restore, lifespan
 DOING = "cannot restore the backup"
 STDIN = "-"
 
-RETURNED = (
+REVIEW_NOTICE = (
     "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
     "revoked code batches, removed members and clients, removed trusted issuers and webhooks, old passwords and plans "
     "that wait for approval are back: look through them before you serve."
 )
 
 
-class Into(NamedTuple):
+class RestoreOptions(NamedTuple):
     """The folder that is to be made, and what the settings name beside it."""
 
     folder: Path
@@ -74,10 +74,10 @@ def restore(
     With COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL set, database or files go there, if there is nothing yet.
     """
     settings = configuration.load(data=to)
-    path = record_store.settled(_chosen(file, _moment(at)), DOING)
+    path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), DOING)
     secret = read_passphrase(passphrase_file, DOING)
-    into = Into(Path(to).absolute(), settings, keep_sessions, keep_sending)
-    manifest = record_store.settled(_restored(path, secret, into), DOING)
+    into = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
+    manifest = record_store.run_coroutine(_restore(path, secret, into), DOING)
     value = {
         "data": to,
         "file": str(path),
@@ -91,7 +91,7 @@ def restore(
     output.answer(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
     if not keep_sessions:
         output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
-    output.note(RETURNED)
+    output.note(REVIEW_NOTICE)
     if not keep_sending:
         output.note(
             f"Webhooks and letters about plans are held: look through them, then run `{outbox.RESUME_COMMAND}`."
@@ -100,14 +100,14 @@ def restore(
         output.note(f"Missing, as it was when the backup was made: {sha256}")
 
 
-def _moment(text: str | None) -> Instant | None:
+def _parse_time(text: str | None) -> Instant | None:
     try:
         return None if text is None else backup_folder.parse_moment(text)
     except ValueError as error:
         raise click.UsageError(f"--at {text}: say it like 2026-11-20T22:13:00Z") from error
 
 
-async def _chosen(file: str, at: Instant | None) -> Path:
+async def _select_archive(file: str, at: Instant | None) -> Path:
     """The archive: the file itself, or the one of a folder.
 
     Raises:
@@ -127,12 +127,12 @@ async def _chosen(file: str, at: Instant | None) -> Path:
     return path
 
 
-async def _restored(path: Path, secret: str, into: Into) -> Manifest:
+async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
     try:
         if str(path) == STDIN:
-            return await _from(sys.stdin.buffer.read, secret, into)
+            return await _restore_from(sys.stdin.buffer.read, secret, into)
         with atomic_files.disk_errors(path), path.open("rb") as file:
-            return await _from(file.read, secret, into)
+            return await _restore_from(file.read, secret, into)
     except Damaged as error:
         remedy = f"{error.remedy} `countersign verify` lists every damaged place."
         raise Failure(DOING, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
@@ -140,7 +140,7 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
+async def _restore_from(read: Callable[[int], bytes], secret: str, into: RestoreOptions) -> Manifest:
     with atomic_files.new_folder(into.folder) as folder:
         reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
         require_engine(reading, is_postgres=bool(into.settings.database_url))
@@ -149,10 +149,12 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
         own = ids.new_uuid()
         try:
             async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
-                under_way = Restore(folder.path, target, kept.store, kept.sealed, progress=installation.teller())
+                under_way = Restore(
+                    folder.path, target, kept.store, kept.sealed, progress=installation.progress_reporter()
+                )
                 manifest = await under_way.read(reading)
                 master = _master_key(folder.path, into.settings)
-                await target.finish(manifest, _endings(master, into, own))
+                await target.finish(manifest, _finishing_steps(master, into, own))
                 if kept.store is not None:
                     await installation_id.claim(kept.store, own, lifespan.files_name(into.settings))
                 installation_id.write_directory(folder.path, own, reading.about.schemas)
@@ -167,12 +169,12 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
                 kept.sealed.clear()
         except Refused as error:
             if is_placed:
-                raise _undecided(into, error) from error
+                raise _uncertain_commit(into, error) from error
             raise
     return manifest
 
 
-def _undecided(into: Into, error: Refused) -> Failure:
+def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
     why = f"PostgreSQL did not say that it has all of it: {error.detail} {into.folder} has the files and the key"
     remedy = (
         f"Run `countersign verify {into.folder}`: if it is whole, it is restored. Else empty it, and the blob store "
@@ -198,7 +200,7 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     return own
 
 
-def _endings(master: MasterKey, into: Into, own: str) -> dict[str, SchemaCompletion]:
+def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
         await after_restore.settle(transaction)
@@ -217,7 +219,7 @@ def _endings(master: MasterKey, into: Into, own: str) -> dict[str, SchemaComplet
             await outbox.pause(transaction)
 
     return {
-        tables.schema: SchemaCompletion(tables.migrations, tables.own, end)
+        tables.schema: SchemaCompletion(tables.migrations, tables.own_tables, end)
         for tables, end in ((store.TABLES, end_store), (record_store.TABLES, end_records))
     }
 
@@ -234,7 +236,7 @@ async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> A
         yield PostgresTarget(filling, reading.about.schemas)
 
 
-class Kept(NamedTuple):
+class BlobDestination(NamedTuple):
     """The blob store to fill, None for the folder's own; and the blobs that were sealed in it."""
 
     store: BlobStore | None
@@ -242,10 +244,10 @@ class Kept(NamedTuple):
 
 
 @asynccontextmanager
-async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
+async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
     """Where blobs go; what was put there is removed again when the block is left by an exception."""
     if not settings.blobs_url:
-        yield Kept(None, [])
+        yield BlobDestination(None, [])
         return
     store = installation.blob_store(settings)
     await require_empty(store)
@@ -256,7 +258,7 @@ async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
         raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
     sealed: list[str] = []
     try:
-        yield Kept(store, sealed)
+        yield BlobDestination(store, sealed)
     except BaseException:
         for sha256 in sealed:
             await store.delete(sha256)

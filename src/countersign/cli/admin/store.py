@@ -34,7 +34,7 @@ from countersign.store import encrypted_columns, lifespan
 from countersign.store.auth import tokens
 from countersign.store.context import Store
 
-MAX_UNCHANGED, LOOKED_S = 100, 0.1
+MAX_UNCHANGED_POLLS, POLL_S = 100, 0.1
 """How often in a row tables that are being made may be found as they were, and the pause between two looks."""
 
 ResultT = TypeVar("ResultT")
@@ -51,20 +51,20 @@ class Tables:
 
     schema: str
     migrations: str
-    own: OwnTables
+    own_tables: OwnTables
     columns: Sequence[EncryptedColumn]
-    open_keys: Callable[[Database, MasterKey], Awaitable[object]]
-    unmade: Callable[[Database], Awaitable[Sequence[str]]]
+    check_own_keys: Callable[[Database, MasterKey], Awaitable[object]]
+    pending_setup: Callable[[Database], Awaitable[Sequence[str]]]
 
     def file(self, settings: Settings) -> Path:
         """Where the database is, unless it is PostgreSQL's."""
         return Path(settings.data).absolute() / file_name(self.schema)
 
-    def may_be_there(self, settings: Settings) -> bool:
+    def may_exist(self, settings: Settings) -> bool:
         """Whether there may be tables: always with PostgreSQL; with SQLite once the file was made."""
         return bool(settings.database_url) or self.file(settings).exists()
 
-    async def are_kept(self, settings: Settings) -> bool:
+    async def exist(self, settings: Settings) -> bool:
         """Whether the tables were ever begun here."""
         require_in_use(settings)
         if not settings.database_url:
@@ -73,7 +73,7 @@ class Tables:
         return there.has_tables
 
     @asynccontextmanager
-    async def opened(self, settings: Settings) -> AsyncGenerator[Database]:
+    async def open(self, settings: Settings) -> AsyncGenerator[Database]:
         """The database, not upgraded, until the block is left; file and schema are made when missing."""
         require_in_use(settings)
         database = await open_database(
@@ -89,30 +89,30 @@ class Tables:
             await database.close()
 
     @asynccontextmanager
-    async def kept(self, settings: Settings) -> AsyncGenerator[Database | None]:
+    async def open_existing(self, settings: Settings) -> AsyncGenerator[Database | None]:
         """The same where the tables were begun, else None; nothing is made."""
-        if not await self.are_kept(settings):
+        if not await self.exist(settings):
             yield None
             return
-        async with self.opened(settings) as database:
+        async with self.open(settings) as database:
             yield database
 
-    async def others_done(self, settings: Settings) -> None:
+    async def wait_until_created(self, settings: Settings) -> None:
         """Wait for another process that makes the tables at this moment, as long as it gets on."""
-        async with self.opened(settings) as database:
-            left, unchanged = await self.unmade(database), 0
-            while left and unchanged < MAX_UNCHANGED:
-                await asyncio.sleep(LOOKED_S)
-                before, left = left, await self.unmade(database)
+        async with self.open(settings) as database:
+            left, unchanged = await self.pending_setup(database), 0
+            while left and unchanged < MAX_UNCHANGED_POLLS:
+                await asyncio.sleep(POLL_S)
+                before, left = left, await self.pending_setup(database)
                 unchanged = unchanged + 1 if left == before else 0
 
-    async def held_since(self, settings: Settings) -> Instant | None:
+    async def paused_since(self, settings: Settings) -> Instant | None:
         """Since when restored tables send no webhooks and letters; None: they do, or are not there, or to be upgraded.
 
         Raises:
             SchemaMismatch: they belong to another version.
         """
-        async with self.kept(settings) as database:
+        async with self.open_existing(settings) as database:
             if database is None or await migrate.pending(database, self.migrations):
                 return None
             return await outbox.paused_since(database)
@@ -123,9 +123,9 @@ class Tables:
         Raises:
             DecryptionFailed: keys are missing; it names each. Or the service's own keys do not open.
         """
-        async with self.opened(settings) as database:
+        async with self.open(settings) as database:
             await reencryption.require_keys(database, self.columns, master)
-            await self.open_keys(database, master)
+            await self.check_own_keys(database, master)
 
     async def require_restorable(self, settings: Settings) -> None:
         """Insist that the tables consist of what is made here, so that a backup of them can be restored.
@@ -138,15 +138,17 @@ class Tables:
             SchemaMismatch: they belong to another version.
         """
         if not settings.database_url:
-            async with self.opened(settings) as database:
+            async with self.open(settings) as database:
                 await schema_validation.require_own(
-                    database, self.migrations, self.own, scratch_folder=Path(settings.data)
+                    database, self.migrations, self.own_tables, scratch_folder=Path(settings.data)
                 )
             return
         (there,) = await privileges_at(settings.database_url, (self.schema,))
         there.require_making()
         async with bulk_load(settings.database_url, (), keeps=False) as trial:
-            await schema_validation.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
+            await schema_validation.require_own_within(
+                trial, self.schema, self.migrations, self.own_tables, is_served=True
+            )
 
     async def require_writable(self, settings: Settings) -> None:
         """Write without changing anything.
@@ -154,7 +156,7 @@ class Tables:
         Raises:
             Unavailable, StorageFull: it cannot be written.
         """
-        async with self.opened(settings) as database, database.transaction() as transaction:
+        async with self.open(settings) as database, database.transaction() as transaction:
             await versions.check_writable(transaction)
 
 
@@ -167,7 +169,7 @@ def require_in_use(settings: Settings) -> None:
     migration_marker.require_in_use(Path(settings.data), settings.database_url)
 
 
-async def made_ready(settings: Settings) -> None:
+async def prepare_data_directory(settings: Settings) -> None:
     """Make the data directory that tables are to be made for; with SQLite its master key, too, since beside a database
     without one no key is ever made.
 
@@ -181,17 +183,17 @@ async def made_ready(settings: Settings) -> None:
         await asyncio.to_thread(master_key, settings)
 
 
-async def _no_tables(_: Reader) -> frozenset[str]:
+async def _no_own_tables(_: Reader) -> frozenset[str]:
     """The store has those of its migrations alone."""
     return frozenset()
 
 
-async def _unmade(database: Database) -> list[str]:
+async def _pending_setup(database: Database) -> list[str]:
     return await migrate.pending(database, lifespan.MIGRATIONS)
 
 
 TABLES = Tables(
-    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, tokens.stored_keys, _unmade
+    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_own_tables, encrypted_columns.COLUMNS, tokens.stored_keys, _pending_setup
 )
 
 
@@ -216,22 +218,22 @@ def run(
 
     async def open_and_work() -> ResultT:
         # PostgreSQL may have no tables yet where several nodes start at once, of which this is one.
-        is_there = TABLES.may_be_there(settings) if upgrades else await TABLES.are_kept(settings)
+        is_there = TABLES.may_exist(settings) if upgrades else await TABLES.exist(settings)
         if not is_there:
             if new is None:
                 remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
-                raise missing(settings, doing, remedy)
+                raise missing_database(settings, doing, remedy)
             new()
         elif new is not None:
-            await TABLES.others_done(settings)
+            await TABLES.wait_until_created(settings)
         alters = upgrades or not is_there
         async with lifespan.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
-    return settled(open_and_work(), doing)
+    return run_coroutine(open_and_work(), doing)
 
 
-def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
+def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
     """Why there is no database in the data directory (`of` a service, where one is meant): it is in PostgreSQL, or was
     never made, which has the remedy."""
     if settings.database_url:
@@ -244,7 +246,7 @@ def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failur
     return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     """The result of the work; refusals become the failure of a command.
 
     Raises:
@@ -253,17 +255,17 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     try:
         return asyncio.run(work)
     except Refused as refused:
-        raise output.refusal(doing, refused) from refused
+        raise output.refusal_failure(doing, refused) from refused
     except SchemaMismatch as error:
         raise Failure(doing, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
     except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     except OSError as error:
-        raise _unusable(error, doing) from error
+        raise _file_failure(error, doing) from error
 
 
-def _unusable(error: OSError, doing: str) -> Failure:
+def _file_failure(error: OSError, doing: str) -> Failure:
     """What a file or folder that cannot be used means to whoever runs the command."""
     reason = error.strerror or type(error).__name__
     why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
@@ -290,10 +292,10 @@ async def pending(settings: Settings) -> list[str]:
         Moved, Unavailable, ValueError: see Tables.
         SchemaMismatch: the database belongs to another version.
     """
-    async with TABLES.kept(settings) as database:
+    async with TABLES.open_existing(settings) as database:
         if database is None:
-            return _called(migration.name for migration in migrate.migrations(lifespan.MIGRATIONS))
-        return _called(await migrate.pending(database, lifespan.MIGRATIONS))
+            return _prefixed(migration.name for migration in migrate.migrations(lifespan.MIGRATIONS))
+        return _prefixed(await migrate.pending(database, lifespan.MIGRATIONS))
 
 
 async def upgrade(settings: Settings) -> list[str]:
@@ -304,10 +306,10 @@ async def upgrade(settings: Settings) -> list[str]:
         PrivilegeMissing: PostgreSQL's role may not make or alter tables.
         MasterKeyRefused: see `made_ready`.
     """
-    await made_ready(settings)
-    async with TABLES.opened(settings) as database:
-        return _called(await migrate.upgrade(database, lifespan.MIGRATIONS))
+    await prepare_data_directory(settings)
+    async with TABLES.open(settings) as database:
+        return _prefixed(await migrate.upgrade(database, lifespan.MIGRATIONS))
 
 
-def _called(names: Iterable[str]) -> list[str]:
+def _prefixed(names: Iterable[str]) -> list[str]:
     return [f"{lifespan.SCHEMA}: {name}" for name in names]

@@ -30,14 +30,14 @@ from countersign.store.releases import blobs
 
 DOING = "cannot verify"
 STDIN = "-"
-RESTORE = "Keep it as it is, and restore the newest backup that `countersign verify` finds whole."
+RESTORE_REMEDY = "Keep it as it is, and restore the newest backup that `countersign verify` finds whole."
 
-OPEN_NOT = (
+UNDECRYPTABLE_REMEDY = (
     "Give the master key that sealed them, if another one has its id now. If it is the right one, they are damaged: "
     "restore the newest backup that `countersign verify` finds whole."
 )
 
-Place: TypeAlias = tuple[int, int, str]
+DamagedRange: TypeAlias = tuple[int, int, str]
 """Where an archive is damaged: the first byte, the one after the last, and in words."""
 
 MEANINGS: dict[blobs.What, str] = {
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
     place: str
     detail: str
     is_harm: bool = True
-    remedy: str = RESTORE
+    remedy: str = RESTORE_REMEDY
 
     @property
     def members(self) -> dict[str, object]:
@@ -75,19 +75,19 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
     Exit code 7 when anything is. A data directory may be served meanwhile.
     """
     if file is not None and (file == STDIN or Path(file).is_file()):
-        _archive(file, read_passphrase(passphrase_file, DOING))
+        _verify_archive(file, read_passphrase(passphrase_file, DOING))
         return
     if file is not None and not Path(file).is_dir():
         raise Failure(DOING, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
     settings = configuration.load(data=file or data)
     if installation.databases(settings) is None:
         remedy = "Name a backup, or the directory that is served."
-        raise store.missing(settings, DOING, remedy)
-    _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
+        raise store.missing_database(settings, DOING, remedy)
+    _verify_directory(settings, record_store.run_coroutine(_table_checksums(settings), DOING) if tables else {})
 
 
-def _archive(file: str, secret: str) -> None:
-    reading, places = record_store.settled(_archive_read(file, secret), DOING)
+def _verify_archive(file: str, secret: str) -> None:
+    reading, places = record_store.run_coroutine(_read_archive(file, secret), DOING)
     shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
     manifest = None if reading is None else reading.manifest
     value: dict[str, object] = {"ok": not places, "file": file, "damage": shown}
@@ -103,10 +103,10 @@ def _archive(file: str, secret: str) -> None:
         sys.exit(Exit.CHECKSUM)
 
 
-async def _archive_read(file: str, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
+async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
     """The archive read to its end; or the places where it is damaged, of what comes by stdin the first alone."""
 
-    def read() -> tuple[ArchiveReader | None, list[Place]]:
+    def read() -> tuple[ArchiveReader | None, list[DamagedRange]]:
         if file == STDIN:
             reading, first = _read_once(sys.stdin.buffer, secret)
             return reading, first
@@ -118,9 +118,9 @@ async def _archive_read(file: str, secret: str) -> tuple[ArchiveReader | None, l
             try:
                 found = list(find_damage(archive.read, secret))
             except Damaged as error:
-                return None, [_place(error)]
+                return None, [_damaged_range(error)]
             # In the words of `restore`.
-            return None, [_place(Damaged(each.fault, each.start, each.stop)) for each in found] or first
+            return None, [_damaged_range(Damaged(each.fault, each.start, each.stop)) for each in found] or first
 
     try:
         return await asyncio.to_thread(read)
@@ -128,23 +128,23 @@ async def _archive_read(file: str, secret: str) -> tuple[ArchiveReader | None, l
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
+def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
     """The archive read to its end, or the first place where it is damaged."""
     try:
         reading = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
         for _ in reading.members():
             continue
     except Damaged as error:
-        return None, [_place(error)]
+        return None, [_damaged_range(error)]
     return reading, []
 
 
-def _place(error: Damaged) -> Place:
+def _damaged_range(error: Damaged) -> DamagedRange:
     return error.start, error.stop, error.detail
 
 
-def _directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
-    findings = record_store.settled(_looked_through(settings), DOING)
+def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
+    findings = record_store.run_coroutine(_check_directory(settings), DOING)
     is_whole = not any(each.is_harm for each in findings)
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
     lines += [f"{each.place}: {each.detail}" for each in findings]
@@ -155,54 +155,54 @@ def _directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
         value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
     output.answer(value, "\n".join(lines))
     if not is_whole:
-        _advise(findings)
+        _note_remedies(findings)
         sys.exit(Exit.CHECKSUM)
 
 
-def _advise(findings: list[Finding]) -> None:
+def _note_remedies(findings: list[Finding]) -> None:
     """Each remedy once."""
     for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
         output.note(remedy)
 
 
-async def _digests(settings: Settings) -> dict[str, TableChecksum]:
+async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
     """Each table of both services."""
     found: dict[str, TableChecksum] = {}
-    async with store.TABLES.kept(settings) as database:
+    async with store.TABLES.open_existing(settings) as database:
         if database is not None:
             found |= {
                 f"{lifespan.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
             }
-    async with record_store.TABLES.kept(settings) as database:
+    async with record_store.TABLES.open_existing(settings) as database:
         if database is not None:
             found |= {f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
     return found
 
 
-async def _looked_through(settings: Settings) -> list[Finding]:
-    findings = [each async for each in _databases(settings)]
+async def _check_directory(settings: Settings) -> list[Finding]:
+    findings = [each async for each in _check_databases(settings)]
     # What is read from a damaged file would only be told twice.
     if findings:
         return findings
-    for part in (_keys, _blobs, _audit):
+    for place, check in (("keys", _check_keys), ("blobs", _check_blobs), ("audit", _check_audit)):
         try:
-            findings += [each async for each in part(settings)]
+            findings += [each async for each in check(settings)]
         except DecryptionFailed as refused:
             # The look at the keys has said what is to be done.
             remedy = "" if findings else refused.remedy
-            findings.append(Finding(part.__name__.strip("_"), refused.detail, remedy=remedy))
+            findings.append(Finding(place, refused.detail, remedy=remedy))
         except Refused as refused:
             detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-            findings.append(Finding(part.__name__.strip("_"), detail, remedy=refused.remedy or RESTORE))
+            findings.append(Finding(place, detail, remedy=refused.remedy or RESTORE_REMEDY))
     return findings
 
 
-async def _databases(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_databases(settings: Settings) -> AsyncIterator[Finding]:
     if settings.database_url:
         async with postgres_snapshot.open_snapshot(settings.database_url, installation.SCHEMAS) as snapshot:
             for schema in snapshot.schemas:
                 for table in await snapshot.tables(schema):
-                    await snapshot.rows(schema, table, _forget)
+                    await snapshot.rows(schema, table, _discard)
         return
     migration_marker.require_not_moved(Path(settings.data))
     for schema, path in installation.files(settings).items():
@@ -214,13 +214,13 @@ async def _databases(settings: Settings) -> AsyncIterator[Finding]:
             yield Finding(schema, f"{path.name}: {fault}")
 
 
-async def _forget(_: bytes) -> None:
+async def _discard(_: bytes) -> None:
     """PostgreSQL has read it, which is all that was wanted."""
 
 
-async def _keys(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
     """Whether all that is sealed opens. What is sealed with a key that is not there is as whole as before."""
-    async with keys.opened(settings) as parts:
+    async with keys.open_databases(settings) as parts:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[KeyUsage] = []
         for part in parts:
@@ -236,15 +236,15 @@ async def _keys(settings: Settings) -> AsyncIterator[Finding]:
             yield Finding(lot.table, detail, remedy=missing_keys(missing, master).remedy)
         elif lot.unopened:
             detail = f"{lot.unopened} of {lot.values} that name the master key {lot.key_id or '?'} do not open"
-            yield Finding(lot.table, detail, remedy=OPEN_NOT)
+            yield Finding(lot.table, detail, remedy=UNDECRYPTABLE_REMEDY)
 
 
-async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
-    if not await store.TABLES.are_kept(settings):
+async def _check_blobs(settings: Settings) -> AsyncIterator[Finding]:
+    if not await store.TABLES.exist(settings):
         return
-    told = installation.teller()
+    told = installation.progress_reporter()
     done = 0
-    async with store.TABLES.opened(settings) as database:
+    async with store.TABLES.open(settings) as database:
         async for blob in blobs.looked_at(database, installation.blob_store(settings)):
             done += blob.size
             told("reading files", done)
@@ -252,8 +252,8 @@ async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
                 yield Finding(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
 
 
-async def _audit(settings: Settings) -> AsyncIterator[Finding]:
-    async with record_store.TABLES.kept(settings) as database:
+async def _check_audit(settings: Settings) -> AsyncIterator[Finding]:
+    async with record_store.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             return
         master = await asyncio.to_thread(master_key, settings)

@@ -25,14 +25,14 @@ from countersign.store.context import Store
 
 ResultT = TypeVar("ResultT")
 
-ADDING = "cannot add the webhook"
-RESUMING = "cannot let webhooks and letters go out"
-SINCE = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
+CANNOT_ADD = "cannot add the webhook"
+CANNOT_RESUME = "cannot let webhooks and letters go out"
+SINCE_HELP = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
 org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
 
 
-class Mine(NamedTuple):
+class WebhookScope(NamedTuple):
     """The outbox that is meant, whose receivers in it, and which types of events there are."""
 
     outbox: Outbox
@@ -40,7 +40,7 @@ class Mine(NamedTuple):
     types: tuple[str, ...]
 
 
-Work = Callable[[Mine], Awaitable[ResultT]]
+Work = Callable[[WebhookScope], Awaitable[ResultT]]
 
 
 def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> ResultT:
@@ -55,12 +55,12 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
         if found is None:
             remedy = "Say --org with the slug of an organisation."
             raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
+        return await work(WebhookScope(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
     async def of_records(service: app.RecordsService) -> ResultT:
         box = record_events.outbox_of(service.records)
         try:
-            return await work(Mine(box, record_events.OWNER, record_events.TYPES))
+            return await work(WebhookScope(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:
             why = "the records service has no webhook with this id"
             remedy = "Say --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
@@ -84,18 +84,18 @@ def webhooks() -> None:
 def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | None) -> None:
     """Send events to URL; prints the secret that signs them, this once."""
 
-    async def work(mine: Mine) -> tuple[Receiver, str]:
+    async def work(mine: WebhookScope) -> tuple[Receiver, str]:
         unknown = sorted({*types} - {*mine.types})
         if unknown:
             remedy = f"Name some of: {', '.join(mine.types)}"
-            raise Failure(ADDING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+            raise Failure(CANNOT_ADD, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
         if not mine.outbox.is_private:
             _require_public(url)
         async with mine.outbox.database.transaction() as transaction:
             return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
 
-    made, secret = _run(data, org, ADDING, work)
-    output.answer({**_value(made), "secret": secret}, f"{made.id}\n{secret}")
+    made, secret = _run(data, org, CANNOT_ADD, work)
+    output.answer({**_receiver_value(made), "secret": secret}, f"{made.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
 
 
@@ -120,7 +120,7 @@ def _require_public(url: str) -> None:
         "Name a public address by https://. For networks of your own set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here and "
         "for the server: then everyone who may add webhooks can have requests sent in them."
     )
-    raise Failure(ADDING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    raise Failure(CANNOT_ADD, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def _is_private(host: str) -> bool:
@@ -137,12 +137,12 @@ def _is_private(host: str) -> bool:
 def list_webhooks(org: str | None, data: str | None) -> None:
     """List the webhooks."""
 
-    async def work(mine: Mine) -> list[Receiver]:
+    async def work(mine: WebhookScope) -> list[Receiver]:
         return await receivers.listed(mine.outbox.database, mine.owner)
 
     found = _run(data, org, "cannot list the webhooks", work)
     lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
-    output.answer({"webhooks": [_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
+    output.answer({"webhooks": [_receiver_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
 
 
 @webhooks.command("rotate")
@@ -153,7 +153,7 @@ def list_webhooks(org: str | None, data: str | None) -> None:
 def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
     """Sign with a fresh secret, which is printed; the one before signs beside it for a day."""
 
-    async def work(mine: Mine) -> str:
+    async def work(mine: WebhookScope) -> str:
         async with mine.outbox.database.transaction() as transaction:
             return await receivers.rotate(transaction, mine.outbox, mine.owner, webhook_id)
 
@@ -169,7 +169,7 @@ def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
 def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
     """Send nothing to the webhook any more, also of what waits."""
 
-    async def work(mine: Mine) -> None:
+    async def work(mine: WebhookScope) -> None:
         async with mine.outbox.database.transaction() as transaction:
             await receivers.remove(transaction, mine.owner, webhook_id)
 
@@ -185,7 +185,7 @@ def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
     """Have a running server send an event of the type webhook.ping; prints its id."""
 
-    async def work(mine: Mine) -> str:
+    async def work(mine: WebhookScope) -> str:
         async with mine.outbox.database.transaction() as transaction:
             receiver = await receivers.one(transaction, mine.owner, webhook_id)
             return (await outbox.ping(transaction, mine.owner, receiver.id)).id
@@ -206,7 +206,7 @@ def list_deliveries(
 ) -> None:
     """List what became of telling the webhook."""
 
-    async def work(mine: Mine) -> list[Delivery]:
+    async def work(mine: WebhookScope) -> list[Delivery]:
         receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
         return await outbox.list_deliveries(mine.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
 
@@ -231,7 +231,7 @@ def list_deliveries(
 @webhooks.command("replay")
 @click.argument("webhook_id", metavar="ID")
 @click.option("--event", "event_id", metavar="ID", help="This event alone.")
-@click.option("--since", metavar="MOMENT", callback=parse_past_time, help=SINCE)
+@click.option("--since", metavar="MOMENT", callback=parse_past_time, help=SINCE_HELP)
 @org_option
 @data_option
 @output.json_option
@@ -240,7 +240,7 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
     if (event_id is None) == (since is None):
         raise click.UsageError("say either --event or --since")
 
-    async def work(mine: Mine) -> Replayed:
+    async def work(mine: WebhookScope) -> Replayed:
         async with mine.outbox.database.transaction() as transaction:
             receiver = await receivers.one(transaction, mine.owner, webhook_id)
             if since is not None:
@@ -262,15 +262,15 @@ def resume(data: str | None) -> None:
     """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
 
     settings = configuration.load(data=data)
-    resumed = record_store.settled(_resumed(settings), RESUMING)
+    resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
     said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
     output.answer({"resumed": resumed}, said)
 
 
-async def _resumed(settings: Settings) -> list[str]:
+async def _resume(settings: Settings) -> list[str]:
     """The services of which something was held; what modules they have is all the same."""
-    async with keys.opened(settings) as parts:
-        await keys.require_ready(settings, parts, RESUMING)
+    async with keys.open_databases(settings) as parts:
+        await keys.require_upgraded(settings, parts, CANNOT_RESUME)
         resumed: list[str] = []
         for part in parts:
             async with part.database.transaction() as transaction:
@@ -279,7 +279,7 @@ async def _resumed(settings: Settings) -> list[str]:
         return resumed
 
 
-def _value(receiver: Receiver) -> dict[str, object]:
+def _receiver_value(receiver: Receiver) -> dict[str, object]:
     return {
         "id": receiver.id,
         "url": receiver.url,

@@ -22,7 +22,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 
 
-class Call(NamedTuple):
+class ApiCall(NamedTuple):
     """A call as it was asked for; without a body (None) its fields go into the query."""
 
     method: str
@@ -39,7 +39,7 @@ class Page(msgspec.Struct):
     next_cursor: str | None = None
 
 
-class Proposal(msgspec.Struct):
+class PlanReference(msgspec.Struct):
     """What waits for a person."""
 
     plan_id: str = ""
@@ -77,18 +77,18 @@ def api(
         countersign api POST /api/lead/list -j limit=5 --server http://127.0.0.1:8080
     """
     method = method.upper()
-    _require_sense(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
+    _require_valid_options(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
     named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
     body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
-    call = _with_fields(Call(method, path, _parameters(queries), body, named), fields, values)
-    server = connection.chosen()
+    call = _with_body_fields(ApiCall(method, path, _parameters(queries), body, named), fields, values)
+    server = connection.selected_server()
     if pages:
-        for item in _items(server, call):
+        for item in _page_items(server, call):
             click.echo(json.dumps(item, ensure_ascii=True))
         return
-    reply = _answered(server, call, _address(server, call))
+    reply = _send(server, call, _url(server, call))
     _show(reply)
-    plan = _plan(reply)
+    plan = _plan_id(reply)
     if plan:
         if not output.is_terminal() and not reply.body.endswith(b"\n"):
             # Where both streams end in one file, what follows is a line of its own.
@@ -98,7 +98,7 @@ def api(
         sys.exit(Exit.APPROVAL)
 
 
-def _require_sense(method: str, path: str, *, has_fields: bool, has_file: bool, pages: bool) -> None:
+def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file: bool, pages: bool) -> None:
     """Insist that what was said goes together.
 
     Raises:
@@ -114,14 +114,14 @@ def _require_sense(method: str, path: str, *, has_fields: bool, has_file: bool, 
         raise click.UsageError("--pages goes with GET")
 
 
-def _with_fields(call: Call, fields: Sequence[str], values: Sequence[str]) -> Call:
+def _with_body_fields(call: ApiCall, fields: Sequence[str], values: Sequence[str]) -> ApiCall:
     texts = [_pair(each, "=", "-f takes NAME=TEXT") for each in fields]
     others = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
     if call.body is None:
         return call._replace(query=(*call.query, *texts, *others))
     if not texts and not others:
         return call
-    members = {**dict(texts), **{name: _value(name, text) for name, text in others}}
+    members = {**dict(texts), **{name: _json_value(name, text) for name, text in others}}
     return call._replace(body=json.dumps(members).encode())
 
 
@@ -136,7 +136,7 @@ def _pair(text: str, sign: str, remedy: str) -> tuple[str, str]:
     return name.strip(), value.strip() if sign == ":" else value
 
 
-def _value(name: str, text: str) -> object:
+def _json_value(name: str, text: str) -> object:
     try:
         value: object = json.loads(text)
     except ValueError as error:
@@ -144,12 +144,12 @@ def _value(name: str, text: str) -> object:
     return value
 
 
-def _address(server: Server, call: Call) -> str:
+def _url(server: Server, call: ApiCall) -> str:
     path = f"{server.root}{call.path}" if call.path.startswith("/") else f"{server.base}/{call.path}"
     return f"{path}?{urlencode(call.query)}" if call.query else path
 
 
-def _answered(server: Server, call: Call, url: str) -> Reply:
+def _send(server: Server, call: ApiCall, url: str) -> Reply:
     """The answer to the call at this address. Repeated while the server is away or busy, where that does it once.
 
     Raises:
@@ -167,7 +167,7 @@ def _answered(server: Server, call: Call, url: str) -> Reply:
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
         return server.settle(request, doing)
     try:
-        reply = connection.whole(send(request))
+        reply = connection.read_reply(send(request))
     except Unreachable as error:
         raise server.unreachable(doing, str(error)) from error
     if not reply.is_success:
@@ -175,15 +175,15 @@ def _answered(server: Server, call: Call, url: str) -> Reply:
     return reply
 
 
-def _items(server: Server, call: Call) -> Iterator[object]:
+def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
     """The items of all pages: of a list, whose Link header names the next, or of one with `items` and `next_cursor`.
 
     Raises:
         Failure: refused, unreachable, or the answer is no list.
     """
-    url: str | None = _address(server, call)
+    url: str | None = _url(server, call)
     while url is not None:
-        reply = _answered(server, call, url)
+        reply = _send(server, call, url)
         try:
             page = msgspec.json.decode(reply.body, type=list[object] | Page)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -196,13 +196,13 @@ def _items(server: Server, call: Call) -> Iterator[object]:
             yield from page.items
             query = [pair for pair in call.query if pair[0] != "cursor"]
             after = call._replace(query=(*query, ("cursor", page.next_cursor or "")))
-            url = _address(server, after) if page.next_cursor else None
+            url = _url(server, after) if page.next_cursor else None
 
 
-def _plan(reply: Reply) -> str:
+def _plan_id(reply: Reply) -> str:
     """The plan that waits for a person; empty where none does."""
     try:
-        return msgspec.json.decode(reply.body, type=Proposal).plan_id if reply.status == 202 else ""
+        return msgspec.json.decode(reply.body, type=PlanReference).plan_id if reply.status == 202 else ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
 

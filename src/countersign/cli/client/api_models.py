@@ -8,11 +8,11 @@ from countersign.updates.api_types import Bytes
 
 Answer = TypeVar("Answer")
 
-MAX_PATIENCE_S = 86_400
+MAX_WAIT_S = 86_400
 """Seconds that a server may let somebody wait for a person."""
 
 
-class Fault(msgspec.Struct):
+class ProblemError(msgspec.Struct):
     """One thing wrong with the input: a parameter or a member of the body."""
 
     detail: str = ""
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct):
     resolution: str = ""
     error: str = ""
     error_description: str = ""
-    errors: list[Fault] = []
+    errors: list[ProblemError] = []
 
 
 class Token(msgspec.Struct):
@@ -37,23 +37,23 @@ class Token(msgspec.Struct):
     access_token: str
 
 
-class Ceremony(msgspec.Struct):
+class ClaimInstructions(msgspec.Struct):
     """How a person confirms what registered; times in seconds."""
 
     user_code: str
     verification_uri: str
-    expires_in: Annotated[int, msgspec.Meta(ge=0, le=MAX_PATIENCE_S)]
-    interval: Annotated[int, msgspec.Meta(ge=0, le=MAX_PATIENCE_S)] = 5
+    expires_in: Annotated[int, msgspec.Meta(ge=0, le=MAX_WAIT_S)]
+    interval: Annotated[int, msgspec.Meta(ge=0, le=MAX_WAIT_S)] = 5
 
 
-class Registered(msgspec.Struct):
+class Registration(msgspec.Struct):
     """A registration that waits for its person."""
 
     claim_token: str
-    claim: Ceremony
+    claim: ClaimInstructions
 
 
-class Standing(msgspec.Struct):
+class ClaimStatus(msgspec.Struct):
     """Where a claim stands: pending, or claimed with the assertion to exchange."""
 
     status: str
@@ -71,7 +71,7 @@ class Me(msgspec.Struct):
     orgs: list[str] = []
 
 
-class Owned(msgspec.Struct):
+class LibraryProduct(msgspec.Struct):
     """A product of the library."""
 
     id: str
@@ -88,7 +88,7 @@ class Channel(msgspec.Struct):
     version: str
 
 
-class Product(Owned):
+class Product(LibraryProduct):
     """A product's detail."""
 
     org: str
@@ -137,7 +137,7 @@ class Upload(msgspec.Struct):
     expires_at: str
 
 
-class Received(msgspec.Struct):
+class UploadStatus(msgspec.Struct):
     """The stretches of an upload that arrived, each from its first byte to its last, and the whole size."""
 
     received: list[tuple[Bytes, Bytes]]
@@ -151,7 +151,7 @@ class Batch(msgspec.Struct):
     codes: list[str]
 
 
-class Redeemed(msgspec.Struct):
+class Redemption(msgspec.Struct):
     """What a code brought."""
 
     success: bool

@@ -30,7 +30,7 @@ _COMPRESSION = 6
 # Modes that a directory has on this machine alone are not packed, so they are no reason to refuse it.
 _LIMITS = Limits(profile="compatible")
 
-UNPACKING = "cannot unpack the archive"
+CANNOT_UNPACK = "cannot unpack the archive"
 _CONFLICT, _FULL = 409, 507
 
 
@@ -133,7 +133,7 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
         raise _unpack_failure(refused) from refused
     except OSError as error:
         why = f"{error.filename or folder}: {error.strerror or error}"
-        raise Failure(UNPACKING, why=why, remedy="Choose a folder that you may write to.") from error
+        raise Failure(CANNOT_UNPACK, why=why, remedy="Choose a folder that you may write to.") from error
     output.answer(
         {"path": str(folder), "files": done.files, "folders": done.folders, "links": done.links, "size": done.size},
         f"{folder} has {done.files} files ({progress.size(done.size)}), {done.folders} folders, {done.links} links.",
@@ -147,4 +147,4 @@ def _unpack_failure(refused: Refused) -> Failure:
     if isinstance(refused, ArchiveRefused):
         why = f"{refused.detail} (rule {refused.rule})"
         remedy = "Do not trust the archive, or let its maker correct it; nothing was written."
-    return Failure(UNPACKING, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    return Failure(CANNOT_UNPACK, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)

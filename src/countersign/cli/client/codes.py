@@ -15,11 +15,11 @@ from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import NotFound, is_disk_full
 
 DOING = "cannot issue codes"
-ON_A_SCREEN = 1_000
+MAX_PRINTED = 1_000
 
-A_BATCH = 50
+BATCH_SIZE = 50
 """Calls of one batch."""
-LISTING = "cannot list your library"
+CANNOT_LIST = "cannot list your library"
 
 
 @click.group()
@@ -66,21 +66,21 @@ def issue(
 
 
 def _show(path: str, body: dict[str, object], count: int) -> None:
-    if count > ON_A_SCREEN and not output.wants_json():
-        raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
-    batch = connection.decoded(_issued(path, body, "application/json"), api_models.Batch, DOING)
+    if count > MAX_PRINTED and not output.wants_json():
+        raise click.UsageError(f"more than {MAX_PRINTED} codes need --output FILE.csv or --json")
+    batch = connection.decode(_issue(path, body, "application/json"), api_models.Batch, DOING)
     output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
     if not output.wants_json():
         output.note(f"Batch {batch.batch_id}. To revoke it: countersign api POST codes/{batch.batch_id}/revoke")
 
 
-def _issued(path: str, body: dict[str, object], accept: str) -> Reply:
+def _issue(path: str, body: dict[str, object], accept: str) -> Reply:
     """The answer that holds the codes.
 
     Raises:
         Failure: refused or unreachable.
     """
-    server = connection.chosen()
+    server = connection.selected_server()
     try:
         return server.post(path, body, DOING, accept=accept)
     except Failure as failure:
@@ -92,7 +92,7 @@ def _issued(path: str, body: dict[str, object], accept: str) -> Reply:
 def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
     if target.exists():
         raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
-    reply = _issued(path, body, "text/csv, */*;q=0.1")
+    reply = _issue(path, body, "text/csv, */*;q=0.1")
     batch_id = reply.headers.get("batch-id", "")
     try:
         credentials.write_private(target, reply.body)
@@ -111,10 +111,10 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
 @output.json_option
 def redeem(code: str) -> None:
     """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
-    server = connection.chosen()
+    server = connection.selected_server()
     doing = "cannot redeem the code"
     reply = server.post("/redeem", {"code": code}, doing)
-    result = connection.decoded(reply, api_models.Redeemed, doing)
+    result = connection.decode(reply, api_models.Redemption, doing)
     is_repeated = reply.headers.get("already-redeemed") == "true"
     output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
     if output.wants_json():
@@ -133,8 +133,8 @@ def redeem(code: str) -> None:
 @output.json_option
 def library() -> None:
     """List what you own, newest first, as ORG/PRODUCT."""
-    server = connection.chosen()
-    products = list(_owned_products(server))
+    server = connection.selected_server()
+    products = list(_library_products(server))
     owned = list(zip(products, _organizations(server, products), strict=True))
     if output.wants_json():
         output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in owned])
@@ -145,22 +145,22 @@ def library() -> None:
         output.note("Your library is empty; `countersign redeem CODE` adds to it.")
 
 
-def _organizations(server: Server, owned: Sequence[api_models.Owned]) -> Iterator[str]:
+def _organizations(server: Server, owned: Sequence[api_models.LibraryProduct]) -> Iterator[str]:
     """The slugs of the organisations that publish the products, which the list of the library lacks; empty where a
     product cannot be shown any more."""
-    for start in range(0, len(owned), A_BATCH):
-        some = owned[start : start + A_BATCH]
+    for start in range(0, len(owned), BATCH_SIZE):
+        some = owned[start : start + BATCH_SIZE]
         operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in some]
-        reply = server.post("/batch", {"operations": operations}, LISTING)
-        for result in connection.decoded(reply, api_models.BatchResponse, LISTING).results:
+        reply = server.post("/batch", {"operations": operations}, CANNOT_LIST)
+        for result in connection.decode(reply, api_models.BatchResponse, CANNOT_LIST).results:
             if result.status not in (200, NotFound.status):
-                raise Failure(LISTING, why=str(result.body.get("detail", f"the server answers {result.status}")))
+                raise Failure(CANNOT_LIST, why=str(result.body.get("detail", f"the server answers {result.status}")))
             yield str(result.body.get("org", ""))
 
 
-def _owned_products(server: Server) -> Iterator[api_models.Owned]:
+def _library_products(server: Server) -> Iterator[api_models.LibraryProduct]:
     url: str | None = f"{server.base}/library?limit=100"
     while url is not None:
-        reply = server.settle(Request("GET", url, server.headers(url)), LISTING)
-        yield from connection.decoded(reply, list[api_models.Owned], LISTING)
+        reply = server.settle(Request("GET", url, server.headers(url)), CANNOT_LIST)
+        yield from connection.decode(reply, list[api_models.LibraryProduct], CANNOT_LIST)
         url = server.next_page(reply)

@@ -14,8 +14,8 @@ import msgspec
 
 from countersign.cli.client import api_models, credentials
 from countersign.cli.client.transport import Request, Response, Unreachable, read, send
-from countersign.cli.options import ProductName, chosen_server
-from countersign.cli.output import Exit, Failure, exit_of, reasoned, timed, waited
+from countersign.cli.options import ProductName, selected_server_url
+from countersign.cli.output import Exit, Failure, exit_code_of, reason_with_faults, timed, wait_text
 from countersign.kernel import clock, ids
 
 AnswerT = TypeVar("AnswerT")
@@ -24,19 +24,19 @@ ATTEMPTS = 4
 MAX_WAIT_S = 60
 MAX_RESPONSE_BYTES = 256 << 20
 PIECE_BYTES = 64 << 10
-REDIRECTS = 5
+MAX_REDIRECTS = 5
 
-AT_RECORDS = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
-READING = "read:products read:releases read:library"
+RECORDS_HINT = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
+READ_SCOPES = "read:products read:releases read:library"
 """The scopes that `countersign login` asks for: every account holds them."""
-PUBLISHING = f"{READING} write:products write:releases"
+PUBLISH_SCOPES = f"{READ_SCOPES} write:products write:releases"
 """The scopes that `countersign login --publish` asks for."""
 
-_NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
-_NOTHING_HERE = (404, 405)
-_SENDABLE = re.compile(r"[!-~]+")
+_NEEDED_SCOPE = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
+_NO_ROUTE = (404, 405)
+_REQUEST_TARGET = re.compile(r"[!-~]+")
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
-_AGAIN = {429, 502, 503, 504}
+_RETRYABLE = {429, 502, 503, 504}
 _REDIRECTED = {301, 302, 303, 307, 308}
 
 
@@ -93,7 +93,7 @@ class Server:
         secret = os.environ.get(credentials.Variable.PROOF, "")
         if client_id and secret:
             return self._exchange(client_id, secret)
-        return credentials.kept(self.root)
+        return credentials.load_token(self.root)
 
     def _exchange(self, client_id: str, secret: str) -> str:
         """A token by the client-credentials grant (RFC 6749 §4.4)."""
@@ -101,7 +101,7 @@ class Server:
         headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-www-form-urlencoded"}
         request = Request("POST", f"{self.base}/auth/token", headers, b"grant_type=client_credentials")
         doing = "cannot sign in as the OAuth client"
-        return decoded(self.settle(request, doing), api_models.Token, doing).access_token
+        return decode(self.settle(request, doing), api_models.Token, doing).access_token
 
     def headers(self, url: str) -> dict[str, str]:
         """The headers of a request to this address: the token goes to this server and nowhere else."""
@@ -118,7 +118,7 @@ class Server:
         """
         before, found, after = url.partition("/api/v1/")
         reached = f"{self.base}/{after}" if found and "?" not in before else url
-        if not _is_address(reached):
+        if not _is_http_url(reached):
             why = "its answer names an address that is not http or https"
             raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to its operator.")
         return reached
@@ -136,7 +136,7 @@ class Server:
         """
         request = self._request("GET", path)
         asked = replace(request, headers={**request.headers, **(headers or {})})
-        return decoded(self.settle(asked, doing), kind, doing)
+        return decode(self.settle(asked, doing), kind, doing)
 
     def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
         """The answer of a POST, sent with an Idempotency-Key so that repeating it does it once.
@@ -163,7 +163,7 @@ class Server:
         for attempt in count(1):
             is_last = attempt >= ATTEMPTS and clock.monotonic_s() - began_s >= self.patience_s
             try:
-                reply = whole(send(request))
+                reply = read_reply(send(request))
             except Unreachable as error:
                 if is_last:
                     raise self.unreachable(doing, str(error)) from error
@@ -171,9 +171,9 @@ class Server:
                 continue
             if reply.is_success:
                 return reply
-            if is_last or not _worth_repeating(reply) or _asked_s(reply.headers) > MAX_WAIT_S:
+            if is_last or not _is_retryable(reply) or _retry_after_s(reply.headers) > MAX_WAIT_S:
                 raise self.refusal(reply, doing)
-            wait(asked_pause_s(reply.headers, attempt))
+            wait(retry_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")
 
     def ask(self, request: Request, doing: str) -> Reply:
@@ -184,7 +184,7 @@ class Server:
         """
         for attempt in count(1):
             try:
-                return whole(send(request))
+                return read_reply(send(request))
             except Unreachable as error:
                 if attempt == ATTEMPTS:
                     raise self.unreachable(doing, str(error)) from error
@@ -203,11 +203,11 @@ class Server:
         except (msgspec.DecodeError, UnicodeDecodeError):
             problem = api_models.Problem()
         if problem.error and not problem.code and not problem.error_description:
-            return _of_records(self.root, reply, problem.error, doing)
+            return _records_failure(self.root, reply, problem.error, doing)
         code = problem.code or problem.error
-        exit_code = exit_of(reply.status, code)
-        why = _reason(problem) or f"{self.root} answered {reply.status} without a reason"
-        remedy = _remedy(reply, self.root, code) or timed(problem.resolution, _asked_s(reply.headers))
+        exit_code = exit_code_of(reply.status, code)
+        why = _problem_reason(problem) or f"{self.root} answered {reply.status} without a reason"
+        remedy = _remedy(reply, self.root, code) or timed(problem.resolution, _retry_after_s(reply.headers))
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
@@ -221,32 +221,32 @@ class Server:
             known = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
             response = send(Request("GET", url, {**self.headers(url), **known}))
             location = response.getheader("Location")
-            if response.status not in _REDIRECTED or location is None or redirects == REDIRECTS:
+            if response.status not in _REDIRECTED or location is None or redirects == MAX_REDIRECTS:
                 return self._readable(response, doing)
             response.close()
-            url = _redirected(url, location, doing)
+            url = _redirect_target(url, location, doing)
         raise AssertionError("counting never ends")
 
     def _readable(self, response: Response, doing: str) -> Response:
         if response.status in (200, 206, 416):
             return response
-        if response.status in _AGAIN:
+        if response.status in _RETRYABLE:
             response.close()
-            wait(asked_pause_s({"retry-after": response.getheader("Retry-After") or ""}, 1))
+            wait(retry_pause_s({"retry-after": response.getheader("Retry-After") or ""}, 1))
             raise Unreachable(f"the server answered {response.status}")
-        raise self.refusal(whole(response), doing)
+        raise self.refusal(read_reply(response), doing)
 
     def _is_ours(self, url: str) -> bool:
         """Whether the address is this server's own: another store's entity tags are not ours to compare."""
         return _origin(url) == _origin(self.root)
 
 
-def chosen() -> Server:
+def selected_server() -> Server:
     """The server that the command line or the environment names."""
-    return Server(chosen_server())
+    return Server(selected_server_url())
 
 
-def owned_by(server: Server, product: ProductName, doing: str) -> api_models.Product:
+def require_owned_by(server: Server, product: ProductName, doing: str) -> api_models.Product:
     """The product, when it belongs to the organisation that was named.
 
     Raises:
@@ -260,7 +260,7 @@ def owned_by(server: Server, product: ProductName, doing: str) -> api_models.Pro
     raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def whole(response: Response) -> Reply:
+def read_reply(response: Response) -> Reply:
     """The answer with its body in memory.
 
     Raises:
@@ -275,7 +275,7 @@ def whole(response: Response) -> Reply:
         return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, bytes(body))
 
 
-def decoded(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
+def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
     """The answer's body as the struct.
 
     Raises:
@@ -303,37 +303,37 @@ def pause_s(attempt: int) -> float:
     return min(10.0, 0.25 * 2 ** (attempt - 1)) * (0.75 + ids.random_bytes(1)[0] / 512)
 
 
-def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
+def retry_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
-    asked = _asked_s(headers)
+    asked = _retry_after_s(headers)
     return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
 
 
-def _reason(problem: api_models.Problem) -> str:
+def _problem_reason(problem: api_models.Problem) -> str:
     faults = [(each.parameter or each.pointer, each.detail) for each in problem.errors]
-    return reasoned(problem.detail or problem.error_description, faults)
+    return reason_with_faults(problem.detail or problem.error_description, faults)
 
 
-def _of_records(root: str, reply: Reply, reason: str, doing: str) -> Failure:
+def _records_failure(root: str, reply: Reply, reason: str, doing: str) -> Failure:
     """The refusal of a records service, which says its reason in words alone (records API, Answers)."""
     is_missing = reply.status == 404 or reason == "no such record"
-    exit_code = Exit.NOT_FOUND if is_missing else exit_of(reply.status, "")
+    exit_code = Exit.NOT_FOUND if is_missing else exit_code_of(reply.status, "")
     why = f"{reason} ({reply.status})"
-    if reply.status in _NOTHING_HERE:
+    if reply.status in _NO_ROUTE:
         why = f"{root} is a records service, and answered {reply.status} {reason}"
     return Failure(doing, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
 
 
 def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
     if reply.status == 401:
-        return f"{AT_RECORDS} `countersign login` is for stores alone."
-    if reply.status in _NOTHING_HERE:
+        return f"{RECORDS_HINT} `countersign login` is for stores alone."
+    if reply.status in _NO_ROUTE:
         call = "`countersign api GET /api/meta` tells what you may call there."
-        return f"{AT_RECORDS} {call} For a store say --server with its address."
+        return f"{RECORDS_HINT} {call} For a store say --server with its address."
     if is_missing:
         return "Take the id from what the `list` command of the model answers."
-    if asked := _asked_s(reply.headers):
-        return f"Try again in {waited(asked)}."
+    if asked := _retry_after_s(reply.headers):
+        return f"Try again in {wait_text(asked)}."
     return "Correct the request; `countersign api GET /api/meta` tells what each command takes."
 
 
@@ -343,38 +343,38 @@ def _remedy(reply: Reply, root: str, code: str) -> str:
         if os.environ.get(credentials.Variable.BEARER, "").strip():
             return "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
         return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
-    if reply.status == 403 and (needed := _NEEDED.search(reply.headers.get("www-authenticate", ""))):
-        return _wider(root, needed[1])
+    if reply.status == 403 and (needed := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
+        return _scope_hint(root, needed[1])
     if reply.status == 404 and not code:
         return "Check that --server is the address of a Countersign store."
-    wait_s = _asked_s(reply.headers) if reply.status == 429 else 0
+    wait_s = _retry_after_s(reply.headers) if reply.status == 429 else 0
     if not wait_s:
         return ""
-    return f"Try again in {waited(wait_s)}."
+    return f"Try again in {wait_text(wait_s)}."
 
 
-def _wider(root: str, scope: str) -> str:
+def _scope_hint(root: str, scope: str) -> str:
     """How to act with a scope that the token lacks."""
     lacks = f"`countersign login` gives no token with the scope {scope}; "
-    if scope in PUBLISHING.split():
-        lacks = "" if scope in READING.split() else "Sign in with `countersign login --publish` as a publisher; or "
+    if scope in PUBLISH_SCOPES.split():
+        lacks = "" if scope in READ_SCOPES.split() else "Sign in with `countersign login --publish` as a publisher; or "
     client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
     issued = f"`countersign token issue EMAIL --scope {scope}` where the store runs"
     return f"{lacks}{client}, or set COUNTERSIGN_TOKEN to what {issued} prints. The pages of {root} need no scope."
 
 
-def _asked_s(headers: Mapping[str, str]) -> int:
+def _retry_after_s(headers: Mapping[str, str]) -> int:
     """The seconds in Retry-After; 0 without any."""
     asked = headers.get("retry-after", "")
     # More digits are more than anybody waits, and too many of them are no number here.
     return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
 
 
-def _worth_repeating(reply: Reply) -> bool:
-    return reply.status in _AGAIN or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
+def _is_retryable(reply: Reply) -> bool:
+    return reply.status in _RETRYABLE or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
 
 
-def _redirected(url: str, location: str, doing: str) -> str:
+def _redirect_target(url: str, location: str, doing: str) -> str:
     """The address that a redirect leads to.
 
     Raises:
@@ -385,12 +385,12 @@ def _redirected(url: str, location: str, doing: str) -> str:
         target = urljoin(url, location)
     except ValueError as error:
         raise Failure(doing, why=why) from error
-    if not _is_address(target):
+    if not _is_http_url(target):
         raise Failure(doing, why=why)
     return target
 
 
-def _is_address(url: str) -> bool:
+def _is_http_url(url: str) -> bool:
     """Whether a request can be sent there: an address of HTTP with a host whose name can be one, and a path that can
     stand in a request line."""
     try:
@@ -399,7 +399,7 @@ def _is_address(url: str) -> bool:
         is_http = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
     except ValueError:
         return False
-    return is_http and _SENDABLE.fullmatch(f"{parts.path}?{parts.query}") is not None
+    return is_http and _REQUEST_TARGET.fullmatch(f"{parts.path}?{parts.query}") is not None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -20,28 +20,28 @@ class Variable(StrEnum):
     PROOF = "COUNTERSIGN_CLIENT_SECRET"
 
 
-def file() -> Path:
+def credentials_file() -> Path:
     """Where tokens are kept: credentials.json in the person's configuration directory (XDG)."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "countersign" / "credentials.json"
 
 
-def kept(server: str) -> str | None:
+def load_token(server: str) -> str | None:
     """The token kept for the server, or None.
 
     Raises:
         Failure: the file is open to others, or is none of ours.
     """
-    return _read(file()).get(server)
+    return _read(credentials_file()).get(server)
 
 
-def keep(server: str, token: str) -> Path:
+def save_token(server: str, token: str) -> Path:
     """Keep the token for the server, in place of any other; the file it is in.
 
     Raises:
         Failure: as `kept`, or the file cannot be written.
     """
-    path = file()
+    path = credentials_file()
     tokens = {**_read(path), server: token}
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

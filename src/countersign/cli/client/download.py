@@ -12,7 +12,7 @@ import click
 
 from countersign.cli import output, progress
 from countersign.cli.client import api_models, connection
-from countersign.cli.client.connection import Server, owned_by, segment
+from countersign.cli.client.connection import Server, require_owned_by, segment
 from countersign.cli.client.transport import Response, Unreachable, read
 from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
 from countersign.cli.output import Exit, Failure
@@ -39,28 +39,28 @@ class ArtifactRequest:
         return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def choose(server: Server, wanted: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
+def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
     """The release and its file.
 
     Raises:
         Failure: there is none, several fit, or the server refused.
     """
-    found = owned_by(server, wanted.product, wanted.doing)
+    found = require_owned_by(server, wanted.product, wanted.doing)
     releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.doing)
-    release = choose_release(releases, wanted)
+    release = select_release(releases, wanted)
     if release.status is not None:
         output.note(f"{wanted.product} {release.version} is {release.status}.")
-    return release, choose_artifact(release.artifacts, wanted)
+    return release, select_file(release.artifacts, wanted)
 
 
-def choose_release(releases: Sequence[api_models.Release], wanted: ArtifactRequest) -> api_models.Release:
+def select_release(releases: Sequence[api_models.Release], wanted: ArtifactRequest) -> api_models.Release:
     """The named release, or the newest published one of the channel; `releases` are newest first.
 
     Raises:
         Failure: there is none.
     """
     channel = wanted.channel if wanted.version else wanted.channel or "stable"
-    meant = [each for each in releases if _is_meant(each, wanted.version, channel)]
+    meant = [each for each in releases if _matches(each, wanted.version, channel)]
     if meant:
         return meant[0]
     on_channel = f" on the channel {channel}" if channel else ""
@@ -70,36 +70,36 @@ def choose_release(releases: Sequence[api_models.Release], wanted: ArtifactReque
     raise Failure(wanted.doing, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def _is_meant(release: api_models.Release, version: str | None, channel: str | None) -> bool:
+def _matches(release: api_models.Release, version: str | None, channel: str | None) -> bool:
     if channel not in (None, release.channel):
         return False
     return release.status is None if version is None else release.version == version
 
 
-def choose_artifact(artifacts: Sequence[api_models.Artifact], wanted: ArtifactRequest) -> api_models.Artifact:
+def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactRequest) -> api_models.Artifact:
     """The one file that was asked for: by name and platform, else the only one, else this machine's only one.
 
     Raises:
         Failure: none, or several.
     """
     ready = [each for each in artifacts if each.status == "ready" and each.sha256]
-    fitting = _fitting(ready, wanted)
+    fitting = _matching(ready, wanted)
     if len(fitting) == 1:
         return fitting[0]
     known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
     why = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"{_options(ready, wanted)}; there is: {known}." if known else "The release has no files."
+    remedy = f"{_selection_hint(ready, wanted)}; there is: {known}." if known else "The release has no files."
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
 
 
-def _options(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
+def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
     """What to say to name one of the files."""
     has_platforms = any(each.platform for each in ready)
     return "Leave out --platform" if wanted.platform and not has_platforms else "Say --platform or --file"
 
 
-def _fitting(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list[api_models.Artifact]:
+def _matching(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list[api_models.Artifact]:
     named = [each for each in ready if wanted.file in (None, each.filename)]
     if wanted.platform is not None:
         return [each for each in named if each.platform == wanted.platform]
@@ -133,12 +133,12 @@ def download(
     or ctrl-C run the same command again: it fetches only what is missing.
     """
     wanted = ArtifactRequest(product, version, channel, platform, file)
-    server = connection.chosen()
-    release, artifact = choose(server, wanted)
+    server = connection.selected_server()
+    release, artifact = select_artifact(server, wanted)
     path = _target_path(target, artifact, wanted)
     try:
-        if not _is_there(path, artifact, wanted, force=force):
-            Fetching(server, artifact, path, wanted.doing).run()
+        if not _is_downloaded(path, artifact, wanted, force=force):
+            Download(server, artifact, path, wanted.doing).run()
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or path}: {error.strerror or error}"
@@ -166,7 +166,7 @@ def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: Art
     return (target or Path()) / name
 
 
-def _is_there(path: Path, artifact: api_models.Artifact, wanted: ArtifactRequest, *, force: bool) -> bool:
+def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRequest, *, force: bool) -> bool:
     if not path.exists():
         return False
     with path.open("rb") as file:
@@ -177,7 +177,7 @@ def _is_there(path: Path, artifact: api_models.Artifact, wanted: ArtifactRequest
     raise Failure(wanted.doing, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-class Fetching:
+class Download:
     """One download under way."""
 
     def __init__(self, server: Server, artifact: api_models.Artifact, path: Path, doing: str) -> None:
@@ -215,7 +215,7 @@ class Fetching:
     def _fetch(self, meter: Meter) -> str:
         """Fill FILE.part; the SHA-256 of all of it. Ends after ATTEMPTS in a row without a byte."""
         failures = 0
-        with open(self._part, "a+b", opener=_without_links) as file:
+        with open(self._part, "a+b", opener=_open_without_links) as file:
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256")
             while (position := file.seek(0, os.SEEK_END)) < self._artifact.size:
@@ -261,6 +261,6 @@ class Fetching:
             raise Unreachable("the connection ended in the middle of the file")
 
 
-def _without_links(path: str, flags: int) -> int:
+def _open_without_links(path: str, flags: int) -> int:
     # In a folder that others write to, a link in the file's place would lead the bytes into a file of ours.
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

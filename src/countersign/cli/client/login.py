@@ -14,13 +14,13 @@ from countersign.cli.options import server_option
 from countersign.cli.output import Exit, Failure
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-SLOWEST_S = 60
+MAX_POLL_S = 60
 
 
 MAX_TOKEN_LENGTH = 16_384
 
 
-def token_for(server: Server, email: str, scopes: str) -> str:
+def request_token(server: Server, email: str, scopes: str) -> str:
     """A bearer token of the person with this address, once they have confirmed in a browser.
 
     Raises:
@@ -29,17 +29,17 @@ def token_for(server: Server, email: str, scopes: str) -> str:
     server.use_no_token()
     doing = "cannot sign in"
     asked = {"method": "service_auth", "email": email, "scope": scopes}
-    registered = connection.decoded(server.post("/auth/register", asked, doing), api_models.Registered, doing)
+    registered = connection.decode(server.post("/auth/register", asked, doing), api_models.Registration, doing)
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")
     output.note(f"sign in there as {email}, and type the code {claim.user_code}")
     output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
-    assertion = _assertion(server, registered.claim_token, claim.interval, claim.expires_in)
+    assertion = _poll_assertion(server, registered.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}
-    return connection.decoded(server.post("/auth/token", body, doing), api_models.Token, doing).access_token
+    return connection.decode(server.post("/auth/token", body, doing), api_models.Token, doing).access_token
 
 
-def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
+def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
     """Poll until the person has confirmed; the assertion to exchange."""
     waited_s = 0
     while waited_s <= patience_s + interval_s:
@@ -48,11 +48,11 @@ def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: in
         waited_s += max(interval_s, 1)
         reply = _poll(server, claim_token)
         if reply.status == 429:
-            interval_s = min(SLOWEST_S, int(connection.asked_pause_s(reply.headers, 1)) + 1)
+            interval_s = min(MAX_POLL_S, int(connection.retry_pause_s(reply.headers, 1)) + 1)
             continue
         if not reply.is_success:
             raise _claim_refusal(server, reply)
-        standing = connection.decoded(reply, api_models.Standing, "cannot sign in")
+        standing = connection.decode(reply, api_models.ClaimStatus, "cannot sign in")
         if standing.status == "claimed":
             return standing.identity_assertion
     remedy = "Run the command again, and confirm in the browser while it waits."
@@ -97,15 +97,15 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
     """
     if with_token and (email or publish):
         raise click.UsageError("say --with-token without --email and --publish: the token has its scopes already")
-    server = connection.chosen()
+    server = connection.selected_server()
     if with_token:
         token = _token_from_stdin()
     else:
-        scopes = connection.PUBLISHING if publish else connection.READING
-        token = token_for(server, email or _asked_for(), scopes)
+        scopes = connection.PUBLISH_SCOPES if publish else connection.READ_SCOPES
+        token = request_token(server, email or _prompt_email(), scopes)
     server.use_token(token)
     me = server.get("/auth/me", api_models.Me, "the token was not kept")
-    path = credentials.keep(server.root, token)
+    path = credentials.save_token(server.root, token)
     name = me.email or me.sub
     output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
     output.note(f"The token is kept in {path}.")
@@ -113,7 +113,7 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
         output.note("COUNTERSIGN_TOKEN is set and goes before it: unset it to act with the token that is kept.")
 
 
-def _asked_for() -> str:
+def _prompt_email() -> str:
     """The account's address, from whoever sits at the terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("say --email ADDRESS, or --with-token and give the token on stdin")
@@ -141,7 +141,7 @@ def _token_from_stdin() -> str:
 @output.json_option
 def whoami() -> None:
     """Show whom the token stands for, what it may do and when it ends."""
-    server = connection.chosen()
+    server = connection.selected_server()
     doing = "cannot tell who you are"
     if server.token is None:
         remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."

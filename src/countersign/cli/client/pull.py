@@ -11,11 +11,11 @@ import msgspec
 
 from countersign.cli import output, progress
 from countersign.cli.client import connection, release_trust
-from countersign.cli.client.connection import Server, owned_by, segment
+from countersign.cli.client.connection import Server, require_owned_by, segment
 from countersign.cli.client.release_trust import PullRequest
 from countersign.cli.client.transport import Response, Unreachable, read
 from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
-from countersign.cli.output import Exit, Failure, exit_of
+from countersign.cli.output import Exit, Failure, exit_code_of
 from countersign.cli.progress import Meter
 from countersign.kernel.errors import Refused, is_disk_full
 from countersign.updates.api_types import BEGINS_HEADER, ChunkPlaces, DeltaOffer
@@ -50,7 +50,7 @@ class DeltaSource:
             Failure: refused or unreachable.
         """
         found = self._places({BEGINS_HEADER: "1"} if begins else {})
-        self._given = self._fresh = _addresses(found, None)
+        self._given = self._fresh = _urls(found, None)
         return found
 
     def offer(self, version: str) -> DeltaOffer | None:
@@ -61,7 +61,7 @@ class DeltaSource:
         """
         found = self._offer(version)
         self._from = version
-        self._given = self._fresh = [*self._given, *_addresses(None, found)]
+        self._given = self._fresh = [*self._given, *_urls(None, found)]
         return found
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ class DeltaSource:
             if error.exit_code not in (Exit.REFUSED, Exit.NOT_FOUND, Exit.CONFLICT) or url not in self._given:
                 raise
         offer = self._offer(self._from) if self._from else None
-        self._fresh = _addresses(self._places(), offer)
+        self._fresh = _urls(self._places(), offer)
         return self._stream(self._current(url), start, end)
 
     def _stream(self, url: str, start: int, end: int) -> Response:
@@ -130,7 +130,7 @@ class DeltaSource:
         return f"?{urlencode(given)}" if given else ""
 
 
-def _addresses(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
+def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
     """Every address, in an order that stays the same while nothing is processed anew."""
     of_places = [*(pack.url for pack in places.packs), places.artifact_url] if places else []
     return [*of_places, *(delta.url for delta in offer.deltas)] if offer else of_places
@@ -162,12 +162,12 @@ def pull(
     whole. After a cut, ctrl-C or a crash run the same command again: it goes on with what it has.
     """
     wanted = PullRequest(product, channel, version, platform, folder)
-    server = connection.chosen()
-    found = owned_by(server, product, wanted.doing)
-    with _told(wanted):
-        release = release_trust.believed(server, found, wanted)
+    server = connection.selected_server()
+    found = require_owned_by(server, product, wanted.doing)
+    with _failures(wanted):
+        release = release_trust.trusted_release(server, found, wanted)
         report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
-    output.answer(_value(release, report, folder), _words(release, report, wanted, dry_run=dry_run))
+    output.answer(_result_value(release, report, folder), _result_text(release, report, wanted, dry_run=dry_run))
 
 
 def _install(
@@ -206,12 +206,12 @@ class _PullDisplay:
 
 
 @contextmanager
-def _told(wanted: PullRequest) -> Generator[None]:
+def _failures(wanted: PullRequest) -> Generator[None]:
     """Refusals and errors of the machine as the failure of a command."""
     try:
         yield
     except Refused as error:
-        exit_code = exit_of(error.status, error.code)
+        exit_code = exit_code_of(error.status, error.code)
         remedy = (
             f"{error.remedy} The pin is in {release_trust.pins_file()}."
             if isinstance(error, KeyChanged)
@@ -228,7 +228,7 @@ def _told(wanted: PullRequest) -> Generator[None]:
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
 
 
-def _value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
+def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
     manifest, plan = release.manifest, report.plan
     planned: Value = {}
     if plan is not None:
@@ -251,7 +251,7 @@ def _value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
     }
 
 
-def _words(release: VerifiedRelease, report: PullReport, wanted: PullRequest, *, dry_run: bool) -> str:
+def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullRequest, *, dry_run: bool) -> str:
     lines = [
         f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
         for corruption in report.corruptions

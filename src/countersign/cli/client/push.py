@@ -14,19 +14,19 @@ import msgspec
 from countersign.cli import output, progress
 from countersign.cli.client import api_models, connection, upload
 from countersign.cli.client.archive import Format, pack
-from countersign.cli.client.connection import Server, owned_by, segment
-from countersign.cli.client.upload import Built, Content, Memory, Remembered, Sending, content_of
+from countersign.cli.client.connection import Server, require_owned_by, segment
+from countersign.cli.client.upload import BuildResult, Content, SavedUpload, UploadCache, UploadSession, read_content
 from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import NotFound, is_disk_full
 
-OLDER = "Publish a version that is lower than the one the channel is at."
+OLDER_HELP = "Publish a version that is lower than the one the channel is at."
 
 PATIENCE_S = 180.0
 """How long a push waits for a server that is away, as one is that restarts."""
 
 
-def require_newest(channels: Sequence[api_models.Channel], channel: str, version: str, doing: str) -> None:
+def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, doing: str) -> None:
     """Check that publishing the version does not move the channel back; `channels` are those of the product.
 
     Raises:
@@ -45,28 +45,28 @@ def require_newest(channels: Sequence[api_models.Channel], channel: str, version
 @click.command()
 @click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
 @click.argument("version")
-@click.option("--older", is_flag=True, help=OLDER)
+@click.option("--older", is_flag=True, help=OLDER_HELP)
 @server_option
 @output.json_option
 def publish(product: ProductName, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
-    server = connection.chosen()
+    server = connection.selected_server()
     doing = f"cannot publish {product} {version}"
-    found = owned_by(server, product, doing)
+    found = require_owned_by(server, product, doing)
     path = f"/products/{segment(found.slug)}"
     if not older:
         drafts = server.get(f"{path}/drafts", list[api_models.Release], doing)
         for channel in (each.channel for each in drafts if each.version == version):
-            require_newest(found.channels, channel, version, doing)
+            require_not_lower(found.channels, channel, version, doing)
     reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
-    release = connection.decoded(reply, api_models.Release, doing)
+    release = connection.decode(reply, api_models.Release, doing)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     words = f"{product} {release.version} is public on the channel {release.channel}."
     output.answer({**value, "published_at": release.published_at}, words)
 
 
 @dataclass(slots=True)
-class Target:
+class PushTarget:
     """The release a file goes to."""
 
     server: Server
@@ -103,7 +103,7 @@ class Target:
 @click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
 @click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
-@click.option("--older", is_flag=True, help=OLDER)
+@click.option("--older", is_flag=True, help=OLDER_HELP)
 @click.option(
     "--build/--no-build",
     "builds",
@@ -135,25 +135,29 @@ def push(
         why = "a release is published with its builds, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
         raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
-    to = Target(connection.chosen(), product, version, channel, platform, notes, refuses_older=publishes and not older)
+    to = PushTarget(
+        connection.selected_server(), product, version, channel, platform, notes, refuses_older=publishes and not older
+    )
     to.server.patience_s = PATIENCE_S
     try:
-        with _file(path, to, archive) as (file, name):
-            content = content_of(file, filename or name)
+        with _open_content(path, to, archive) as (file, name):
+            content = read_content(file, filename or name)
             artifact = _deliver(to, content)
-        built = _built(to, artifact, content) if builds else None
+        built = _build(to, artifact, content) if builds else None
     except OSError as error:
-        raise _unusable(to, error) from error
+        raise _file_failure(to, error) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
         to.status = "published"
-    _tell(to, artifact, content, built, to.status)
+    _show_result(to, artifact, content, built, to.status)
 
 
-def _tell(to: Target, artifact: api_models.Artifact, content: Content, built: Built | None, status: str) -> None:
+def _show_result(
+    to: PushTarget, artifact: api_models.Artifact, content: Content, built: BuildResult | None, status: str
+) -> None:
     output.answer(
         {
             "product": to.product.slug,
@@ -179,13 +183,13 @@ def _tell(to: Target, artifact: api_models.Artifact, content: Content, built: Bu
         output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
 
 
-def _built(to: Target, artifact: api_models.Artifact, content: Content) -> Built:
+def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
     """The file's build; the file stays in the draft when there cannot be one, and nothing is published."""
     doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
     return upload.build(to.server, artifact.id, content.size, doing)
 
 
-def _unusable(to: Target, error: OSError) -> Failure:
+def _file_failure(to: PushTarget, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
         remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
@@ -194,7 +198,7 @@ def _unusable(to: Target, error: OSError) -> Failure:
 
 
 @contextmanager
-def _file(path: Path, to: Target, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
+def _open_content(path: Path, to: PushTarget, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
     """The open file to send and its name: the path itself, or an archive of the directory. The archive has no name on
     the disk, so that nothing is left of it however this process ends."""
     if not path.is_dir():
@@ -208,14 +212,14 @@ def _file(path: Path, to: Target, archive: Format | None) -> Generator[tuple[Bin
         yield packed, name
 
 
-def _deliver(to: Target, content: Content) -> api_models.Artifact:
+def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
     """Draft, announce, send; whatever of that was done earlier is not done again."""
     _require_product(to)
-    found = _existing(to, content)
+    found = _existing_artifact(to, content)
     if found is not None:
         return found
-    memory = Memory(to.server.root, f"{to.product}\0{to.version}", to.platform, content)
-    sending, gaps = _begin(to, content, memory)
+    memory = UploadCache(to.server.root, f"{to.product}\0{to.version}", to.platform, content)
+    sending, gaps = _start_upload(to, content, memory)
     missing = sum(stop - start for start, stop in gaps)
     try:
         with progress.meter(content.filename, content.size, content.size - missing) as meter:
@@ -225,10 +229,10 @@ def _deliver(to: Target, content: Content) -> api_models.Artifact:
             raise
         memory.forget()
         # The upload is over for the server. When it ended well, the answer that said so was lost on the way.
-        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing(to, content)
+        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing_artifact(to, content)
         if artifact is None:
             raise
-    artifact = artifact or _existing(to, content)
+    artifact = artifact or _existing_artifact(to, content)
     memory.forget()
     if artifact is None:
         raise Failure(to.doing, why="everything was sent, and the server lacks the file", remedy="Push again.")
@@ -238,7 +242,7 @@ def _deliver(to: Target, content: Content) -> api_models.Artifact:
     return artifact
 
 
-def _require_product(to: Target) -> None:
+def _require_product(to: PushTarget) -> None:
     """Insist that the product is there.
 
     Raises:
@@ -246,7 +250,7 @@ def _require_product(to: Target) -> None:
             organisation's.
     """
     try:
-        to.channels = owned_by(to.server, to.product, to.doing).channels
+        to.channels = require_owned_by(to.server, to.product, to.doing).channels
     except Failure as failure:
         if failure.problem != NotFound.code:
             raise
@@ -260,7 +264,7 @@ def _require_product(to: Target) -> None:
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
 
 
-def _existing(to: Target, content: Content) -> api_models.Artifact | None:
+def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact | None:
     """The file in the release, when it is there whole; drafts the release when there is none.
 
     Raises:
@@ -271,7 +275,7 @@ def _existing(to: Target, content: Content) -> api_models.Artifact | None:
     release = _release(to)
     is_published = release is not None and release.status != "draft"
     if to.refuses_older and not is_published:
-        require_newest(to.channels, to.channel, to.version, to.doing)
+        require_not_lower(to.channels, to.channel, to.version, to.doing)
     if release is None:
         _draft(to, path)
         return None
@@ -279,10 +283,10 @@ def _existing(to: Target, content: Content) -> api_models.Artifact | None:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Say --channel {release.channel}, or push another version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    return _in_release(to, release, content)
+    return _artifact_in_release(to, release, content)
 
 
-def _in_release(to: Target, release: api_models.Release, content: Content) -> api_models.Artifact | None:
+def _artifact_in_release(to: PushTarget, release: api_models.Release, content: Content) -> api_models.Artifact | None:
     """The file in this release, when it is there whole.
 
     Raises:
@@ -304,7 +308,7 @@ def _in_release(to: Target, release: api_models.Release, content: Content) -> ap
     raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _require_platform(to: Target, found: api_models.Artifact) -> None:
+def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
     """Check that the file in the release is for the platform of this push.
 
     Raises:
@@ -319,7 +323,7 @@ def _require_platform(to: Target, found: api_models.Artifact) -> None:
     raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-def _release(to: Target) -> api_models.Release | None:
+def _release(to: PushTarget) -> api_models.Release | None:
     """The draft of the version; else the release, where it is published already. Where there is neither, a version
     that reads almost the same is mentioned."""
     from countersign.store.catalog.versions import without_zeros
@@ -336,7 +340,7 @@ def _release(to: Target) -> api_models.Release | None:
     return None
 
 
-def _draft(to: Target, path: str) -> None:
+def _draft(to: PushTarget, path: str) -> None:
     """Draft the release; that somebody else did so in the meantime is fine."""
     body = {"version": to.version, "channel": to.channel}
     if to.notes is not None:
@@ -348,11 +352,11 @@ def _draft(to: Target, path: str) -> None:
             raise
 
 
-def _begin(to: Target, content: Content, memory: Memory) -> tuple[Sending, list[tuple[int, int]]]:
+def _start_upload(to: PushTarget, content: Content, memory: UploadCache) -> tuple[UploadSession, list[tuple[int, int]]]:
     """The upload and what it lacks: the remembered one where the server still knows it, else a new one."""
     remembered = memory.recall()
     if remembered is not None:
-        sending = Sending(to.server, remembered.upload_url, content, to.doing)
+        sending = UploadSession(to.server, remembered.upload_url, content, to.doing)
         try:
             return sending, sending.missing()
         except Failure as failure:
@@ -363,7 +367,7 @@ def _begin(to: Target, content: Content, memory: Memory) -> tuple[Sending, list[
     if to.platform is not None:
         body["platform"] = to.platform
     reply = to.server.post(f"{to.address}/artifacts", body, to.doing)
-    upload = connection.decoded(reply, api_models.Upload, to.doing)
+    upload = connection.decode(reply, api_models.Upload, to.doing)
     url = to.server.reached(upload.upload_url)
-    memory.remember(Remembered(upload.artifact_id, url))
-    return Sending(to.server, url, content, to.doing), [(0, content.size)]
+    memory.remember(SavedUpload(upload.artifact_id, url))
+    return UploadSession(to.server, url, content, to.doing), [(0, content.size)]

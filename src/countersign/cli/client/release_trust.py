@@ -44,7 +44,7 @@ class _Pins(msgspec.Struct, frozen=True):
 
 def pins_file() -> Path:
     """Where pins are kept: keys.json beside the kept tokens."""
-    return credentials.file().with_name("keys.json")
+    return credentials.credentials_file().with_name("keys.json")
 
 
 def load_pin(server: str, org: str) -> Pin | None:
@@ -66,17 +66,17 @@ def store_pin(server: str, org: str, found: Pin) -> None:
     path = pins_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _alone(path.with_name(f"{path.name}.lock")):
+        with _exclusive(path.with_name(f"{path.name}.lock")):
             servers = _read_pins().servers
             known = servers.get(server, {})
-            servers[server] = {**known, org: _together(known.get(org), found)}
+            servers[server] = {**known, org: _merge(known.get(org), found)}
             credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
     except OSError as error:
         why = f"{path}: {error.strerror}"
         raise Failure("the key was not pinned", why=why, remedy="Make the directory writable.") from error
 
 
-def _together(known: Pin | None, found: Pin) -> Pin:
+def _merge(known: Pin | None, found: Pin) -> Pin:
     if known is None:
         return found
     counters = {place: max(seen, known.counters.get(place, 0)) for place, seen in found.counters.items()}
@@ -86,7 +86,7 @@ def _together(known: Pin | None, found: Pin) -> Pin:
 
 
 @contextmanager
-def _alone(lock: Path) -> Generator[None]:
+def _exclusive(lock: Path) -> Generator[None]:
     """No other process is in this block meanwhile."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -124,7 +124,7 @@ class PullRequest:
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def believed(server: Server, found: api_models.Product, wanted: PullRequest) -> VerifiedRelease:
+def trusted_release(server: Server, found: api_models.Product, wanted: PullRequest) -> VerifiedRelease:
     """The release to install. The organisation's key is pinned the first time, and followed from then on.
 
     Raises:
@@ -136,21 +136,21 @@ def believed(server: Server, found: api_models.Product, wanted: PullRequest) -> 
     path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
     shown = server.get(path, ChannelState, wanted.doing)
     seen = 0
-    if installed is not None and _is_of(installed.state, server, found, wanted):
+    if installed is not None and _is_same_channel(installed.state, server, found, wanted):
         seen = installed.state.counter
-    statement, keys = _statement(server, found, wanted, shown, seen)
-    usual = _likely(wanted, installed)
+    statement, keys = _trusted_statement(server, found, wanted, shown, seen)
+    usual = _preferred_platforms(wanted, installed)
     version, platforms = _select_build(server, wanted, statement, usual)
-    envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
-    payload = _payload(envelope, keys, statement, version, platform)
-    manifest = _manifest(payload, found, org, version, platform)
+    envelope, platform = _fetch_envelope(server, found, version, platforms, wanted.doing)
+    payload = _verified_payload(envelope, keys, statement, version, platform)
+    manifest = _decode_manifest(payload, found, org, version, platform)
     if installed is not None and version != statement.version:
         _require_newer(manifest, installed.manifest)
     sha256 = manifests.digest(payload)
     return VerifiedRelease(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
 
 
-def _statement(
+def _trusted_statement(
     server: Server, found: api_models.Product, wanted: PullRequest, shown: ChannelState, seen: int
 ) -> tuple[ChannelStatement, list[PublicKey]]:
     """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
@@ -162,12 +162,12 @@ def _statement(
     statement, now = trust.verify_channel(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
     if (statement.product_id, statement.product) != (found.id, found.slug):
         raise SignatureRefused("the statement is of another product")
-    keys = _keys(shown, pin)
+    keys = _trusted_keys(shown, pin)
     store_pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
     return statement, keys
 
 
-def _is_of(known: state.InstallState, server: Server, found: api_models.Product, wanted: PullRequest) -> bool:
+def _is_same_channel(known: state.InstallState, server: Server, found: api_models.Product, wanted: PullRequest) -> bool:
     asked = (server.root, wanted.product.org, found.slug, wanted.channel)
     return (known.server, known.org, known.product, known.channel) == asked
 
@@ -188,14 +188,14 @@ def _select_build(
     if present:
         return statement.version, present[:1]
     named = usual[0] or "no platform in particular"
-    earlier = None if wanted.version else _earlier(server, wanted, statement, usual)
+    earlier = None if wanted.version else _earlier_build(server, wanted, statement, usual)
     if earlier is not None:
         output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
         return earlier
-    return statement.version, [_only(wanted, statement, named)]
+    return statement.version, [_only_platform(wanted, statement, named)]
 
 
-def _only(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
+def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
     """The platform of the only build, where no platform was asked for.
 
     Raises:
@@ -210,7 +210,7 @@ def _only(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def _earlier(
+def _earlier_build(
     server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
 ) -> tuple[str, list[str]] | None:
     """The newest other release of the channel with a build for one of the platforms; None without one."""
@@ -238,7 +238,7 @@ def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
     return True
 
 
-def _likely(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
+def _preferred_platforms(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
     """The platform asked for; else that of the build that is installed, this machine's, and none in particular."""
     if wanted.platform:
         return [wanted.platform]
@@ -247,7 +247,7 @@ def _likely(wanted: PullRequest, installed: state.Installation | None) -> list[s
     return list(dict.fromkeys([*there, here, ""]))
 
 
-def _envelope(
+def _fetch_envelope(
     server: Server, found: api_models.Product, version: str, platforms: Sequence[str], doing: str
 ) -> tuple[Envelope, str]:
     """The signed manifest of the first of the platforms that has a build."""
@@ -262,7 +262,7 @@ def _envelope(
     raise AssertionError("there is a platform to ask for")
 
 
-def _payload(
+def _verified_payload(
     envelope: Envelope, keys: Sequence[PublicKey], statement: ChannelStatement, version: str, platform: str
 ) -> bytes:
     """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
@@ -273,7 +273,7 @@ def _payload(
     return payload
 
 
-def _keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
+def _trusted_keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
     """The keys of the chain, which was followed before, that sign builds: a build is signed once, by the key of its
     time. The one that is pinned and those after it do; of those before it, whoever put them there, the ones that were
     believed before. The first time the whole chain is."""
@@ -287,7 +287,7 @@ def _keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
     return [*(key for key in chain[:since] if key in pin.former), *chain[since:]]
 
 
-def _manifest(payload: bytes, found: api_models.Product, org: str, version: str, platform: str) -> Manifest:
+def _decode_manifest(payload: bytes, found: api_models.Product, org: str, version: str, platform: str) -> Manifest:
     try:
         manifest = manifests.decode(payload)
     except msgspec.ValidationError as error:

@@ -12,7 +12,7 @@ import msgspec
 
 from countersign.cli import output, progress
 from countersign.cli.client import api_models, connection
-from countersign.cli.client.connection import Reply, Server, segment, whole
+from countersign.cli.client.connection import Reply, Server, read_reply, segment
 from countersign.cli.client.credentials import write_private
 from countersign.cli.client.transport import Request, Unreachable, send
 from countersign.cli.output import Exit, Failure
@@ -20,17 +20,17 @@ from countersign.cli.progress import Meter
 from countersign.kernel import clock
 
 PIECE_BYTES = 256 << 10
-LEAST_PART_BYTES = 64 << 20
+MIN_PART_BYTES = 64 << 20
 MAX_PARTS = 1_000
 ATTEMPTS = 8
 ASSEMBLY_S = 900
 """Seconds the server may take after the last part, to put the file together and hash it."""
 
-LOOK_AGAIN_S = 0.5
-SAY_EVERY_S = 5.0
+POLL_S = 0.5
+REPORT_EVERY_S = 5.0
 
 
-class Remembered(msgspec.Struct):
+class SavedUpload(msgspec.Struct):
     """Where an upload that is not whole goes on."""
 
     artifact_id: str
@@ -47,7 +47,7 @@ class Content:
     sha256: str
 
 
-def content_of(file: BinaryIO, filename: str) -> Content:
+def read_content(file: BinaryIO, filename: str) -> Content:
     """Size and digest of an open file.
 
     Raises:
@@ -60,7 +60,7 @@ def content_of(file: BinaryIO, filename: str) -> Content:
     return Content(file, filename, file.tell(), digest.hexdigest())
 
 
-class Memory:
+class UploadCache:
     """The file that remembers one upload, in the person's cache directory; its address lets anyone continue the
     upload, so only the person may read it."""
 
@@ -70,14 +70,14 @@ class Memory:
         name = hashlib.sha256(key.encode()).hexdigest()[:32]
         self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
 
-    def recall(self) -> Remembered | None:
+    def recall(self) -> SavedUpload | None:
         """The upload that was begun, or None; a damaged note is none."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Remembered)
+            return msgspec.json.decode(self._path.read_bytes(), type=SavedUpload)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def remember(self, upload: Remembered) -> None:
+    def remember(self, upload: SavedUpload) -> None:
         """Write down where the upload goes on.
 
         Raises:
@@ -91,7 +91,7 @@ class Memory:
         self._path.unlink(missing_ok=True)
 
 
-class Sending:
+class UploadSession:
     """One upload under way."""
 
     def __init__(self, server: Server, upload_url: str, content: Content, doing: str) -> None:
@@ -99,7 +99,7 @@ class Sending:
         self._url = upload_url
         self._content = content
         self._doing = doing
-        self._part_bytes = max(LEAST_PART_BYTES, -(-content.size // MAX_PARTS))
+        self._part_bytes = max(MIN_PART_BYTES, -(-content.size // MAX_PARTS))
 
     def missing(self) -> list[tuple[int, int]]:
         """The stretches that the server lacks, each from its first byte to the one after its last.
@@ -107,7 +107,7 @@ class Sending:
         Raises:
             Failure: the upload has ended or was never begun (404, 410), or the server is away.
         """
-        state = self._server.get(self._url, api_models.Received, self._doing)
+        state = self._server.get(self._url, api_models.UploadStatus, self._doing)
         if state.size != self._content.size:
             raise Failure(self._doing, why="the upload is of another file", exit_code=Exit.NOT_FOUND)
         gaps: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ class Sending:
                 continue
             failures, arrived_s = 0, clock.monotonic_s()
             if reply.status == 201:
-                return connection.decoded(reply, api_models.Artifact, self._doing)
+                return connection.decode(reply, api_models.Artifact, self._doing)
             parts.pop(0)
         return None
 
@@ -164,9 +164,9 @@ class Sending:
         if stop:
             headers["Content-Range"] = f"bytes {start}-{stop - 1}/{self._content.size}"
         body = self._pieces(start, stop, meter, self._content.size - left)
-        reply = whole(send(Request("PUT", self._url, headers, body, stop - start, ASSEMBLY_S)))
+        reply = read_reply(send(Request("PUT", self._url, headers, body, stop - start, ASSEMBLY_S)))
         if reply.status in (429, 502, 503, 504):
-            connection.wait(connection.asked_pause_s(reply.headers, 1))
+            connection.wait(connection.retry_pause_s(reply.headers, 1))
             raise Unreachable(f"the server answered {reply.status}")
         if not reply.is_success:
             raise self._server.refusal(reply, self._doing)
@@ -196,7 +196,7 @@ class Job(msgspec.Struct):
     error: dict[str, Any] | None = None
 
 
-class Built(msgspec.Struct):
+class BuildResult(msgspec.Struct):
     """What was made of an artifact; `stored` are the bytes that the store did not have before."""
 
     manifest_sha256: str
@@ -207,7 +207,7 @@ class Built(msgspec.Struct):
     stored: int
 
 
-def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
+def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResult:
     """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
 
     Raises:
@@ -215,16 +215,16 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
             form. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
-    job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
+    job = connection.decode(server.post("/jobs", asked, doing), Job, doing)
     with _job_display(size) as shown:
         while job.status not in ("completed", "failed"):
             shown.at(job)
-            clock.sleep(LOOK_AGAIN_S)
+            clock.sleep(POLL_S)
             job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
     if job.status == "failed":
         raise _job_failure(job, doing)
     try:
-        return msgspec.convert(job.result, Built)
+        return msgspec.convert(job.result, BuildResult)
     except msgspec.ValidationError as error:
         remedy = "Check that --server is the address of a Countersign store of this version."
         raise Failure(doing, why=f"the job's result is not understood: {error}", remedy=remedy) from error
@@ -269,7 +269,7 @@ class _JobLines:
     def at(self, job: Job) -> None:
         """The job as it is now."""
         now_s = clock.monotonic_s()
-        if now_s - self._said_s < SAY_EVERY_S:
+        if now_s - self._said_s < REPORT_EVERY_S:
             return
         self._said_s = now_s
         waits = "waiting for a worker of the store"
@@ -286,6 +286,6 @@ def _job_failure(job: Job, doing: str) -> Failure:
         doing,
         why=str(problem.get("detail", "the job failed")) + (f" (rule {rule})" if rule else ""),
         remedy=str(problem.get("resolution", "")),
-        exit_code=output.exit_of(status if isinstance(status, int) else 500, code),
+        exit_code=output.exit_code_of(status if isinstance(status, int) else 500, code),
         problem=code,
     )

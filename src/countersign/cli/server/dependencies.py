@@ -33,10 +33,10 @@ from countersign.store import lifespan
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 
-WIDTH = len("distribution database")
+NAME_WIDTH = len("distribution database")
 """Of the longest name."""
 
-SLOTS = 8
+COUNTER_SLOTS = 8
 """Of counters that nothing is counted in."""
 
 
@@ -52,16 +52,16 @@ class Finding:
 
     def say(self) -> None:
         """Print it, in words."""
-        output.say(f"{self.standing:4}  {self.name:{WIDTH}}  {self.detail}")
+        output.say(f"{self.standing:4}  {self.name:{NAME_WIDTH}}  {self.detail}")
         if self.remedy:
-            output.say(f"      {'':{WIDTH}}  {self.remedy}")
+            output.say(f"      {'':{NAME_WIDTH}}  {self.remedy}")
 
     def members(self) -> dict[str, str]:
         """It as an object of JSON."""
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
 
 
-def failed(name: str, refused: Refused, remedy: str = "") -> Finding:
+def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
     """What a refusal means to whoever runs the services, with a remedy of the check's own where it has one."""
     # Waiting helps callers alone.
     known = "See to it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
@@ -73,32 +73,32 @@ def failed(name: str, refused: Refused, remedy: str = "") -> Finding:
 def check_master_key(settings: Settings) -> Finding:
     """Whether there is a key that could be read; whether it opens anything, the databases tell."""
     name, data = "master key", Path(settings.data)
-    if settings.database_url and not _is_given(settings):
+    if settings.database_url and not _is_key_configured(settings):
         return Finding(name, "fail", NEEDED_WITH_POSTGRESQL, missing_key_remedy(data))
     if _has_key(settings):
-        return _present_key(settings)
+        return _check_present_key(settings)
     if installation.files(settings):
         remedy = "Put your copy of it back: another key opens nothing of what they hold."
         return Finding(name, "fail", f"{data / KEY_FILE}, which sealed the databases, is missing", remedy)
     return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
 
 
-def _present_key(settings: Settings) -> Finding:
-    name, is_given = "master key", _is_given(settings)
+def _check_present_key(settings: Settings) -> Finding:
+    name, is_given = "master key", _is_key_configured(settings)
     try:
         key = _key(settings)
     except Refused as refused:
-        return failed(name, refused)
+        return failed_finding(name, refused)
     remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
     return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
 
 
-def _is_given(settings: Settings) -> bool:
+def _is_key_configured(settings: Settings) -> bool:
     return bool(settings.master_key or settings.master_key_file)
 
 
 def _has_key(settings: Settings) -> bool:
-    return _is_given(settings) or (Path(settings.data) / KEY_FILE).exists()
+    return _is_key_configured(settings) or (Path(settings.data) / KEY_FILE).exists()
 
 
 def _key(settings: Settings) -> MasterKey:
@@ -111,11 +111,11 @@ async def check_database(settings: Settings, service: str) -> Finding:
     name = f"{service} database"
     where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
     try:
-        return await _database(settings, service, Finding(name, "ok", where))
+        return await _check_tables(settings, service, Finding(name, "ok", where))
     except MasterKeyRefused as refused:
         return Finding(name, "warn", "what it holds sealed was not looked at", refused.remedy)
     except Refused as refused:
-        return failed(name, refused)
+        return failed_finding(name, refused)
     except DeclarationError as error:
         return Finding(name, "fail", str(error), "Correct the module, or leave it out of COUNTERSIGN_MODULES.")
     except BadSetting as error:
@@ -124,13 +124,13 @@ async def check_database(settings: Settings, service: str) -> Finding:
         return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
 
 
-async def _database(settings: Settings, service: str, found: Finding) -> Finding:
+async def _check_tables(settings: Settings, service: str, found: Finding) -> Finding:
     kept = databases.SERVICES[service]
     rights = None
     if settings.database_url:
         (rights,) = await privileges_at(settings.database_url, (service,))
         rights.require_write()
-    is_there = await kept.tables.are_kept(settings)
+    is_there = await kept.tables.exist(settings)
     pending = await kept.pending(settings)
     if rights and pending:
         rights.require_upgrade()
@@ -148,10 +148,10 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
         found.detail += ": readable, writable, up to date, opened by the master key"
     else:
         found.detail += ": readable, writable, up to date"
-    return await _restorable(settings, kept.tables, found)
+    return await _check_restorable(settings, kept.tables, found)
 
 
-async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
+async def _check_restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
     """The finding, unless no backup of the database could be restored."""
     with suppress(PrivilegeMissing):
         try:
@@ -170,7 +170,7 @@ async def check_blobs(settings: Settings) -> Finding:
     try:
         await open_blobs(settings.blobs_url or None, folder).check()
     except Refused as refused:
-        return failed(name, refused)
+        return failed_finding(name, refused)
     except (BadSetting, ValueError) as error:
         return Finding(name, "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
     return Finding(name, "ok", f"{settings.blobs_url or folder}: written, read and removed")
@@ -180,7 +180,7 @@ async def check_installation(settings: Settings) -> Finding:
     """Whether databases, directory and files belong to one installation, and what the collector reports."""
     name = "installation"
     try:
-        found = await installation.shown(settings)
+        found = await installation.overview(settings)
     except (Refused, SchemaMismatch, ValueError) as error:
         return Finding(name, "warn", "not looked at", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if found.conflict:
@@ -203,7 +203,9 @@ async def check_counters(settings: Settings) -> Finding:
     warned: list[str] = []
     with TemporaryDirectory() as folder:
         try:
-            asked = ValkeyCounters(settings.counters_url, SharedMemoryCounters(Path(folder), SLOTS), warned.append)
+            asked = ValkeyCounters(
+                settings.counters_url, SharedMemoryCounters(Path(folder), COUNTER_SLOTS), warned.append
+            )
         except ValueError as error:
             return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
         try:
@@ -222,7 +224,7 @@ async def check_mail(settings: Settings) -> Finding:
     try:
         await open_mail(settings.smtp_url, settings.mail_from, data).check()
     except Refused as refused:
-        return failed(
+        return failed_finding(
             "mail", refused, "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else ""
         )
     except BadSetting as error:
@@ -236,7 +238,7 @@ async def check_deliveries(settings: Settings) -> Finding:
     """Whether webhooks and letters go out, or are held since a restore."""
     name = "deliveries"
     try:
-        found = {name: await each.tables.held_since(settings) for name, each in databases.SERVICES.items()}
+        found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
         return Finding(name, "warn", "not looked at", "Correct what the checks of the databases name.")
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]

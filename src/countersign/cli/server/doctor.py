@@ -28,13 +28,15 @@ from countersign.kernel.http.management import Readiness
 from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 from countersign.store import lifespan
 
-OLDEST_NOW = 1_767_225_600 * clock.SECOND
+MIN_TIME = 1_767_225_600 * clock.SECOND
 """2026-01-01T00:00:00Z: a clock before this was never set."""
-LARGEST_SKEW_S = 5
-SCARCE_MIB = 1024
-PATIENCE_S = 60
+MAX_SKEW_S = 5
+WARN_FREE_MIB = 1024
+READINESS_TIMEOUT_S = 60
 """More than all checks of a running server may take together."""
-OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")}
+CLIENT_VARIABLES = {
+    f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")
+}
 
 # What is in the way of listening, and what helps.
 _PORT_REMEDIES = {
@@ -52,7 +54,7 @@ def check_python() -> Finding:
 
 def check_variables() -> Finding:
     """Names of the environment are not refused, since other programs may use the prefix too."""
-    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | OF_CLIENTS
+    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | CLIENT_VARIABLES
     given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
     unknown = sorted(name for name in given if name not in known)
     if unknown:
@@ -61,14 +63,14 @@ def check_variables() -> Finding:
     return Finding("settings", "ok", "every setting can be used")
 
 
-def _existing(path: Path) -> Path:
+def _nearest_existing(path: Path) -> Path:
     """The path, or the nearest directory above it that exists."""
     return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
 
 
 def check_directory(data: Path) -> Finding:
     """Whether the data directory can be written, and by whom it can be read."""
-    found = _existing(data)
+    found = _nearest_existing(data)
     if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
         remedy = "Make it a directory that this user may write, or choose another with --data."
         return Finding("data", "fail", f"{found} cannot be written", remedy)
@@ -82,12 +84,12 @@ def check_directory(data: Path) -> Finding:
 
 def check_disk(data: Path, reserve_mib: int) -> Finding:
     """What is free on the volume of the data directory."""
-    free_mib = shutil.disk_usage(_existing(data)).free >> 20
+    free_mib = shutil.disk_usage(_nearest_existing(data)).free >> 20
     detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
     if free_mib <= reserve_mib:
         detail = f"the disk is full: {detail}"
         return Finding("disk", "fail", detail, "Free space: every write is refused with 507.", is_disk_full=True)
-    if free_mib <= reserve_mib + SCARCE_MIB:
+    if free_mib <= reserve_mib + WARN_FREE_MIB:
         return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
     return Finding("disk", "ok", detail)
 
@@ -111,7 +113,7 @@ def check_running_server(settings: Settings) -> Finding:
     """What the server that runs says of itself."""
     url = f"{local_url(settings.operator_host, settings.operator_port)}/readyz"
     try:
-        answer = httpx.get(url, timeout=PATIENCE_S, trust_env=False)
+        answer = httpx.get(url, timeout=READINESS_TIMEOUT_S, trust_env=False)
         said = msgspec.json.decode(answer.content, type=Readiness)
     except (httpx.HTTPError, msgspec.DecodeError, msgspec.ValidationError):
         remedy = "Look at its log; it was started without COUNTERSIGN_OPERATOR_PORT, or it hangs: then restart it."
@@ -126,7 +128,7 @@ def check_clock(data: Path) -> Finding:
     """Whether the clock was set, and goes as that of the disk does."""
     now = clock.now()
     remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
-    if now < OLDEST_NOW:
+    if now < MIN_TIME:
         return Finding("clock", "fail", clock.rfc3339(now), remedy)
     if not os.access(data, os.W_OK | os.X_OK):
         return Finding("clock", "ok", clock.rfc3339(now))
@@ -138,7 +140,7 @@ def check_clock(data: Path) -> Finding:
         return Finding("clock", "warn", f"{clock.rfc3339(now)}, not compared with the disk's: {error.strerror}", remedy)
     finally:
         probe.unlink(missing_ok=True)
-    if skew_s > LARGEST_SKEW_S:
+    if skew_s > MAX_SKEW_S:
         return Finding("clock", "warn", f"{clock.rfc3339(now)}, {skew_s:.0f} s off from the disk's", remedy)
     return Finding("clock", "ok", clock.rfc3339(now))
 
@@ -166,7 +168,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
     except Failure as failure:
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
-        findings += [_usable(settings), *checked(settings, host, chosen)]
+        findings += [_check_settings(settings), *run_checks(settings, host, chosen)]
     is_well = all(each.standing != "fail" for each in findings)
     if output.wants_json():
         output.answer({"ok": is_well, "checks": [each.members() for each in findings]})
@@ -176,7 +178,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
         sys.exit(Exit.STORAGE_FULL if any(each.is_disk_full for each in findings) else Exit.FAILED)
 
 
-def _usable(settings: Settings) -> Finding:
+def _check_settings(settings: Settings) -> Finding:
     """Whether what only the services make sense of can be used, and every name is known."""
     try:
         exchange.configured_proxies(settings)
@@ -185,7 +187,7 @@ def _usable(settings: Settings) -> Finding:
     return check_variables()
 
 
-def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
+def run_checks(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
     """Every check that needs settings, of the services with these ports, in the order in which their remedies help."""
     data = Path(settings.data)
     directory = check_directory(data)
@@ -193,15 +195,15 @@ def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator
     # Of what cannot be entered, everything else would fail for the same reason.
     if directory.standing != "fail":
         yield check_disk(data, settings.reserve_mib)
-        yield from _supplied(settings, ports)
-    if lock.is_held(data):
-        yield from _served(settings, ports)
+        yield from _check_dependencies(settings, ports)
+    if lock.is_locked(data):
+        yield from _check_serving(settings, ports)
     else:
-        yield from _listening(settings, host, ports)
+        yield from _check_ports(settings, host, ports)
     yield check_clock(data)
 
 
-def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
+def _check_dependencies(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
     yield dependencies.check_master_key(settings)
     for service in ports:
         yield asyncio.run(dependencies.check_database(settings, service))
@@ -213,14 +215,14 @@ def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]
     yield asyncio.run(dependencies.check_deliveries(settings))
 
 
-def _served(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
+def _check_serving(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
     for service in ports:
         yield Finding(f"{service} port", "ok", f"{settings.data} is being served now")
     if settings.operator_port:
         yield check_running_server(settings)
 
 
-def _listening(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
+def _check_ports(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
     for service, port in ports.items():
         yield check_port(service, host, port)
     if settings.operator_port:

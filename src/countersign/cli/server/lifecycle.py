@@ -16,7 +16,7 @@ FAILED = "failure"
 
 
 @contextmanager
-def logged(part: str, settings: Settings, doing: str) -> Generator[None]:
+def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
     """Write the log as the settings say while the block lasts, and what is started; how it ended, if by a failure. A
     stop by a signal is logged where the signal is received. SIGHUP is ignored from now on, by children as well.
 
@@ -30,7 +30,9 @@ def logged(part: str, settings: Settings, doing: str) -> Generator[None]:
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     log = telemetry.logger(part)
-    log.info("start", version=__version__, database=database(settings), data=str(Path(settings.data).absolute()))
+    log.info(
+        "start", version=__version__, database=describe_database(settings), data=str(Path(settings.data).absolute())
+    )
     try:
         yield
     except Failure as failure:
@@ -41,12 +43,12 @@ def logged(part: str, settings: Settings, doing: str) -> Generator[None]:
         raise
 
 
-def ready(part: str, **members: object) -> None:
+def log_ready(part: str, **members: object) -> None:
     """Log that the process does its work from now on."""
     telemetry.logger(part).info("ready", **members)
 
 
-def database(settings: Settings) -> Mapping[str, object]:
+def describe_database(settings: Settings) -> Mapping[str, object]:
     """Which database the settings mean: kind and name, never a password."""
     if settings.database_url:
         try:

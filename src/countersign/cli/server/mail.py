@@ -21,7 +21,7 @@ DOING = "cannot show the outbox"
 _LINK = re.compile(r"https?://[^\s<>\"]+")
 
 
-class Shown(NamedTuple):
+class OutboxMessage(NamedTuple):
     """A letter as the command shows it."""
 
     date: str
@@ -44,21 +44,23 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     settings = configuration.load(data=data)
     folder = Path(settings.data) / transports.OUTBOX_FOLDER
     wanted = (address or "").strip().lower()
-    letters = list(islice(_letters(folder, wanted), 1 if last else None))
+    letters = list(islice(_messages(folder, wanted), 1 if last else None))
     none = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
     if last and not letters:
         raise Failure(DOING, why=none, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
-    output.answer({"letters": [each._asdict() for each in letters]}, "\n\n".join(_words(e, last) for e in letters))
+    output.answer(
+        {"letters": [each._asdict() for each in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
+    )
     if not letters:
         output.note(f"{none}.")
     if settings.smtp_url:
         output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
 
 
-def _letters(folder: Path, wanted: str) -> Iterator[Shown]:
+def _messages(folder: Path, wanted: str) -> Iterator[OutboxMessage]:
     """The folder's letters to the wanted address (empty: to any), newest first."""
     for path in _files(folder):
-        letter = _read(path)
+        letter = _read_message(path)
         if letter is not None and wanted in ("", letter.to.lower()):
             yield letter
 
@@ -70,7 +72,7 @@ def _files(folder: Path) -> list[Path]:
         raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy="Run it as the user who serves.") from error
 
 
-def _read(path: Path) -> Shown | None:
+def _read_message(path: Path) -> OutboxMessage | None:
     """The letter in the file; None when it was removed meanwhile."""
     try:
         message = message_from_bytes(path.read_bytes(), _class=EmailMessage, policy=SMTP)
@@ -83,10 +85,10 @@ def _read(path: Path) -> Shown | None:
         sent_at = clock.from_datetime(parsedate_to_datetime(str(message["Date"]).replace("-0000", "+0000")))
     except (ValueError, TypeError, LookupError) as error:
         raise Failure(DOING, why=f"{path} is no letter: {error}", remedy="Remove the file.") from error
-    return Shown(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
+    return OutboxMessage(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
 
 
-def _words(letter: Shown, is_whole: bool) -> str:
+def _message_text(letter: OutboxMessage, is_whole: bool) -> str:
     head = f"{letter.date}  to {letter.to}\n{letter.subject}"
     if is_whole:
         return f"{head}\n\n{letter.text.strip()}"

@@ -17,7 +17,7 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
+async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
     """The service at its place, its tables up to date, until the block is left.
 
     Raises:
@@ -29,7 +29,7 @@ async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[app
 
 
 @asynccontextmanager
-async def serving(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
+async def application(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
     """The application with its pages until the block is left; the one worker that `tends` ends what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
@@ -74,9 +74,9 @@ SERVICE = Service(
     title="records",
     setting="COUNTERSIGN_RECORDS_URL",
     url=lambda settings: settings.records_url,
-    opened=opened,
+    open=open_records,
     database=lambda service: service.records.database,
     prepare=prepare,
-    serving=serving,
-    watched=watching.watched,
+    application=application,
+    checks=watching.watched,
 )

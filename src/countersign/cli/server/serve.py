@@ -55,18 +55,18 @@ def serve(
             raise click.UsageError(
                 "--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1"
             )
-    with lock.held(Path(settings.data)) as held:
+    with lock.acquire(Path(settings.data)) as held:
         # Imported here, so that a wrong command line is refused at once. All of it stays: there is nothing to collect.
         gc.disable()
         from countersign.cli.server import lifecycle
-        from countersign.cli.server.service_runner import SERVING, ServiceRequest, Start, run
+        from countersign.cli.server.service_runner import SERVING, ServiceRequest, StartOptions, run
 
         # Of the services only those that were asked for: half of the time that a start takes is importing.
         services = {name: import_module(MODULES[name]).SERVICE for name in ports}
         chosen = tuple(ServiceRequest(services[name], wanted) for name, wanted in ports.items())
         gc.enable()
-        with lifecycle.logged("serve", settings, SERVING):
-            run(Start(settings, host, chosen, workers, is_demo=demo), held)
+        with lifecycle.log_lifecycle("serve", settings, SERVING):
+            run(StartOptions(settings, host, chosen, workers, is_demo=demo), held)
 
 
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:

@@ -44,7 +44,7 @@ FREE = metrics.gauge("countersign_disk_free_bytes", "What is free on the volume 
 RESERVE = metrics.gauge("countersign_disk_reserve_bytes", "Below so much free, every write is refused with 507.")
 
 SERVING = "cannot serve"
-BROKEN = "the disk failed while a change was made durable"
+DISK_FAILED = "the disk failed while a change was made durable"
 MAX_MESSAGE_BYTES = 16_384
 
 
@@ -66,11 +66,11 @@ class Service(Generic[ContextT]):
     title: str
     setting: str
     url: Callable[[Settings], str]
-    opened: Callable[[Settings, ListenAddress], AbstractAsyncContextManager[ContextT]]
+    open: Callable[[Settings, ListenAddress], AbstractAsyncContextManager[ContextT]]
     database: Callable[[ContextT], Database]
     prepare: Callable[[ContextT, bool], Awaitable[str]]
-    serving: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
-    watched: Callable[[ContextT], ServiceChecks]
+    application: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
+    checks: Callable[[ContextT], ServiceChecks]
 
 
 def announce_operator(listeners: Sequence[Listener]) -> None:
@@ -129,7 +129,7 @@ class ServiceRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartOptions:
     """How the services were asked to be started."""
 
     settings: Settings
@@ -146,7 +146,7 @@ class Start:
         ]
 
 
-class Words:
+class StartMessage:
     """What the first worker of a service has to say about signing in, on its way to the process that talks to the
     person.
 
@@ -155,15 +155,15 @@ class Words:
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe()
-        self.are_told = False
+        self.is_sent = False
 
-    def tell(self, words: str) -> None:
+    def send(self, text: str) -> None:
         """Send the words; to be called once."""
-        os.write(self._writing, words.encode()[:MAX_MESSAGE_BYTES])
+        os.write(self._writing, text.encode()[:MAX_MESSAGE_BYTES])
 
-    def read(self) -> str:
+    def receive(self) -> str:
         """The words. Workers that are forked after this know that they were told."""
-        self.are_told = True
+        self.is_sent = True
         return os.read(self._reading, MAX_MESSAGE_BYTES).decode()
 
 
@@ -171,7 +171,7 @@ class DiskFailed(Failure, Unrecoverable):
     """The disk failed under a commit: the server ends, to begin anew with what is on the disk."""
 
 
-class _FailureWords(msgspec.Struct):
+class _FailureMessage(msgspec.Struct):
     """A failure on its way from a worker to the process that shows it."""
 
     what: str
@@ -181,7 +181,7 @@ class _FailureWords(msgspec.Struct):
     problem: str
 
 
-def run(start: Start, lock: DataLock) -> None:
+def run(start: StartOptions, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
     Raises:
@@ -189,19 +189,19 @@ def run(start: Start, lock: DataLock) -> None:
             failed under a commit.
     """
     settings = start.settings
-    words = [Words() for _ in start.wanted]
+    words = [StartMessage() for _ in start.wanted]
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
         addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
         for each in words:
-            click.echo(each.read())
+            click.echo(each.receive())
         for hint in _hints(start, places):
             output.note(f"  {hint}")
         announce_operator(listeners)
         click.echo("Stop with ctrl-C.")
-        lifecycle.ready("serve", addresses=addresses, operator=_operator(listeners))
+        lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
         sd_notify(SD_READY)
 
     with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
@@ -215,7 +215,7 @@ def run(start: Start, lock: DataLock) -> None:
                 grace_s=settings.grace_s,
                 watchdog_s=settings.watchdog_s,
                 on_ready=ready,
-                explain=partial(_explanation, start),
+                explain=partial(_encode_failure, start),
             ),
             start,
         )
@@ -225,7 +225,7 @@ def _operator(listeners: Sequence[Listener]) -> list[str]:
     return [local_url(each.host, each.port) for each in listeners if each.name == OPERATOR]
 
 
-def _program(start: Start, wanted: ServiceRequest, words: Words, siblings: WorkerMailboxes) -> Program:
+def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
     """One service and the workers that serve it."""
     settings, service = start.settings, wanted.service
 
@@ -235,24 +235,24 @@ def _program(start: Start, wanted: ServiceRequest, words: Words, siblings: Worke
         place = listen_address(service.url(settings), start.host, listener.port)
         async with AsyncExitStack() as stack:
             stack.enter_context(traces.export_spans(settings.otlp_url))
-            context = await stack.enter_async_context(service.opened(settings, place))
-            broken = await stack.enter_async_context(_ended_when_broken(service.database(context), service.title))
-            is_saying = is_first and not words.are_told
-            said = await service.prepare(context, start.is_demo) if is_saying else ""
-            app = await stack.enter_async_context(service.serving(context, is_first))
-            watched = service.watched(context)
+            context = await stack.enter_async_context(service.open(settings, place))
+            broken = await stack.enter_async_context(_stop_on_disk_failure(service.database(context), service.title))
+            sends_message = is_first and not message.is_sent
+            said = await service.prepare(context, start.is_demo) if sends_message else ""
+            app = await stack.enter_async_context(service.application(context, is_first))
+            watched = service.checks(context)
             await stack.enter_async_context(answer_operator(settings, siblings, worker.number, watched))
-            if is_saying:
-                words.tell(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
+            if sends_message:
+                message.send(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
             yield app
         if broken and start.workers == 1:
             remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
-            raise DiskFailed("cannot go on", why=f"{BROKEN} ({service.title})", remedy=remedy)
+            raise DiskFailed("cannot go on", why=f"{DISK_FAILED} ({service.title})", remedy=remedy)
 
     return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
 
 
-def _hints(start: Start, places: Sequence[ListenAddress]) -> Iterator[str]:
+def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:
     for each, place in zip(start.wanted, places, strict=True):
         if not each.service.url(start.settings) and not place.is_loopback:
             yield f"Set {each.service.setting} to the https address that others use: links name it."
@@ -263,7 +263,7 @@ def _hints(start: Start, places: Sequence[ListenAddress]) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def _ended_when_broken(database: Database, title: str) -> AsyncGenerator[list[str]]:
+async def _stop_on_disk_failure(database: Database, title: str) -> AsyncGenerator[list[str]]:
     """While the block lasts: when the database can write no more, this process is stopped as by SIGTERM, and the title
     noted in the list. One worker of several is replaced then."""
     broken: list[str] = []
@@ -271,7 +271,9 @@ async def _ended_when_broken(database: Database, title: str) -> AsyncGenerator[l
     async def watch() -> None:
         await database.broken.wait()
         broken.append(title)
-        telemetry.logger("serve").error(f"{BROKEN}; the process ends, to begin anew with what is on it", service=title)
+        telemetry.logger("serve").error(
+            f"{DISK_FAILED}; the process ends, to begin anew with what is on it", service=title
+        )
         os.kill(os.getpid(), signal.SIGTERM)
 
     async with background(watch()):
@@ -287,7 +289,7 @@ def _deadlines(settings: Settings) -> Deadlines:
     )
 
 
-def _unheard(error: CannotListen, start: Start) -> Failure:
+def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
     """The failure of a service, or the operator, whose address cannot be had; it names what chooses that."""
     name = error.listener.name
     if name == OPERATOR:
@@ -303,15 +305,15 @@ def _unheard(error: CannotListen, start: Start) -> Failure:
     return Failure(SERVING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
 
 
-def _serve(wanted: Server, start: Start) -> None:
+def _serve(wanted: Server, start: StartOptions) -> None:
     try:
         if start.settings.otlp_url:
             traces.require_exporter(start.settings.otlp_url)
         server.run(wanted)
     except WorkerFailed as failed:
         if not failed.explanation:
-            raise output.refusal(SERVING, failed) from failed
-        raise _as_it_was(failed.explanation) from failed
+            raise output.refusal_failure(SERVING, failed) from failed
+        raise _decode_failure(failed.explanation) from failed
     except Exception as error:
         failure = _failure(start, error)
         if failure is None:
@@ -319,30 +321,30 @@ def _serve(wanted: Server, start: Start) -> None:
         raise failure from error
 
 
-def _explanation(start: Start, error: Exception) -> bytes | None:
+def _encode_failure(start: StartOptions, error: Exception) -> bytes | None:
     """What an error in a worker is to whoever started the server; None when it is a fault of ours."""
     failure = _failure(start, error)
     if failure is None:
         return None
-    words = _FailureWords(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
+    words = _FailureMessage(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
     return msgspec.json.encode(words)
 
 
-def _as_it_was(explanation: bytes) -> Failure:
-    words = msgspec.json.decode(explanation, type=_FailureWords)
+def _decode_failure(explanation: bytes) -> Failure:
+    words = msgspec.json.decode(explanation, type=_FailureMessage)
     code = Exit(words.exit_code)
     return Failure(words.what, why=words.why, remedy=words.remedy, exit_code=code, problem=words.problem)
 
 
-def _failure(start: Start, error: Exception) -> Failure | None:
+def _failure(start: StartOptions, error: Exception) -> Failure | None:
     """The error as the failure of the command; None when it is none that an operator can mend."""
     match error:
         case Failure():
             return error
         case CannotListen():
-            return _unheard(error, start)
+            return _listen_failure(error, start)
         case Refused():
-            return output.refusal(SERVING, error)
+            return output.refusal_failure(SERVING, error)
         case SchemaMismatch():
             return Failure(SERVING, why=str(error), exit_code=Exit.CONFLICT)
         case DeclarationError():

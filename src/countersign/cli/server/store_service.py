@@ -19,7 +19,7 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
     """The store at its place, its database up to date, until the block is left.
 
     Raises:
@@ -31,7 +31,7 @@ async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[Sto
 
 
 @asynccontextmanager
-async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
+async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
     """The store's application with its pages until the block is left; the one worker that `tends` speaks for the
     node, removes what has expired and keeps the processes that work on jobs.
 
@@ -42,7 +42,7 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
         if tends:
             await stack.enter_async_context(lifespan.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
-            await stack.enter_async_context(worker.beside(store))
+            await stack.enter_async_context(worker.background_workers(store))
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)
@@ -92,9 +92,9 @@ SERVICE = Service(
     title="store",
     setting="COUNTERSIGN_DISTRIBUTION_URL",
     url=lambda settings: settings.distribution_url,
-    opened=opened,
+    open=open_store,
     database=lambda store: store.database,
     prepare=prepare,
-    serving=serving,
-    watched=health_checks.watched,
+    application=application,
+    checks=health_checks.watched,
 )

@@ -53,20 +53,20 @@ def worker(data: str | None, processes: int | None) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
         async with worker_process.supervise_workers(opened, COMMAND, count):
             click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
-            lifecycle.ready(PART, processes=count)
+            lifecycle.log_ready(PART, processes=count)
             await stopping.wait()
 
-    with lifecycle.logged(PART, settings, DOING):
+    with lifecycle.log_lifecycle(PART, settings, DOING):
         store.run(data, DOING, work, upgrades=True)
 
 
-def beside(opened: Store) -> AbstractAsyncContextManager[None]:
+def background_workers(opened: Store) -> AbstractAsyncContextManager[None]:
     """The workers that a server keeps beside itself, while the block lasts."""
     return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
+async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
     """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
     artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
     few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
@@ -76,4 +76,4 @@ async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> Async
 
 
 if __name__ == "__main__":
-    worker_process.run_worker_process(_opened, app.JOB_TYPES)
+    worker_process.run_worker_process(_open_store, app.JOB_TYPES)
