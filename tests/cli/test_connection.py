@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -106,28 +107,50 @@ def test_the_wait_is_told_and_not_the_header_that_holds_it(run: Run, scripted: M
 
     done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert f"Next:  Try again after {told}." in done.stderr
+    assert f"Next:  Try again in {told}." in done.stderr
     assert "Retry-After" not in done.stderr
 
 
-def test_no_remedy_names_a_header_on_the_command_line() -> None:
+def test_no_hint_names_a_header_on_the_command_line() -> None:
     refusals = [each for each in known_refusals() if "Retry-After" in each.resolution]
 
-    told = [output.timed(each.resolution, 5) for each in refusals]
+    hints = [output.hint(each.code, 5) for each in refusals]
 
-    assert len(told) > 3
-    assert not [text for text in told if "Retry-After" in text or "5 seconds" not in text]
+    assert len(hints) > 3
+    assert set(hints) == {"Try again in 5 seconds."}
 
 
-def test_no_remedy_names_a_call_of_the_api_on_the_command_line() -> None:
-    named = [each.resolution for each in known_refusals() if re.search(CALL, each.resolution)]
+def test_a_problem_whose_resolution_names_a_call_of_the_api_has_a_hint_of_its_own() -> None:
+    named = [each for each in known_refusals() if re.search(CALL, each.resolution) and each.code != NotFound.code]
 
-    said = [output.timed(each, 0) for each in named]
+    hints = [output.hint(each.code, 0) for each in named]
 
-    assert len(said) > 5
-    assert not [text for text in said if re.search(CALL, text)]
-    assert "with `countersign api GET products` and use" in output.timed(ProductNotFound.resolution, 0)
-    assert all(text.count("`") % 2 == 0 for text in said)
+    assert len(hints) > 3
+    assert all(hints)
+    assert not [text for text in output.HINTS.values() if re.search(CALL, text) or text.count("`") % 2]
+
+
+def test_a_hint_is_of_a_problem_that_there_is() -> None:
+    assert {*output.HINTS, *output.WAITING} <= {each.code for each in known_refusals()}
+
+
+def test_a_product_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Make, tmp_path: Path) -> None:
+    server = scripted()
+    server.say(404, problem(404, NotFound.code, "no such product", ProductNotFound.resolution))
+
+    done = run("pull", "toolsmith/chess", str(tmp_path), "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.NOT_FOUND
+    assert "Next:  List the products with `countersign api GET products`" in done.stderr
+
+
+def test_the_text_of_a_server_is_shown_as_it_was_sent(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(409, problem(409, "some_code", resolution="Wait for the time in Retry-After and send the request again"))
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert "Next:  Wait for the time in Retry-After and send the request again" in done.stderr
 
 
 def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:

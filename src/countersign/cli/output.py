@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,15 +15,25 @@ from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
 
 _JSON = "countersign.json"
-_WAIT = re.compile(r"the (?:time|seconds) in `?Retry-After`?")
-_OF_THE_API = (
-    (" and send the request again", ", then run the command again"),
-    ("what `errors` names", "what is named"),
-    ("with POST /api/v1/redeem", "with `countersign redeem CODE`"),
-    ("; leave scope out for all that you hold", ""),
-)
-"""What remedies say to callers of the API, and what it is on the command line."""
-_CALL = re.compile(r"`?\b(GET|POST|PUT|PATCH|DELETE) /api/v1/([\w/{}-]+)`?")
+HINTS: Mapping[str, str] = {
+    "invalid_request": "Correct what is named, then run the command again.",
+    "parameter_gone": "Use a newer version of this program: the server no longer accepts a parameter that it sends.",
+    "invalid_token": "Sign in again with `countersign login`, or set COUNTERSIGN_TOKEN to a valid token.",
+    "invalid_scope": "Request scopes that you have; without --scope the token has all of them.",
+    "not_entitled": "Redeem a code for the product with `countersign redeem CODE`, then run the command again.",
+    "release_incomplete": "Have each file built with `countersign push`, and replace the files that are refused.",
+    "job_ended": "Read the result with `countersign api GET jobs/{job_id}`.",
+    "job_cancelled": "Start the job again with `countersign api POST jobs`.",
+    "job_failed": "Start the job again with `countersign api POST jobs`; if it fails again, read the workers' log.",
+    "user_code_expired": "Run `countersign login` again.",
+    "sandbox_only": "Use this key with the sandbox as --server (ROOT/sandbox), or get a key of the tier agent.",
+}
+"""What to do next about a problem, by its code, where the API's own text speaks of requests and headers."""
+WAITING = {
+    *("unavailable", "idempotency_in_progress", "rate_limit_exceeded", "slow_down", "sandboxes_full", "locked_out"),
+    "too_many_followed",
+}
+"""The codes of problems that end by themselves."""
 
 
 class Exit(IntEnum):
@@ -86,7 +95,7 @@ class Failure(Exception):
         self.what = what
         self.exit_code = exit_code
         self.why = why
-        self.remedy = timed(remedy, 0)
+        self.remedy = remedy
         self.problem = problem
         self._as_json = wants_json()
 
@@ -96,8 +105,8 @@ class Failure(Exception):
             if text:
                 note(label + text)
         if self._as_json:
-            told = {"what": self.what, "why": self.why, "next": self.remedy, "code": self.problem}
-            click.echo(json.dumps({"error": {**told, "exit_code": int(self.exit_code)}}))
+            error = {"what": self.what, "why": self.why, "next": self.remedy, "code": self.problem}
+            click.echo(json.dumps({"error": {**error, "exit_code": int(self.exit_code)}}))
 
 
 def disk_full_failure(doing: str, error: BaseException) -> Failure:
@@ -113,7 +122,9 @@ def refusal_failure(doing: str, refused: Refused) -> Failure:
         why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
         return Failure(doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
     asked = refused.headers.get("Retry-After", "")
-    remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
+    remedy = refused.remedy
+    if remedy == type(refused).resolution:
+        remedy = hint(refused.code, int(asked) if asked.isdecimal() else 0) or remedy
     exit_code = exit_code_of(refused.status, refused.code)
     # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
     reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
@@ -123,17 +134,18 @@ def refusal_failure(doing: str, refused: Refused) -> Failure:
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
     """The reason with each fault, its place first, that it does not tell already."""
-    untold = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
-    return "; ".join((detail, *untold) if detail else untold)
+    missing = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
+    return "; ".join((detail, *missing) if detail else missing)
 
 
-def timed(remedy: str, wait_s: int) -> str:
-    """The remedy as it is said here: with the wait itself where it names the header Retry-After, which nobody sees
-    (0: not known), and with the command where it names a call of the API that has one."""
-    for there, here in _OF_THE_API:
-        remedy = remedy.replace(there, here)
-    remedy = _CALL.sub(r"`countersign api \1 \2`", remedy)
-    return _WAIT.sub(wait_text(wait_s) if wait_s else "a while", remedy)
+def hint(code: str, wait_s: int) -> str:
+    """What to do next about the problem with this code; empty where the problem's own resolution says it.
+
+    `wait_s` is the value of Retry-After, 0 without one.
+    """
+    if code in WAITING:
+        return f"Try again in {wait_text(wait_s)}." if wait_s else "Try again in a while."
+    return HINTS.get(code, "")
 
 
 def wait_text(wait_s: int) -> str:

@@ -15,8 +15,9 @@ import msgspec
 from countersign.cli.client import api_models, credentials
 from countersign.cli.client.transport import Request, Response, Unreachable, read, send
 from countersign.cli.options import ProductName, selected_server_url
-from countersign.cli.output import Exit, Failure, exit_code_of, reason_with_faults, timed, wait_text
+from countersign.cli.output import Exit, Failure, exit_code_of, hint, reason_with_faults, wait_text
 from countersign.kernel import clock, ids
+from countersign.kernel.errors import NotFound
 
 AnswerT = TypeVar("AnswerT")
 
@@ -207,7 +208,7 @@ class Server:
         code = problem.code or problem.error
         exit_code = exit_code_of(reply.status, code)
         why = _problem_reason(problem) or f"{self.root} answered {reply.status} without a reason"
-        remedy = _remedy(reply, self.root, code) or timed(problem.resolution, _retry_after_s(reply.headers))
+        remedy = _remedy(reply, self.root, problem) or problem.resolution
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
@@ -252,7 +253,12 @@ def require_owned_by(server: Server, product: ProductName, doing: str) -> api_mo
     Raises:
         Failure: there is no such product, or it belongs to another.
     """
-    found = server.get(f"/products/{segment(product.slug)}", api_models.Product, doing)
+    try:
+        found = server.get(f"/products/{segment(product.slug)}", api_models.Product, doing)
+    except Failure as failure:
+        if failure.problem == NotFound.code:
+            failure.remedy = "List the products with `countersign api GET products`, and use a slug of that list."
+        raise
     if found.org == product.org:
         return found
     why = f"{found.slug} belongs to {found.org}, not to {product.org}"
@@ -337,20 +343,23 @@ def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
     return "Correct the request; `countersign api GET /api/meta` tells what each command takes."
 
 
-def _remedy(reply: Reply, root: str, code: str) -> str:
-    """What to do about a refusal from here, where that is not what the server says to everybody; else nothing."""
+def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
+    """What to do next at a command line; empty where the server's own resolution says it."""
+    code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
         if os.environ.get(credentials.Variable.BEARER, "").strip():
-            return "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
+            return "COUNTERSIGN_TOKEN is set and takes precedence: unset it, or set another token."
         return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
     if reply.status == 403 and (needed := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
         return _scope_hint(root, needed[1])
     if reply.status == 404 and not code:
         return "Check that --server is the address of a Countersign store."
-    wait_s = _retry_after_s(reply.headers) if reply.status == 429 else 0
-    if not wait_s:
+    if code == "invalid_request" and not problem.errors:
         return ""
-    return f"Try again in {wait_text(wait_s)}."
+    wait_s = _retry_after_s(reply.headers)
+    if reply.status == 429 and wait_s:
+        return f"Try again in {wait_text(wait_s)}."
+    return hint(code, wait_s)
 
 
 def _scope_hint(root: str, scope: str) -> str:

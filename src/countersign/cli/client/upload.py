@@ -285,7 +285,7 @@ def _job_failure(job: Job, doing: str) -> Failure:
     return Failure(
         doing,
         why=str(problem.get("detail", "the job failed")) + (f" (rule {rule})" if rule else ""),
-        remedy=str(problem.get("resolution", "")),
+        remedy=output.hint(code, 0) or str(problem.get("resolution", "")),
         exit_code=output.exit_code_of(status if isinstance(status, int) else 500, code),
         problem=code,
     )
