@@ -7,8 +7,8 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.backup.databases import file_name
-from countersign.cli.admin import installation
 from countersign.cli.output import Exit, Failure
+from countersign.cli.server.listen_address import PORTS
 from countersign.kernel import connection_urls, telemetry
 from countersign.settings import Settings
 
@@ -56,4 +56,4 @@ def describe_database(settings: Settings) -> Mapping[str, object]:
         except ValueError:
             return {"kind": "postgresql", "name": ""}
     data = Path(settings.data).absolute()
-    return {"kind": "sqlite", "name": ", ".join(str(data / file_name(schema)) for schema in installation.SCHEMAS)}
+    return {"kind": "sqlite", "name": ", ".join(str(data / file_name(schema)) for schema in PORTS)}
