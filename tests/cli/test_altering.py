@@ -108,8 +108,8 @@ def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, se
         done = run(*command, "--data", data, **settings)
 
         assert done.returncode == Exit.NOT_FOUND, [*command, done.stderr]
-        assert "holds no " in done.stderr
-        assert "COUNTERSIGN_DATABASE_URL" in done.stderr or "Say --data" in done.stderr
+        assert "has no " in done.stderr
+        assert "COUNTERSIGN_DATABASE_URL" in done.stderr or "Pass --data" in done.stderr
         assert not data.exists()
     dry = run("db", "upgrade", "--dry-run", "--data", data, **settings)
     assert "distribution: 0001" in dry.stdout
@@ -125,7 +125,7 @@ def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: 
 
     assert listed.returncode == Exit.NOT_FOUND
     assert "of the records service" in listed.stderr
-    assert resumed.stdout == "Nothing was held.\n", resumed.stderr
+    assert resumed.stdout == "Nothing was paused.\n", resumed.stderr
     assert not (data / "records.sqlite").exists()
     assert "records: 0001" in planned.stdout
 

@@ -106,7 +106,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
     again = run("webhooks", "resume", "--data", "copy", **told)
-    assert again.stdout == "Nothing was held.\n"
+    assert again.stdout == "Nothing was paused.\n"
     looked = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **told)
     assert "webhooks and letters go out" in looked.stdout
 

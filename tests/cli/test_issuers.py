@@ -23,7 +23,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     gone = run("issuers", "remove", ISSUER, *data)
 
     assert (none.returncode, early.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
-    assert "holds no database" in none.stderr
+    assert "has no database" in none.stderr
     assert untouched
     assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
     assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)

@@ -83,7 +83,7 @@ def test_a_token_in_the_environment_that_goes_before_the_kept_one_is_told_of(run
     signed_in = run("login", "--with-token", "--server", server.url, stdin="new", COUNTERSIGN_TOKEN="old")
     refused = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN="old")
 
-    assert "COUNTERSIGN_TOKEN is set and goes before it" in signed_in.stderr
+    assert "COUNTERSIGN_TOKEN is set and takes precedence" in signed_in.stderr
     assert "unset it" in refused.stderr
 
 
@@ -131,7 +131,7 @@ def test_a_token_from_stdin_and_scopes_to_ask_for_exclude_each_other(run: Run) -
     done = run("login", "--with-token", "--publish", stdin="t")
 
     assert done.returncode == Exit.USAGE
-    assert "the token has its scopes already" in done.stderr
+    assert "the token already has its scopes" in done.stderr
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Make) -> None:

@@ -126,7 +126,7 @@ def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
 
 @pytest.mark.parametrize(
     ("there", "pushed", "remedy"),
-    [("linux", "windows", "Say --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
+    [("linux", "windows", "Pass --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
 )
 def test_a_file_that_is_there_for_another_platform_is_a_conflict(
     store: Scripted, there: str | None, pushed: str | None, remedy: str

@@ -41,7 +41,7 @@ def test_a_moment_that_is_none_is_refused_with_what_is_understood(run: Run, tmp_
         done = run("webhooks", "replay", "any", "--since", text, "--data", tmp_path / "data")
 
         assert done.returncode == Exit.USAGE
-        assert f"'{text}' is no moment" in done.stderr
+        assert f"'{text}' is not a time" in done.stderr
         assert "ISO 8601" in done.stderr
         assert "2026-12-31T18:00:00Z" in done.stderr
         assert "30d" in done.stderr

@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @output.json_option
 def version() -> None:
-    """Tell the versions of the program, of the databases it makes, and of Python and SQLite."""
+    """Show the versions of the program, of the databases it makes, and of Python and SQLite."""
     # These load both services, which no other question about the program should wait for.
     from countersign.kernel.database import migrate, sqlite_connection
     from countersign.records import app

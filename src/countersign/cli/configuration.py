@@ -23,7 +23,7 @@ class ClientVariable(NamedTuple):
 
 CLIENT_VARIABLES = (
     ClientVariable(SERVER_VARIABLE, DEFAULT_SERVER, "Address of the store that client commands talk to."),
-    ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; goes before every other.", True),
+    ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; takes precedence.", True),
     ClientVariable("COUNTERSIGN_CLIENT_ID", "", "OAuth client of client commands, exchanged for a token."),
     ClientVariable("COUNTERSIGN_CLIENT_SECRET", "", "Secret of that client.", True),
     ClientVariable("COUNTERSIGN_BACKUP_PASSPHRASE", "", "Passphrase of `backup`, `restore` and `verify`.", True),

@@ -36,16 +36,12 @@ COMMANDS = {
     "person": Entry("admin.accounts:person", "Run a server", "People: create."),
     "client": Entry("admin.accounts:client", "Run a server", "OAuth clients: create."),
     "token": Entry("admin.accounts:token", "Run a server", "Bearer tokens of people: issue."),
-    "issuers": Entry(
-        "admin.accounts:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."
-    ),
+    "issuers": Entry("admin.accounts:issuers", "Run a server", "Trusted identity providers: add, list, remove."),
     "keys": Entry(
         "admin.keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."
     ),
     "mail": Entry("server.mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
-    "webhooks": Entry(
-        "admin.webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."
-    ),
+    "webhooks": Entry("admin.webhooks:webhooks", "Run a server", "Webhooks: add, list, replay deliveries."),
     "modules": Entry("admin.records:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("admin.records:user", "Run a server", "People of the records service: create."),
     "audit": Entry("admin.records:audit", "Run a server", "The audit of the records service: verify."),
@@ -57,7 +53,7 @@ COMMANDS = {
     "verify": Entry("admin.verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
     "unpack": Entry("client.archive:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
     "login": Entry("client.login:login", "Use a server", "Sign in to a server by confirming in a browser."),
-    "whoami": Entry("client.login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
+    "whoami": Entry("client.login:whoami", "Use a server", "Show the account and the scopes of the token."),
     "push": Entry(
         "client.push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."
     ),
@@ -71,7 +67,7 @@ COMMANDS = {
     "download": Entry("client.download:download", "Use a server", "Fetch a release's file; continues after a cut."),
     "api": Entry("client.api:api", "Use a server", "Make any call of an API, and print its answer."),
     "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),
-    "version": Entry("about:version", "About this program", "Versions of it, its databases and what it stands on."),
+    "version": Entry("about:version", "About this program", "Versions of the program, databases, Python and SQLite."),
 }
 
 

@@ -29,7 +29,7 @@ BACKUP_VARIABLE = "COUNTERSIGN_BACKUP_PASSPHRASE"
 MIN_PASSPHRASE_LENGTH = 12
 MAX_PASSPHRASE_FILE_BYTES = 4096
 
-_PASSPHRASE_REMEDY = f"Say --passphrase-file, set {BACKUP_VARIABLE}, or run it on a terminal, where it is asked for."
+_PASSPHRASE_REMEDY = f"Pass --passphrase-file, set {BACKUP_VARIABLE}, or run it on a terminal, where it is asked for."
 
 CHANNELS = ("stable", "beta", "nightly", "alpha")
 PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
@@ -76,10 +76,10 @@ def parse_server_url(address: str) -> str:
     except ValueError:
         is_address = False
     if not is_address:
-        raise click.UsageError(f"{address!r} is no server address; write it like {DEFAULT_SERVER}")
+        raise click.UsageError(f"{address!r} is not a server address; write it like {DEFAULT_SERVER}")
     parts = urlsplit(address.strip())
     if parts.username is not None or parts.query or parts.fragment:
-        raise click.UsageError("a server address holds no user, query or fragment; use `countersign login` for tokens")
+        raise click.UsageError("a server address has no user, query or fragment; use `countersign login` for tokens")
     path = parts.path.rstrip("/").removesuffix("/api/v1")
     return f"{parts.scheme}://{parts.netloc}{path}"
 
@@ -202,7 +202,7 @@ def _instant(ctx: click.Context, param: click.Parameter, value: str | None, *, d
     except (ValueError, OverflowError) as error:
         way = "from now" if day_s > 0 else "ago"
         text = (
-            f"{value!r} is no moment; write it by ISO 8601 (RFC 3339) as 2026-12-31T18:00:00Z, a date as 2026-12-31 "
+            f"{value!r} is not a time; write it by ISO 8601 (RFC 3339) as 2026-12-31T18:00:00Z, a date as 2026-12-31 "
             f"(its beginning in UTC), or days {way} as 30d"
         )
         raise click.BadParameter(text, ctx, param) from error

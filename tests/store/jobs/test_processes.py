@@ -153,4 +153,4 @@ def test_the_command_needs_a_store(tmp_path: Path) -> None:
         [*COMMAND, "worker", "--data", str(tmp_path)], env=environment(), capture_output=True, text=True, check=False
     )
 
-    assert (done.returncode, "holds no database" in done.stderr) == (3, True)
+    assert (done.returncode, "has no database" in done.stderr) == (3, True)

@@ -167,7 +167,7 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
 
 @click.group()
 def issuers() -> None:
-    """Identity providers whose assertions about people are believed."""
+    """Identity providers whose assertions about people are trusted."""
 
 
 @issuers.command("add")
@@ -179,19 +179,19 @@ def issuers() -> None:
     "algorithms",
     multiple=True,
     type=click.Choice(external_jwt.ALGORITHMS),
-    help="An algorithm it signs with; may be said several times. Default: ES256 and RS256.",
+    help="An algorithm it signs with; may be given several times. Default: ES256 and RS256.",
 )
 @click.option(
     *("--client-id", "client_ids"),
     multiple=True,
     metavar="ID",
-    help="A client it may speak to; may be said several times. Default: any.",
+    help="A client it may speak to; may be given several times. Default: any.",
 )
 @click.option(
     *("--domain", "domains"),
     multiple=True,
     metavar="DOMAIN",
-    help="A domain of e-mail addresses it may speak for; may be said several times. Default: any.",
+    help="A domain of e-mail addresses it may speak for; may be given several times. Default: any.",
 )
 @data_option
 @output.json_option
@@ -205,7 +205,7 @@ def add_issuer(
     domains: tuple[str, ...],
     data: str | None,
 ) -> None:
-    """Believe ISSUER (its identifier, exactly as its tokens name it) from now on."""
+    """Trust ISSUER (its identifier, exactly as its tokens name it)."""
 
     async def work(opened: Store) -> Issuer:
         async with opened.database.transaction() as transaction:
@@ -243,7 +243,7 @@ def list_issuers(data: str | None) -> None:
 @data_option
 @output.json_option
 def remove_issuer(issuer: str, data: str | None) -> None:
-    """Believe nothing of ISSUER any more, and end every agent that came through it."""
+    """Stop trusting ISSUER, and revoke every agent that it registered."""
 
     async def work(opened: Store) -> int:
         async with opened.database.transaction() as transaction:

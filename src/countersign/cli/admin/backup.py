@@ -62,7 +62,7 @@ OpenSink = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
 @click.option("--into", "folder", metavar="FOLDER", help="Make one of a series, called by its moment, in the folder.")
 @click.option("--keep", type=click.IntRange(1), help="With --into: remove all but the newest so many afterwards.")
 @click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: again and again.")
-@click.option("--hold-writes", is_flag=True, help="Let writes wait while the databases are copied, until it is done.")
+@click.option("--hold-writes", is_flag=True, help="Block writes while the databases are copied.")
 @passphrase_option
 @data_option
 @output.json_option
@@ -152,7 +152,7 @@ class Restorability(NamedTuple):
         for refused in self.refusals:
             output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
         for why in self.untold:
-            output.note(f"Whether a restore will take it could not be told: {why}")
+            output.note(f"It is unknown whether a restore will accept it: {why}")
 
 
 async def _restorability(settings: Settings) -> Restorability:
@@ -176,7 +176,7 @@ def _remove_expired(made: Path, keep: int) -> None:
     for path in removed:
         output.note(f"Removed {path.name}, which {keep} newer ones follow.")
     for path in passed_over:
-        output.note(f"Passed over {path.name}: its name is of no moment that has been.")
+        output.note(f"Skipped {path.name}: its name is not a time in the past.")
 
 
 class BackupResult(NamedTuple):
@@ -194,7 +194,7 @@ async def _back_up(
     """The archive, and whether a restore will take it."""
     databases = installation.databases(settings)
     if databases is None:
-        remedy = "Say --data with the directory that is served."
+        remedy = "Pass --data with the directory that is served."
         raise store.missing_database(settings, DOING, remedy)
     await installation.require_one_installation(settings)
     files = await asyncio.to_thread(_files, settings)

@@ -76,9 +76,9 @@ class MigrationResult(msgspec.Struct):
 
 
 @click.command("migrate")
-@click.option("--to", "to", metavar="URL", required=True, help="postgresql://… : a database that nobody uses.")
+@click.option("--to", "to", metavar="URL", required=True, help="postgresql://… : an unused database.")
 @click.option("--blobs-to", metavar="URL", default="", help="s3://… : an empty place for files. Default: they stay.")
-@click.option("--dry-run", is_flag=True, help="Read everything, tell what would be moved, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Read everything, show what would be moved, and change nothing.")
 @data_option
 @output.json_option
 def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
@@ -108,7 +108,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     output.note("Serve it from now on with these settings, on every node (… is the value that it has here):")
     for line in target_settings(move):
         output.note(f"  {line}")
-    output.note("On another machine copy the master key there: another key opens nothing of what is stored.")
+    output.note("On another machine copy the master key there: another key cannot decrypt what is stored.")
     output.note(
         f"The databases in {move.folder} stay as they are, and are not served; {migration_marker.FILE_NAME} says so."
     )
@@ -129,7 +129,7 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
         raise click.UsageError("--blobs-to takes s3://bucket/prefix?region=…")
     databases = installation.databases(settings)
     if not isinstance(databases, SqliteDatabases):
-        remedy = "Say --data with the directory that is served."
+        remedy = "Pass --data with the directory that is served."
         raise store.missing_database(settings, MIGRATING, remedy)
     return Migration(settings, to, blobs_to, databases)
 
@@ -391,7 +391,7 @@ def db() -> None:
 
 @db.command("upgrade")
 @click.argument("service", type=click.Choice(tuple(SERVICES)), required=False)
-@click.option("--dry-run", is_flag=True, help="Tell what would be applied, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be applied, and change nothing.")
 @data_option
 @output.json_option
 def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:

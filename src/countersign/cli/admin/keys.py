@@ -27,7 +27,7 @@ from countersign.store.auth import tokens
 
 CANNOT_ROTATE = "cannot rotate the signing key"
 CANNOT_REENCRYPT = "cannot re-encrypt the stored secrets"
-CANNOT_SHOW_STATUS = "cannot tell which keys are needed"
+CANNOT_SHOW_STATUS = "cannot show which keys are needed"
 
 
 class OpenDatabase(NamedTuple):
@@ -115,7 +115,7 @@ def reencrypt(data: str | None) -> None:
 @data_option
 @output.json_option
 def status(data: str | None) -> None:
-    """Tell which master keys are still needed, and by how many values of which tables; changes nothing.
+    """Show which master keys are still needed, and by how many values of which tables; changes nothing.
 
     Exit code 1 when one is missing, or something does not open.
     """
@@ -163,7 +163,7 @@ async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
         found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
         if found is None:
             why = f"{settings.data} has no store, whose tokens are signed"
-            remedy = "Say --data with the directory of a store; `keys reencrypt` is for the records service too."
+            remedy = "Pass --data with the directory of a store; `keys reencrypt` is for the records service too."
             raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_key_of_servers(settings, master, CANNOT_ROTATE)
@@ -198,7 +198,7 @@ async def require_upgraded(settings: Settings, parts: Sequence[OpenDatabase], do
         SchemaMismatch: one is not up to date.
     """
     if not parts:
-        remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+        remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
         raise store.missing_database(settings, doing, remedy, " of either service")
     for part in parts:
         await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)

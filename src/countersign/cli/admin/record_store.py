@@ -56,7 +56,7 @@ def run(
         is_there = await TABLES.exist(settings)
         if not is_there:
             if new is None:
-                remedy = "Say --data with the directory that is served; `user create` and `serve` make a new one."
+                remedy = "Pass --data with the directory that is served; `user create` and `serve` make a new one."
                 raise store.missing_database(settings, doing, remedy, " of the records service")
             new(_registry(settings))
         elif new is not None:

@@ -47,7 +47,7 @@ def user() -> None:
 @click.argument("username")
 @click.option("--name", help="What others read.")
 @click.option("--email", help="The person's e-mail address.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role to give; may be said several times.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role to give; may be given several times.")
 @data_option
 @output.json_option
 def create_user(
@@ -117,14 +117,14 @@ def _module_row(name: str, had: str | None, module: declared.Module | None) -> M
 @data_option
 @output.json_option
 def show_plan(data: str | None) -> None:
-    """Tell what an upgrade of the tables would do, and what is in its way; nothing is changed."""
+    """Show what an upgrade of the tables would do, and what blocks it; nothing is changed."""
     settings = configuration.load(data=data)
     _show_plan(record_store.run_coroutine(_plan(settings), "cannot plan the upgrade"))
 
 
 @modules.command("apply")
 @click.option("--destroy", is_flag=True, help="Take the steps, too, that lose data.")
-@click.option("--dry-run", is_flag=True, help="Tell what would be done or refused, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done or refused, and change nothing.")
 @data_option
 @output.json_option
 def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
@@ -179,7 +179,7 @@ def _show_plan(plan: UpgradePlan) -> None:
     if plan.losses:
         output.note(f"Steps with ! lose data ({len(plan.losses)}): they need --destroy. Make a backup first.")
     for each in plan.obstacles:
-        output.note(f"In the way: {each}")
+        output.note(f"Blocked by: {each}")
 
 
 @click.group()
@@ -201,7 +201,7 @@ def verify_audit(data: str | None) -> None:
         lines or f"The audit is intact: {report.entries} entries.",
     )
     if not report.is_intact:
-        output.note("Somebody wrote to the database past the service. Keep the database as it is, and a backup of it.")
+        output.note("The database was changed without the service. Keep the database as it is, and a backup of it.")
         sys.exit(Exit.FAILED)
 
 

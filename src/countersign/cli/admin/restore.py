@@ -94,7 +94,7 @@ def restore(
     output.note(REVIEW_NOTICE)
     if not keep_sending:
         output.note(
-            f"Webhooks and letters about plans are held: look through them, then run `{outbox.RESUME_COMMAND}`."
+            f"Webhooks and letters about plans are paused: look through them, then run `{outbox.RESUME_COMMAND}`."
         )
     for sha256 in manifest.unreadable:
         output.note(f"Missing, as it was when the backup was made: {sha256}")
@@ -104,7 +104,7 @@ def _parse_time(text: str | None) -> Instant | None:
     try:
         return None if text is None else backup_folder.parse_moment(text)
     except ValueError as error:
-        raise click.UsageError(f"--at {text}: say it like 2026-11-20T22:13:00Z") from error
+        raise click.UsageError(f"--at {text}: write it like 2026-11-20T22:13:00Z") from error
 
 
 async def _select_archive(file: str, at: Instant | None) -> Path:
@@ -118,7 +118,7 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     if await asyncio.to_thread(path.is_dir):
         found = backup_folder.read_folder(path)
         for each in found.skipped:
-            output.note(f"Passed over {each.name}: its name is of no moment that has been.")
+            output.note(f"Skipped {each.name}: its name is not a time in the past.")
         return backup_folder.newest(found, at).path
     if at is not None:
         raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
@@ -175,7 +175,7 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
 
 
 def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
-    why = f"PostgreSQL did not say that it has all of it: {error.detail} {into.folder} has the files and the key"
+    why = f"PostgreSQL did not confirm the commit: {error.detail} {into.folder} has the files and the key"
     remedy = (
         f"Run `countersign verify {into.folder}`: if it is whole, it is restored. Else empty it, and the blob store "
         "that COUNTERSIGN_BLOBS_URL names, and restore again."

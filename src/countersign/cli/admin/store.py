@@ -221,7 +221,7 @@ def run(
         is_there = TABLES.may_exist(settings) if upgrades else await TABLES.exist(settings)
         if not is_there:
             if new is None:
-                remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+                remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
                 raise missing_database(settings, doing, remedy)
             new()
         elif new is not None:
@@ -237,13 +237,13 @@ def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") 
     """Why there is no database in the data directory (`of` a service, where one is meant): it is in PostgreSQL, or was
     never made, which has the remedy."""
     if settings.database_url:
-        why = f"the database of COUNTERSIGN_DATABASE_URL holds no tables{of or ' of the store'}"
+        why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
     except migration_marker.DatabaseMoved as refused:
         return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
-    return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return Failure(doing, why=f"{settings.data} has no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:

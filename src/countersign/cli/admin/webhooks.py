@@ -26,7 +26,7 @@ from countersign.store.context import Store
 ResultT = TypeVar("ResultT")
 
 CANNOT_ADD = "cannot add the webhook"
-CANNOT_RESUME = "cannot let webhooks and letters go out"
+CANNOT_RESUME = "cannot resume webhooks and letters"
 SINCE_HELP = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
 org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
@@ -53,7 +53,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
     async def of_org(opened: Store) -> ResultT:
         found = await queries.organisation_with_slug(opened.database, org or "")
         if found is None:
-            remedy = "Say --org with the slug of an organisation."
+            remedy = "Pass --org with the slug of an organisation."
             raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
         return await work(WebhookScope(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
@@ -63,7 +63,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
             return await work(WebhookScope(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:
             why = "the records service has no webhook with this id"
-            remedy = "Say --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
+            remedy = "Pass --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
             problem = missing.code
             raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
@@ -72,12 +72,12 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
 
 @click.group()
 def webhooks() -> None:
-    """Webhooks: addresses that are told of what happens, of the records service or of an organisation."""
+    """Webhooks of the records service or of an organisation."""
 
 
 @webhooks.command("add")
 @click.argument("url")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event to tell of; default: all.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event type to send; default: all.")
 @org_option
 @data_option
 @output.json_option
@@ -167,7 +167,7 @@ def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
 @data_option
 @output.json_option
 def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
-    """Send nothing to the webhook any more, also of what waits."""
+    """Remove the webhook and its pending deliveries."""
 
     async def work(mine: WebhookScope) -> None:
         async with mine.outbox.database.transaction() as transaction:
@@ -204,7 +204,7 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 def list_deliveries(
     webhook_id: str, *, state: outbox.State | None, last: int, org: str | None, data: str | None
 ) -> None:
-    """List what became of telling the webhook."""
+    """List the deliveries to the webhook."""
 
     async def work(mine: WebhookScope) -> list[Delivery]:
         receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
@@ -238,7 +238,7 @@ def list_deliveries(
 def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org: str | None, data: str | None) -> None:
     """Have a running server deliver again: one event, or all since a moment, 10,000 at most."""
     if (event_id is None) == (since is None):
-        raise click.UsageError("say either --event or --since")
+        raise click.UsageError("use either --event or --since")
 
     async def work(mine: WebhookScope) -> Replayed:
         async with mine.outbox.database.transaction() as transaction:
@@ -259,11 +259,11 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
 @data_option
 @output.json_option
 def resume(data: str | None) -> None:
-    """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
+    """Resume webhooks and letters about plans of both services; `restore` pauses them."""
 
     settings = configuration.load(data=data)
     resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
-    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
+    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was paused."
     output.answer({"resumed": resumed}, said)
 
 

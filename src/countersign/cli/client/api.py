@@ -107,7 +107,7 @@ def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file
     if any(sign in path for sign in ("://", "?", "#")):
         raise click.UsageError("PATH is a path alone; --server names the server, -q NAME=TEXT a part of the query")
     if has_file and has_fields:
-        raise click.UsageError("say the body's fields or --input, not both")
+        raise click.UsageError("use the body's fields or --input, not both")
     if has_file and method in WITHOUT_BODY:
         raise click.UsageError(f"{method} has no body")
     if pages and method != "GET":
@@ -140,7 +140,7 @@ def _json_value(name: str, text: str) -> object:
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"the value of {name} is no JSON: say a text with -f") from error
+        raise click.UsageError(f"the value of {name} is not JSON: pass a text with -f") from error
     return value
 
 
@@ -179,7 +179,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
     """The items of all pages: of a list, whose Link header names the next, or of one with `items` and `next_cursor`.
 
     Raises:
-        Failure: refused, unreachable, or the answer is no list.
+        Failure: refused, unreachable, or the answer is not a list.
     """
     url: str | None = _url(server, call)
     while url is not None:
@@ -188,7 +188,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
             page = msgspec.json.decode(reply.body, type=list[object] | Page)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             remedy = "Leave --pages out."
-            raise Failure(f"{call.path} has no pages", why="the answer is no list", remedy=remedy) from error
+            raise Failure(f"{call.path} has no pages", why="the answer is not a list", remedy=remedy) from error
         if isinstance(page, list):
             yield from page
             url = server.next_page(reply)

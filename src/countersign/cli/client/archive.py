@@ -46,7 +46,7 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
         members = read_folder(directory, _LIMITS)
         first = next(members, None)
         if first is None:
-            remedy = "Name the directory that holds what you built."
+            remedy = "Name the directory with your build."
             raise Failure("there is nothing to push", why=f"{directory} is empty", remedy=remedy, exit_code=Exit.USAGE)
         write = _write_zip if form == "zip" else _write_tar
         write(chain((first,), members), output)
@@ -146,5 +146,5 @@ def _unpack_failure(refused: Refused) -> Failure:
     why, remedy = refused.detail, refused.remedy
     if isinstance(refused, ArchiveRefused):
         why = f"{refused.detail} (rule {refused.rule})"
-        remedy = "Do not trust the archive, or let its maker correct it; nothing was written."
+        remedy = "Do not trust the archive, or ask its author to correct it; nothing was written."
     return Failure(CANNOT_UNPACK, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)

@@ -72,7 +72,7 @@ class Server:
         else the one that `login` kept for this server, else None.
 
         Raises:
-            Failure: the client is refused, or the kept tokens cannot be read.
+            Failure: the client is refused, or the saved tokens cannot be read.
         """
         if not self._token_known:
             self._token = self._find_token()
@@ -334,13 +334,13 @@ def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
     if reply.status == 401:
         return f"{RECORDS_HINT} `countersign login` is for stores alone."
     if reply.status in _NO_ROUTE:
-        call = "`countersign api GET /api/meta` tells what you may call there."
-        return f"{RECORDS_HINT} {call} For a store say --server with its address."
+        call = "`countersign api GET /api/meta` lists what you may call there."
+        return f"{RECORDS_HINT} {call} For a store pass its address with --server."
     if is_missing:
         return "Take the id from what the `list` command of the model answers."
     if asked := _retry_after_s(reply.headers):
         return f"Try again in {wait_text(asked)}."
-    return "Correct the request; `countersign api GET /api/meta` tells what each command takes."
+    return "Correct the request; `countersign api GET /api/meta` lists the parameters of each command."
 
 
 def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:

@@ -48,7 +48,7 @@ def save_token(server: str, token: str) -> Path:
         write_private(path, json.dumps({"tokens": tokens}, indent=1).encode() + b"\n")
     except OSError as error:
         raise Failure(
-            "the token was not kept", why=f"{path}: {error.strerror}", remedy="Make the directory writable."
+            "the token was not saved", why=f"{path}: {error.strerror}", remedy="Make the directory writable."
         ) from error
     return path
 
@@ -61,11 +61,11 @@ def _read(path: Path) -> dict[str, str]:
         return {}
     except OSError as error:
         raise Failure(
-            "the kept tokens cannot be read", why=f"{path}: {error.strerror}", remedy="Correct its owner or mode."
+            "the saved tokens cannot be read", why=f"{path}: {error.strerror}", remedy="Correct its owner or mode."
         ) from error
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise Failure(
-            "the kept tokens are open to others",
+            "the saved tokens are readable by others",
             why=f"{path} has mode {stat.S_IMODE(mode):04o}",
             remedy=f"Run: chmod 600 {path}; sign in again with a new token if others may have read it.",
             exit_code=Exit.REFUSED,
@@ -74,7 +74,7 @@ def _read(path: Path) -> dict[str, str]:
         return msgspec.json.decode(content, type=dict[str, dict[str, str]])["tokens"]
     except (msgspec.DecodeError, KeyError) as error:
         raise Failure(
-            "the kept tokens cannot be read", why=f"{path} is damaged", remedy=f"Remove {path} and sign in again."
+            "the saved tokens cannot be read", why=f"{path} is damaged", remedy=f"Remove {path} and sign in again."
         ) from error
 
 

@@ -66,7 +66,7 @@ def select_release(releases: Sequence[api_models.Release], wanted: ArtifactReque
     on_channel = f" on the channel {channel}" if channel else ""
     why = f"it has no release {wanted.version}" if wanted.version else "nothing is published"
     known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
-    remedy = f"There is: {known}. Say --version or --channel." if known else "It has no release yet."
+    remedy = f"There is: {known}. Pass --version or --channel." if known else "It has no release yet."
     raise Failure(wanted.doing, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
@@ -96,7 +96,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
 def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
     """What to say to name one of the files."""
     has_platforms = any(each.platform for each in ready)
-    return "Leave out --platform" if wanted.platform and not has_platforms else "Say --platform or --file"
+    return "Leave out --platform" if wanted.platform and not has_platforms else "Pass --platform or --file"
 
 
 def _matching(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list[api_models.Artifact]:
@@ -161,7 +161,7 @@ def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: Art
         return target
     name = artifact.filename
     if name in ("", ".", "..") or any(sign in name for sign in "/\\\0") or not name.isprintable():
-        why = f"the release calls its file {name!r}, which is no file name here"
+        why = f"the release calls its file {name!r}, which is not a valid file name"
         raise Failure(wanted.doing, why=why, remedy="Name the file to write with -o FILE.")
     return (target or Path()) / name
 
@@ -173,7 +173,7 @@ def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRe
         same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
     if same or force:
         return same
-    remedy = "Say --force to replace it, or choose another place with -o."
+    remedy = "Pass --force to replace it, or choose another place with -o."
     raise Failure(wanted.doing, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
 

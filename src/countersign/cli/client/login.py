@@ -96,7 +96,7 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
         countersign token issue me@example.com --data DIR | countersign login --with-token
     """
     if with_token and (email or publish):
-        raise click.UsageError("say --with-token without --email and --publish: the token has its scopes already")
+        raise click.UsageError("use --with-token without --email and --publish: the token already has its scopes")
     server = connection.selected_server()
     if with_token:
         token = _token_from_stdin()
@@ -104,19 +104,19 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
         scopes = connection.PUBLISH_SCOPES if publish else connection.READ_SCOPES
         token = request_token(server, email or _prompt_email(), scopes)
     server.use_token(token)
-    me = server.get("/auth/me", api_models.Me, "the token was not kept")
+    me = server.get("/auth/me", api_models.Me, "the token was not saved")
     path = credentials.save_token(server.root, token)
     name = me.email or me.sub
     output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
-    output.note(f"The token is kept in {path}.")
+    output.note(f"The token is saved in {path}.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
-        output.note("COUNTERSIGN_TOKEN is set and goes before it: unset it to act with the token that is kept.")
+        output.note("COUNTERSIGN_TOKEN is set and takes precedence: unset it to use the stored token.")
 
 
 def _prompt_email() -> str:
     """The account's address, from whoever sits at the terminal."""
     if not sys.stdin.isatty():
-        raise click.UsageError("say --email ADDRESS, or --with-token and give the token on stdin")
+        raise click.UsageError("use --email ADDRESS, or --with-token and give the token on stdin")
     return str(click.prompt("E-mail", err=True)).strip()
 
 
@@ -131,7 +131,7 @@ def _token_from_stdin() -> str:
     else:
         token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        why, remedy = "stdin holds no token", "Give it on stdin, alone."
+        why, remedy = "stdin has no token", "Give it on stdin, alone."
         raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
     return token
 
@@ -140,9 +140,9 @@ def _token_from_stdin() -> str:
 @server_option
 @output.json_option
 def whoami() -> None:
-    """Show whom the token stands for, what it may do and when it ends."""
+    """Show the account of the token, its scopes and when it expires."""
     server = connection.selected_server()
-    doing = "cannot tell who you are"
+    doing = "cannot show the account"
     if server.token is None:
         remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
         why = f"there is no token for {server.root}"

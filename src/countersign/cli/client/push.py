@@ -281,7 +281,7 @@ def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact 
         return None
     if release.channel != to.channel:
         why = f"the release exists on the channel {release.channel}"
-        remedy = f"Say --channel {release.channel}, or push another version."
+        remedy = f"Pass --channel {release.channel}, or push another version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return _artifact_in_release(to, release, content)
 
@@ -318,7 +318,7 @@ def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
         return
     there, here = (f"for {each}" if each else "for any platform" for each in (found.platform, to.platform))
     why = f"the release has the file {found.filename} {there}, and this push is {here}"
-    say = f"Say --platform {found.platform}" if found.platform else "Leave out --platform"
+    say = f"Pass --platform {found.platform}" if found.platform else "Leave out --platform"
     remedy = f"{say}; or push under another --filename, or another version."
     raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 

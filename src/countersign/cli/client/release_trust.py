@@ -204,7 +204,7 @@ def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str)
     if len(statement.builds) == 1 and not wanted.platform:
         return next(iter(statement.builds))
     why = f"{statement.version} has no build for {named}"
-    remedy = f"Say --platform; there is: {', '.join(sorted(filter(None, statement.builds)))}."
+    remedy = f"Pass --platform; there is: {', '.join(sorted(filter(None, statement.builds)))}."
     if list(statement.builds) == [""]:
         remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)

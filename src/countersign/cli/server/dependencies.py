@@ -64,7 +64,7 @@ class Finding:
 def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
     """What a refusal means to whoever runs the services, with a remedy of the check's own where it has one."""
     # Waiting helps callers alone.
-    known = "See to it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    known = "Correct it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
     # What is of the machine alone, like a path, is noted on the exception.
     detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
     return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
@@ -78,7 +78,7 @@ def check_master_key(settings: Settings) -> Finding:
     if _has_key(settings):
         return _check_present_key(settings)
     if installation.files(settings):
-        remedy = "Put your copy of it back: another key opens nothing of what they hold."
+        remedy = "Put your copy of it back: another key cannot decrypt them."
         return Finding(name, "fail", f"{data / KEY_FILE}, which sealed the databases, is missing", remedy)
     return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
 
@@ -113,7 +113,7 @@ async def check_database(settings: Settings, service: str) -> Finding:
     try:
         return await _check_tables(settings, service, Finding(name, "ok", where))
     except MasterKeyRefused as refused:
-        return Finding(name, "warn", "what it holds sealed was not looked at", refused.remedy)
+        return Finding(name, "warn", "its encrypted values were not checked", refused.remedy)
     except Refused as refused:
         return failed_finding(name, refused)
     except DeclarationError as error:
@@ -213,7 +213,7 @@ async def check_counters(settings: Settings) -> Finding:
         finally:
             await asked.close()
     if warned:
-        remedy = "Correct COUNTERSIGN_COUNTERS_URL, or see to that server: until then each limit holds for each node."
+        remedy = "Correct COUNTERSIGN_COUNTERS_URL, or repair that server; until then each node counts alone."
         return Finding(name, "fail", warned[0], remedy)
     return Finding(name, "ok", "the rate-limit store counts")
 
@@ -225,7 +225,7 @@ async def check_mail(settings: Settings) -> Finding:
         await open_mail(settings.smtp_url, settings.mail_from, data).check()
     except Refused as refused:
         return failed_finding(
-            "mail", refused, "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else ""
+            "mail", refused, "Correct COUNTERSIGN_SMTP_URL, or repair the mail server." if settings.smtp_url else ""
         )
     except BadSetting as error:
         return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
@@ -244,5 +244,5 @@ async def check_deliveries(settings: Settings) -> Finding:
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
     if held:
         remedy = f"This was restored: look through its webhooks, then run `{outbox.RESUME_COMMAND}`."
-        return Finding(name, "warn", f"webhooks and letters are held: {', '.join(held)}", remedy)
+        return Finding(name, "warn", f"webhooks and letters are paused: {', '.join(held)}", remedy)
     return Finding(name, "ok", "webhooks and letters go out")

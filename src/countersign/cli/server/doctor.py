@@ -120,7 +120,7 @@ def check_running_server(settings: Settings) -> Finding:
         return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
     if said.failing:
         found = "; ".join(f"{each.name}: {each.detail}" for each in said.checks if each.state == "failed")
-        return Finding("running", "fail", found, "docs/how-to/watch-a-server.md says what each check means.")
+        return Finding("running", "fail", found, "docs/how-to/watch-a-server.md explains each check.")
     return Finding("running", "ok", f"{url}: ready, {len(said.checks)} checks")
 
 

@@ -45,7 +45,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     folder = Path(settings.data) / transports.OUTBOX_FOLDER
     wanted = (address or "").strip().lower()
     letters = list(islice(_messages(folder, wanted), 1 if last else None))
-    none = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
+    none = f"{folder} has no letter" + (f" to {wanted}" if wanted else "")
     if last and not letters:
         raise Failure(DOING, why=none, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
     output.answer(

@@ -72,9 +72,9 @@ def serve(
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:
     """The services to start with their ports; which option says a port depends on whether a service is named."""
     if service is None and port is not None:
-        raise click.UsageError("--port is of one service: name it, or say --distribution-port and --records-port")
+        raise click.UsageError("--port applies to one service: name it, or use --distribution-port and --records-port")
     if service is not None and any(given is not None for given in by_name.values()):
-        raise click.UsageError(f"`serve {service}` is of one service, whose port is --port")
+        raise click.UsageError(f"`serve {service}` starts one service: set its port with --port")
     if service is not None:
         return {NAMES[service]: PORTS[NAMES[service]] if port is None else port}
     return {name: PORTS[name] if given is None else given for name, given in by_name.items()}
