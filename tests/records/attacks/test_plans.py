@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from countersign.records.approvals import policy
+from countersign.records.commands.prepared_command import PlannedCommand
 from countersign.records.commands.run import Run
 from tests.records.office import Office
 
@@ -262,7 +263,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
     looked, others = policy.policy_of, list[asyncio.Task[object]]()
 
-    async def after_the_look(run: Run, commands: Sequence[policy.CommandFields]) -> policy.Policy:
+    async def after_the_look(run: Run, commands: Sequence[PlannedCommand]) -> policy.Policy:
         others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
         await asyncio.wait(others, timeout=0.3)
         return await looked(run, commands)

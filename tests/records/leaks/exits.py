@@ -22,7 +22,7 @@ from tests.records.worlds import leaking
 
 
 def _linking_everything(patch: pytest.MonkeyPatch) -> None:
-    put(patch, record_writer, "Wanted", lambda label, text, linked: PersonalValue(label, text, True))
+    put(patch, record_writer, "PersonalValue", lambda label, text, linked: PersonalValue(label, text, True))
 
 
 @channel(26, _linking_everything)
@@ -48,7 +48,7 @@ async def l27(office: Office) -> None:
 
 def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
     masks = DomainMasks(Domain("shared", b"k" * 32))
-    put(patch, MaskStore, "__call__", lambda self, caller: masks)
+    put(patch, MaskStore, "of_caller", lambda self, caller: masks)
 
 
 @channel(28, _sharing_one_domain)
