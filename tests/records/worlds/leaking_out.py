@@ -79,6 +79,7 @@ def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     real = handlers.Handlers.run
 
     async def run(self: handlers.Handlers, call: Any) -> Response:
+        """Run a command, or refuse a hidden model with another status."""
         model = call.path["model"]
         if model in self.dispatch.engine.registry.models and model not in call.caller.view.models:
             raise BadInput("not allowed")
@@ -105,6 +106,7 @@ def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
     """The OpenAPI document is made for somebody who sees everything."""
 
     async def openapi(self: handlers.Handlers, call: Any) -> Response:
+        """The OpenAPI document of every model."""
         models = self.dispatch.engine.registry.models
         return handlers._tagged(call, {"paths": {f"/api/{name}/list": sorted(models[name].fields) for name in models}})
 
