@@ -10,7 +10,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
 from countersign.kernel.http.request import Caller, Request
 from countersign.kernel.http.response import Response, no_content
-from countersign.kernel.http.routing import Nothing, Route, Router, route
+from countersign.kernel.http.routing import MAX_KNOWN_LENGTH, MAX_KNOWN_PATHS, Nothing, Route, Router, route
 
 
 async def handle(call: Request[None, Caller, Nothing, Nothing]) -> Response:
@@ -41,6 +41,36 @@ def test_a_path_leads_to_its_route_with_decoded_parameters() -> None:
 
 def test_head_is_answered_by_the_route_of_get() -> None:
     assert ROUTER.match("HEAD", "/api/things")[0] is ROUTES[0]
+
+
+async def handle_raw(call: Request[None, Caller, Nothing, bytes]) -> Response:
+    """Do nothing."""
+    return no_content()
+
+
+def raw(method: str, path: str) -> Route[None]:
+    return route(method, path, handle_raw, body=bytes, answers={204: None})
+
+
+def test_raw_parameters_are_passed_as_sent_and_are_tried_behind_a_literal() -> None:
+    routes = (raw("POST", "/auth/login"), raw("GET", "/meta"), raw("POST", "/{model}/{command}"))
+    router = Router(routes, "")
+
+    for _ in range(2):
+        assert router.match("POST", "/a%20b/") == (routes[2], {"model": "a%20b", "command": ""})
+        assert router.match("POST", "/auth/other") == (routes[2], {"model": "auth", "command": "other"})
+        with pytest.raises(MethodNotAllowed):
+            router.match("GET", "/meta/x")
+    with pytest.raises(RouteNotFound):
+        router.match("POST", "/auth")
+
+
+def test_the_paths_that_a_router_remembers_are_bounded() -> None:
+    router = Router((raw("POST", "/{model}/{command}"),), "")
+
+    for number in range(MAX_KNOWN_PATHS + 1):
+        assert router.match("POST", f"/a/{number}")[1] == {"model": "a", "command": str(number)}
+    assert router.match("POST", f"/a/{'b' * MAX_KNOWN_LENGTH}")[1]["command"] == "b" * MAX_KNOWN_LENGTH
 
 
 def test_a_route_at_the_root_has_no_prefix() -> None:
