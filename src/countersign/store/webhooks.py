@@ -137,7 +137,7 @@ async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 
 
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
-    """Add a webhook; only this response contains the secret that signs its events."""
+    """Have events sent to an address; only this response contains the secret that signs them."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     box, sent = outbox_of(call.context), call.body
     receiver, secret = await receivers.add(call.transaction, box, org.id, sent.url, sent.types)
@@ -159,7 +159,7 @@ async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 
 
 async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Send an event of the type `webhook.ping`, to test the receiver."""
+    """Send an event of the type `webhook.ping`, to try the receiver."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, org.id, _id(call))
     event = await outbox.ping(call.transaction, org.id, receiver.id)

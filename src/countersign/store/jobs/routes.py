@@ -143,7 +143,7 @@ class JobRequests:
         self._types: Mapping[str, AnyJobType] = {kind.name: kind for kind in types if kind.admit is not None}
 
     async def create_job(self, call: StoreRequest[Nothing, NewJob]) -> Response:
-        """Request a job: 200 when it has ended within the wait, else 202.
+        """Request a job, which runs in the background: 200 when it has ended within the wait, else 202.
 
         `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
         job of 1 MiB or less is waited for 250 ms.
