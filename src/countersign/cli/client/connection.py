@@ -347,19 +347,27 @@ def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
     """What to do next at a command line; empty where the server's own resolution says it."""
     code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
-        if os.environ.get(credentials.Variable.BEARER, "").strip():
-            return "COUNTERSIGN_TOKEN is set and takes precedence: unset it, or set another token."
-        return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+        return _sign_in_hint()
     if reply.status == 403 and (needed := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
         return _scope_hint(root, needed[1])
     if reply.status == 404 and not code:
         return "Check that --server is the address of a Countersign store."
+    return _hint_of_code(code, problem, reply)
+
+
+def _hint_of_code(code: str, problem: api_models.Problem, reply: Reply) -> str:
     if code == "invalid_request" and not problem.errors:
         return ""
     wait_s = _retry_after_s(reply.headers)
     if reply.status == 429 and wait_s:
         return f"Try again in {wait_text(wait_s)}."
     return hint(code, wait_s)
+
+
+def _sign_in_hint() -> str:
+    if os.environ.get(credentials.Variable.BEARER, "").strip():
+        return "COUNTERSIGN_TOKEN is set and takes precedence: unset it, or set another token."
+    return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
 
 
 def _scope_hint(root: str, scope: str) -> str:
