@@ -15,8 +15,8 @@ from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.store.releases import blob_gc, blobs
 from countersign.store.releases.permissions import OwnedProduct, OwnedRelease
-from countersign.store.releases.processing import chunk_gc, draft_removal, queries, sbom
-from countersign.store.releases.processing.queries import Build
+from countersign.store.releases.processing import builds, chunk_gc, draft_removal, sbom
+from countersign.store.releases.processing.builds import Build
 from countersign.store.releases.publishing import JustChanged
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces
@@ -68,7 +68,7 @@ def _unpacked(frame: bytes) -> bytes:
 
 async def built(works: Works, data: bytes) -> tuple[str, Build]:
     artifact_id = (await works.built(data))["artifact_id"]
-    found = await queries.build(works.store.database, artifact_id)
+    found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
 
@@ -240,7 +240,7 @@ async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) 
     """That the organisation signed it does not make it this build's."""
     artifact_id, mine = await built(works, tar({"a": b"mine"}))
     other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
-    other = await queries.build(works.store.database, other_id)
+    other = await builds.build(works.store.database, other_id)
     assert other is not None
     (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
         (await stored_file(works.store, other.envelope_sha256)).read_bytes()
@@ -273,7 +273,7 @@ async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
 async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: Works) -> None:
     """Its chunks would be counted for a build that is gone."""
     artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
-    artifact = await queries.artifact(works.store.database, artifact_id)
+    artifact = await builds.artifact(works.store.database, artifact_id)
     assert artifact is not None
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")

@@ -35,11 +35,10 @@ from countersign.store.jobs import routes as jobs
 from countersign.store.jobs.job_types import AnyJobType
 from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
-from countersign.store.releases import artifact_routes as builds
-from countersign.store.releases import blob_gc, media
-from countersign.store.releases import delivery_routes as delivery
+from countersign.store.releases import artifacts as builds
+from countersign.store.releases import blob_gc, delivery, media
 from countersign.store.releases import routes as publishing
-from countersign.store.releases.processing import chunk_gc, types
+from countersign.store.releases.processing import chunk_gc, process
 from countersign.store.releases.processing import draft_removal as processing
 from countersign.store.sandbox import folders
 from countersign.store.sandbox import routes as sandbox
@@ -48,7 +47,7 @@ from countersign.store.sandbox.router import SandboxRouter
 
 COLLECT_EVERY_S = 300
 
-JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
+JOB_TYPES: tuple[AnyJobType, ...] = process.TYPES
 
 _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,

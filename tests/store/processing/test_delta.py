@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from countersign.store.releases.processing import artifacts, queries
+from countersign.store.releases.processing import builds
 from countersign.updates.api_types import DeltaOffer
 from countersign.updates.deltas.apply import MemoryPiece, contents
 from countersign.updates.manifest import Manifest
@@ -31,9 +31,9 @@ async def prepared(works: Works, old: str, new: str) -> Any:
 
 
 async def described(works: Works, artifact_id: str) -> Manifest:
-    build = await queries.build(works.store.database, artifact_id)
+    build = await builds.build(works.store.database, artifact_id)
     assert build is not None
-    return await artifacts.read_manifest(works.store, build)
+    return await builds.read_manifest(works.store, build)
 
 
 def spread(stretches: list[tuple[int, int]]) -> list[int]:

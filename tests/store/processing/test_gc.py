@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.store.releases import blob_gc
-from countersign.store.releases.processing import chunk_gc, queries
+from countersign.store.releases.processing import builds, chunk_gc
 from tests.store.processing.works import Works, noise, tar
 
 SHARED = {"shared": noise(1_000_000, 1)}
@@ -114,7 +114,7 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
         await blob_gc.collect(works.store)
         with pytest.raises(Exception, match=r"(?i)foreign key|gone"):
             await works.keep(outcome)
-    assert await queries.build(works.store.database, other) is None
+    assert await builds.build(works.store.database, other) is None
 
     await works.done("build.process", other)
     await assert_whole(works, other)

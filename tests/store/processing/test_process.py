@@ -9,8 +9,8 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Unavailable
-from countersign.store.releases.processing import artifacts, queries, sandboxed_process
-from countersign.store.releases.processing.artifacts import ArtifactGone
+from countersign.store.releases.processing import builds, sandboxed_process
+from countersign.store.releases.processing.builds import ArtifactGone
 from countersign.store.releases.processing.process import ArtifactDamaged
 from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
@@ -23,9 +23,9 @@ FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt
 
 
 async def manifest_of(works: Works, artifact_id: str) -> Manifest:
-    build = await queries.build(works.store.database, artifact_id)
+    build = await builds.build(works.store.database, artifact_id)
     assert build is not None
-    return await artifacts.read_manifest(works.store, build)
+    return await builds.read_manifest(works.store, build)
 
 
 async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
@@ -33,7 +33,7 @@ async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     stored: dict[str, bytes] = {}
-    for at in await queries.located(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
+    for at in await builds.located(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
         pieces = [piece async for piece in works.store.blobs.read(at.pack_sha256, at.start, at.start + at.length)]
         stored[at.id] = chunks.decompress(b"".join(pieces), at.size, at.id)
     return {file.path: b"".join(stored[described.chunks[n].id] for n in file.chunks) for file in described.files}
@@ -110,7 +110,7 @@ async def test_organisations_do_not_share_chunks(works: Works) -> None:
     names = [name for (name,) in await works.store.database.fetch("SELECT id FROM chunk")]
 
     assert names
-    assert await queries.known_chunks(world.store.database, row[0], names) == []
+    assert await builds.known_chunks(world.store.database, row[0], names) == []
 
 
 async def test_processing_again_changes_nothing(works: Works) -> None:
@@ -185,7 +185,7 @@ async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_
 
 async def test_stored_bytes_that_were_changed_are_not_built(works: Works) -> None:
     artifact_id = await works.upload(tar(FILES))
-    artifact = await queries.artifact(works.store.database, artifact_id)
+    artifact = await builds.artifact(works.store.database, artifact_id)
     assert artifact is not None
     path = await works.store.blobs.file(artifact.sha256, works.folder)
     data = bytearray(path.read_bytes())

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from countersign.store.releases.processing import queries
-from countersign.store.releases.processing.queries import Build
+from countersign.store.releases.processing import builds
+from countersign.store.releases.processing.builds import Build
 from tests.store.processing.damage import flip, stored_file
 from tests.store.processing.works import Works, noise, tar
 
@@ -12,13 +12,13 @@ DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
 
 async def built(works: Works) -> tuple[str, Build]:
     artifact_id = (await works.built(DATA))["artifact_id"]
-    found = await queries.build(works.store.database, artifact_id)
+    found = await builds.build(works.store.database, artifact_id)
     assert found is not None
     return artifact_id, found
 
 
 async def artifact_digest(works: Works, artifact_id: str) -> str:
-    found = await queries.artifact(works.store.database, artifact_id)
+    found = await builds.artifact(works.store.database, artifact_id)
     assert found is not None
     return found.sha256
 

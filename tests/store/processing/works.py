@@ -14,7 +14,7 @@ import msgspec
 from countersign.kernel import ids
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import AnyJobType, JobContext, Outcome
-from countersign.store.releases.processing.types import TYPES
+from countersign.store.releases.processing.process import TYPES
 from tests.store.files import Shop, release
 
 BY_NAME: dict[str, AnyJobType] = {each.name: each for each in TYPES}

@@ -1,10 +1,12 @@
 """Changes of products and releases: create, replace, archive, draft, publish, yank, promote."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_member
 from countersign.store import events
@@ -12,10 +14,111 @@ from countersign.store.auth.organisations import SlugTaken
 from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import Draft, Release
 from countersign.store.catalog.versions import sort_key
-from countersign.store.releases import queries
 from countersign.store.releases.permissions import OwnedProduct, OwnedRelease
-from countersign.store.releases.queries import ReleaseFile
 from countersign.store.releases.schemas import NewRelease, ProductWrite, ReleaseUpdate
+
+INSERT_PRODUCT = """
+    INSERT INTO product
+        (id, org_id, slug, title, description, kind, platforms, tags, homepage, license, access, status,
+         created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+    ON CONFLICT DO NOTHING
+"""
+REPLACE_PRODUCT = """
+    UPDATE product
+    SET slug = $2, title = $3, description = $4, kind = $5, platforms = $6, tags = $7, homepage = $8,
+        license = $9, access = $10, status = $11, updated_at = $12
+    WHERE id = $1
+      AND NOT EXISTS (SELECT 1 FROM product other WHERE other.slug = $2 AND other.id <> $1)
+"""
+SET_STATUS = "UPDATE product SET status = $2, updated_at = $3 WHERE id = $1"
+LOCK_PRODUCT = "UPDATE product SET updated_at = updated_at WHERE id = $1"
+ENTITLED = "SELECT 1 FROM entitlement WHERE product_id = $1 AND revoked_at IS NULL LIMIT 1"
+TAKE_DRAFT = "UPDATE release SET status = 'draft' WHERE id = $1 AND status = 'draft'"
+DELETE_DRAFT = "DELETE FROM release WHERE id = $1 AND status = 'draft'"
+INSERT_RELEASE = """
+    INSERT INTO release (id, product_id, version, sort_key, channel, notes, status, created_at, notes_only)
+    VALUES ($1, $2, $3, $4, $5, $6, 'draft', $7, $8)
+    ON CONFLICT DO NOTHING
+"""
+PUBLISH = "UPDATE release SET status = 'published', published_at = $2 WHERE id = $1 AND status = 'draft'"
+YANK = "UPDATE release SET status = 'yanked', yank_reason = $2 WHERE id = $1 AND status = 'published'"
+SET_NOTES = "UPDATE release SET notes = $2 WHERE id = $1"
+SET_NOTES_ONLY = "UPDATE release SET notes_only = $2 WHERE id = $1 AND (status = 'draft' OR notes_only = $2)"
+NOTES_ONLY = "SELECT notes_only FROM release WHERE id = $1"
+FILES = """
+    SELECT a.filename, a.platform, b.artifact_id IS NOT NULL
+    FROM artifact a
+    LEFT JOIN build b ON b.artifact_id = a.id
+    WHERE a.release_id = $1
+    ORDER BY a.filename
+"""
+SET_CHANNEL = "UPDATE release SET channel = $2 WHERE id = $1 AND (status <> 'yanked' OR channel = $2)"
+UNFINISHED_ARTIFACT = "SELECT filename FROM artifact WHERE release_id = $1 AND status = 'receiving' LIMIT 1"
+RELEASE = """
+    SELECT version, channel, published_at, notes, status, yank_reason, notes_only
+    FROM release
+    WHERE id = $1
+"""
+
+
+class ReleaseFile(NamedTuple):
+    """A file of a release, and whether a build was made of it."""
+
+    filename: str
+    platform: str | None
+    is_built: bool
+
+
+async def insert_product(
+    transaction: Transaction, product_id: str, org_id: str, body: ProductWrite, status: str, now: Instant
+) -> bool:
+    """Write a new product; False when its slug is taken."""
+    return bool(await transaction.run(INSERT_PRODUCT, product_id, org_id, *_members(body), status, now))
+
+
+async def replace_product(
+    transaction: Transaction, product_id: str, body: ProductWrite, status: str, now: Instant
+) -> bool:
+    """Replace all writable members; False when another product has the slug."""
+    return bool(await transaction.run(REPLACE_PRODUCT, product_id, *_members(body), status, now))
+
+
+def _members(body: ProductWrite) -> tuple[str | None, ...]:
+    return (
+        body.slug,
+        body.title,
+        body.description,
+        body.kind,
+        msgspec.json.encode(body.platforms).decode(),
+        msgspec.json.encode(body.tags).decode(),
+        body.homepage,
+        body.license,
+        body.access,
+    )
+
+
+async def is_entitled(reader: Reader, product_id: str) -> bool:
+    """Whether anybody owns the product."""
+    return await reader.fetch_one(ENTITLED, product_id) is not None
+
+
+async def unfinished_artifact(reader: Reader, release_id: str) -> str | None:
+    """The name of a file of the release that has not arrived whole, or None."""
+    row = await reader.fetch_one(UNFINISHED_ARTIFACT, release_id)
+    return None if row is None else row[0]
+
+
+async def is_notes_only(reader: Reader, release_id: str) -> bool:
+    """Whether the release is declared to have no files."""
+    row = await reader.fetch_one(NOTES_ONLY, release_id)
+    return row is not None and bool(row[0])
+
+
+async def files_of(reader: Reader, release_id: str) -> list[ReleaseFile]:
+    """The files of a release, by name."""
+    rows = await reader.fetch(FILES, release_id)
+    return [ReleaseFile(filename, platform, bool(is_built)) for filename, platform, is_built in rows]
 
 
 class StillEntitled(Refused):
@@ -50,7 +153,7 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
     """
     check(body)
     made = product_id or ids.new_uuid()
-    if not await queries.insert_product(transaction, made, org_id, body, body.status or "draft", clock.now()):
+    if not await insert_product(transaction, made, org_id, body, body.status or "draft", clock.now()):
         raise SlugTaken("the slug is taken")
     await projection.refresh(transaction, made)
     return made
@@ -68,7 +171,7 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
     status = body.status or product.status
     if status == "archived" and product.status != "archived":
         await _require_unowned(transaction, product.id)
-    if not await queries.replace_product(transaction, product.id, body, status, clock.now()):
+    if not await replace_product(transaction, product.id, body, status, clock.now()):
         raise SlugTaken("the slug is taken")
     await projection.refresh(transaction, product.id)
 
@@ -80,18 +183,18 @@ async def archive(transaction: Transaction, product: OwnedProduct) -> None:
         StillEntitled: somebody owns it.
     """
     await _require_unowned(transaction, product.id)
-    await transaction.run(queries.SET_STATUS, product.id, "archived", clock.now())
+    await transaction.run(SET_STATUS, product.id, "archived", clock.now())
     await projection.refresh(transaction, product.id)
 
 
 async def lock(transaction: Transaction, product_id: str) -> None:
     """Hold the product's row until the transaction ends, so that what is read of it stays true."""
-    await transaction.run(queries.LOCK_PRODUCT, product_id)
+    await transaction.run(LOCK_PRODUCT, product_id)
 
 
 async def _require_unowned(transaction: Transaction, product_id: str) -> None:
     await lock(transaction, product_id)
-    if await queries.is_entitled(transaction, product_id):
+    if await is_entitled(transaction, product_id):
         raise StillEntitled("a customer owns this product")
 
 
@@ -173,7 +276,7 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
     """
     release_id = ids.new_uuid()
     written = await transaction.run(
-        queries.INSERT_RELEASE,
+        INSERT_RELEASE,
         release_id,
         product.id,
         body.version,
@@ -197,11 +300,11 @@ async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseU
         AlreadyPublished: `notes_only` of a published release does not change.
     """
     if not isinstance(body.notes, msgspec.UnsetType):
-        await transaction.run(queries.SET_NOTES, release.id, body.notes)
+        await transaction.run(SET_NOTES, release.id, body.notes)
     if not isinstance(body.channel, msgspec.UnsetType):
         await _move(transaction, release, body.channel)
     if not isinstance(body.notes_only, msgspec.UnsetType):
-        written = await transaction.run(queries.SET_NOTES_ONLY, release.id, int(body.notes_only))
+        written = await transaction.run(SET_NOTES_ONLY, release.id, int(body.notes_only))
         if not written:
             raise AlreadyPublished(
                 f"the release {release.version} was published, and notes_only changes on a draft alone",
@@ -220,21 +323,21 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     """
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be published again")
-    if await transaction.run(queries.TAKE_DRAFT, release.id):
-        unfinished = await queries.unfinished_artifact(transaction, release.id)
+    if await transaction.run(TAKE_DRAFT, release.id):
+        unfinished = await unfinished_artifact(transaction, release.id)
         if unfinished is not None:
             raise Incomplete(f"the file {unfinished} has not arrived whole")
         await _require_builds(transaction, release)
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
-            await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
+            await transaction.run(SET_STATUS, release.product.id, "public", clock.now())
         await events.release_published(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
 async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
-    files = await queries.files(reader, release.id)
-    if await queries.is_notes_only(reader, release.id):
+    files = await files_of(reader, release.id)
+    if await is_notes_only(reader, release.id):
         if files:
             raise ReleaseIncomplete(f"the release {release.version} is for notes only, and has {len(files)} files")
         return
@@ -257,7 +360,7 @@ def _without_build(files: Sequence[ReleaseFile]) -> list[str]:
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:
     """Publish the draft without showing it in the catalog yet; False when it is no draft."""
-    return bool(await transaction.run(queries.PUBLISH, release_id, clock.now()))
+    return bool(await transaction.run(PUBLISH, release_id, clock.now()))
 
 
 async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
@@ -268,7 +371,7 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
     """
     if release.status == "draft":
         raise NotPublished("a draft cannot be yanked")
-    if await transaction.run(queries.YANK, release.id, reason):
+    if await transaction.run(YANK, release.id, reason):
         await events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
@@ -289,7 +392,7 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
 
 
 async def _move(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
-    if not await transaction.run(queries.SET_CHANNEL, release.id, channel):
+    if not await transaction.run(SET_CHANNEL, release.id, channel):
         raise Yanked(f"the release {release.version} was yanked, and stays in its channel")
 
 
@@ -299,19 +402,19 @@ async def require_draft(transaction: Transaction, release: OwnedRelease) -> None
     Raises:
         AlreadyPublished: it is no draft (any more).
     """
-    if not await transaction.run(queries.TAKE_DRAFT, release.id):
+    if not await transaction.run(TAKE_DRAFT, release.id):
         raise AlreadyPublished(f"the release {release.version} was published")
 
 
 async def remove(transaction: Transaction, release: OwnedRelease) -> None:
     """Remove a draft whose files are removed already."""
-    await transaction.run(queries.DELETE_DRAFT, release.id)
+    await transaction.run(DELETE_DRAFT, release.id)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
 async def shown(reader: Reader, release_id: str) -> Release | Draft:
     """The release as its organisation sees it."""
-    row = await reader.fetch_one(queries.RELEASE, release_id)
+    row = await reader.fetch_one(RELEASE, release_id)
     if row is None:
         raise LookupError(f"no release {release_id}")
     version, channel, published_at, notes, status, yank_reason, notes_only = row

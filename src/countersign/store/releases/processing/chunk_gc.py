@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.errors import NotFound, Refused
 from countersign.store.context import Store
 from countersign.store.releases import blobs
-from countersign.store.releases.processing.queries import Place
+from countersign.store.releases.processing.builds import Place
 
 PACK_BYTES = 32 << 20
 WAITING_BATCHES = 2

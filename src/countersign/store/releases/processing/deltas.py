@@ -11,8 +11,8 @@ from countersign.store.context import Store
 from countersign.store.jobs import queries as job_queries
 from countersign.store.jobs.job_types import BACKGROUND, JobContext, Outcome
 from countersign.store.releases import blobs
-from countersign.store.releases.processing import artifacts, queries, sandboxed_process
-from countersign.store.releases.processing.queries import Artifact, Located
+from countersign.store.releases.processing import builds, sandboxed_process
+from countersign.store.releases.processing.builds import Artifact, Located
 from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
 from countersign.updates import chunks
 from countersign.updates.api_types import Stretches
@@ -51,7 +51,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 async def want(store: Store, transaction: Transaction, made: Artifact, created_by: str) -> None:
     """Have updates prepared to the new build from the builds before it in its channel."""
-    earlier = await queries.earlier_builds(transaction, made, made.platform or "", store.settings.delta_history)
+    earlier = await builds.earlier_builds(transaction, made, made.platform or "", store.settings.delta_history)
     for from_artifact in earlier:
         await want_pair(store, transaction, from_artifact, made.id, org_id=made.org_id, created_by=created_by)
 
@@ -142,11 +142,11 @@ class _Side(NamedTuple):
 
 
 async def _side(store: Store, artifact_id: str) -> _Side:
-    build = await queries.build(store.database, artifact_id)
+    build = await builds.build(store.database, artifact_id)
     if build is None:
         raise BuildGone("a build of the update was removed")
-    described = await artifacts.read_manifest(store, build)
-    found = await queries.located(store.database, build.org_id, [chunk.id for chunk in described.chunks])
+    described = await builds.read_manifest(store, build)
+    found = await builds.located(store.database, build.org_id, [chunk.id for chunk in described.chunks])
     return _Side(described, {each.id: each for each in found})
 
 

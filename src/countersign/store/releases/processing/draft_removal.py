@@ -17,8 +17,8 @@ from countersign.store.releases.permissions import (
     ReleaseNotFound,
     owned_release,
 )
-from countersign.store.releases.processing import artifacts, queries
-from countersign.store.releases.processing.queries import Build
+from countersign.store.releases.processing import builds
+from countersign.store.releases.processing.builds import Build
 from countersign.store.releases.publishing import AlreadyPublished, JustChanged
 from countersign.store.scopes import WRITE_RELEASES
 
@@ -36,9 +36,9 @@ async def built(store: Store, release_id: str) -> Built:
     """The release's builds, read before anything is locked."""
     found: list[tuple[Build, list[str]]] = []
     for artifact_id in await _built(store.database, release_id):
-        build = await queries.build(store.database, artifact_id)
+        build = await builds.build(store.database, artifact_id)
         if build is not None:
-            found.append((build, await artifacts.chunk_names(store, build)))
+            found.append((build, await builds.chunk_names(store, build)))
     return Built(found)
 
 
@@ -51,7 +51,7 @@ async def remove(transaction: Transaction, release: OwnedRelease, known: Built) 
     """
     await publishing.require_draft(transaction, release)
     for build, names in known.builds:
-        await queries.drop_build(transaction, build, names)
+        await builds.drop_build(transaction, build, names)
     if await _built(transaction, release.id):
         raise publishing.JustChanged("a file of the release was processed at the same moment")
     await files.remove_all(transaction, release.id)

@@ -15,8 +15,8 @@ from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import NotFound
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import JobContext, Outcome
-from countersign.store.releases.processing import artifacts, queries, sandboxed_process
-from countersign.store.releases.processing.queries import Artifact, Build, Located
+from countersign.store.releases.processing import builds, sandboxed_process
+from countersign.store.releases.processing.builds import Artifact, Build, Located
 from countersign.store.releases.processing.schemas import (
     ExtractPayload,
     ListedEntry,
@@ -97,7 +97,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
         ArchiveRefused, ArchiveUnknown: it breaks a rule of safe reading, or is no archive.
     """
     wanted = work.payload
-    artifact = await artifacts.ready(store.database, wanted.artifact_id)
+    artifact = await builds.ready(store.database, wanted.artifact_id)
     path = await store.blobs.file(artifact.sha256, work.scratch)
     listing = Listing(artifact.id, 0, 0, 0, [], None)
     page = _Page(wanted.offset, wanted.offset + wanted.limit)
@@ -155,8 +155,8 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     Raises:
         ArtifactGone: the artifact is not there (any more).
     """
-    artifact = await artifacts.ready(store.database, work.payload.artifact_id)
-    build = await queries.build(store.database, artifact.id)
+    artifact = await builds.ready(store.database, work.payload.artifact_id)
+    build = await builds.build(store.database, artifact.id)
     verification = Verification(store, work, artifact)
     path = await verification.look_at_bytes(build)
     described = None
@@ -196,7 +196,7 @@ class Verification:
         """The signed manifest; None when it cannot be believed."""
         self.result.checked.append("signature")
         try:
-            return await artifacts.read_manifest(self._store, build)
+            return await builds.read_manifest(self._store, build)
         except (NotFound, SignatureRefused) as refused:
             self._found(Wound("manifest", refused.detail, PROCESS_AGAIN))
             return None
@@ -205,7 +205,7 @@ class Verification:
         """Every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in described.chunks]
-        located = await queries.located(self._store.database, build.org_id, names)
+        located = await builds.located(self._store.database, build.org_id, names)
         for missing in sorted(set(names) - {each.id for each in located}):
             self._found(Wound("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
         packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]

@@ -1,4 +1,4 @@
-"""build.process: an artifact becomes a build, with its tree, its chunks and a signed manifest."""
+"""build.process: make a build of an artifact (file tree, chunks, signed manifest); and the list of job types."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,13 +14,21 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.store import signing_keys
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import JobContext, Outcome
+from countersign.store.jobs.job_types import BACKGROUND, BUILD, AnyJobType, JobContext, JobType, Outcome
 from countersign.store.releases import blobs
-from countersign.store.releases.processing import artifacts, deltas, queries, sandboxed_process, sbom
+from countersign.store.releases.processing import builds, deltas, sandboxed_process, sbom
+from countersign.store.releases.processing.builds import Artifact, Build, Place
 from countersign.store.releases.processing.chunk_gc import Pack, Packing
-from countersign.store.releases.processing.queries import Artifact, Build, Place
+from countersign.store.releases.processing.deltas import make
+from countersign.store.releases.processing.inspection import extract, verify
 from countersign.store.releases.processing.sandboxed_process import Reading
-from countersign.store.releases.processing.schemas import Processed, ProcessPayload
+from countersign.store.releases.processing.schemas import (
+    DeltaPayload,
+    ExtractPayload,
+    Processed,
+    ProcessPayload,
+    VerifyPayload,
+)
 from countersign.updates import dsse, manifest
 from countersign.updates.dsse import SignatureRefused, SigningKey
 from countersign.updates.install.validate_manifest import ManifestRefused, validate
@@ -121,7 +129,7 @@ class Ingest:
     async def _wanted(self, names: list[str]) -> bytes:
         known: list[Place] = []
         if not self._again:
-            known = await queries.known_chunks(self._store.database, self._artifact.org_id, names)
+            known = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
         self._contents.places.update({place.id: place for place in known})
         return bytes(name not in self._contents.places for name in names)
 
@@ -139,8 +147,8 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
         ArchiveRefused: it breaks a rule of safe reading.
         ManifestRefused: no client would install it.
     """
-    artifact = await artifacts.ready(store.database, work.payload.artifact_id)
-    before = await queries.build(store.database, artifact.id)
+    artifact = await builds.ready(store.database, work.payload.artifact_id)
+    before = await builds.build(store.database, artifact.id)
     if before is not None and not work.payload.again:
         return Outcome(msgspec.json.decode(before.summary, type=Processed))
     path = await store.blobs.file(artifact.sha256, work.scratch)
@@ -176,8 +184,8 @@ async def _kept(
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
-            await queries.drop_build(transaction, *replaced)
-        if not await queries.add_build(transaction, made):
+            await builds.drop_build(transaction, *replaced)
+        if not await builds.add_build(transaction, made):
             raise Unavailable("the same artifact was processed at the same moment")
         await blobs.keep(transaction, envelope_sha256, len(said))
         await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
@@ -190,7 +198,7 @@ async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
     """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
     it is the same bytes."""
     try:
-        return await artifacts.chunk_names(store, before)
+        return await builds.chunk_names(store, before)
     except (NotFound, SignatureRefused):
         return list(contents.places)
 
@@ -205,10 +213,10 @@ async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, cont
         await blobs.keep(transaction, pack.sha256, pack.size)
         if await store.blobs.size(pack.sha256) != pack.size:
             raise Unavailable("chunks that were just stored are gone again")
-        await queries.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
-    await queries.use_chunks(transaction, org_id, contents.places.values())
+        await builds.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
+    await builds.use_chunks(transaction, org_id, contents.places.values())
     if moves:
-        await queries.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
+        await builds.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
 
 
 def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[Manifest, bytes]:
@@ -282,3 +290,11 @@ def _summary(artifact: Artifact, described: Manifest, payload: bytes, contents: 
         launch=described.launch[:MAX_SHOWN],
         components=components,
     )
+
+
+TYPES: tuple[AnyJobType, ...] = (
+    JobType("build.process", ProcessPayload, process, builds.admit, BUILD),
+    JobType("archive.extract", ExtractPayload, extract, builds.admit),
+    JobType("artifact.verify", VerifyPayload, verify, builds.admit),
+    JobType(deltas.DELTA_JOB, DeltaPayload, make, priority=BACKGROUND),
+)
