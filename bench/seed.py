@@ -21,7 +21,7 @@ from countersign.store.app import opened
 from countersign.store.auth import tokens
 from countersign.store.catalog.projection import weights
 from countersign.store.catalog.schemas import Channel, Product, ProductDetail, Release
-from countersign.store.catalog.words import shortened
+from countersign.store.catalog.search import shortened
 from countersign.store.context import Store
 from countersign.store.redeem import codes
 

@@ -56,7 +56,7 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
     house.statements_without_values: {
         "src/countersign/store/catalog/filter_queries.py": "a filter is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
-        "src/countersign/store/catalog/statements.py": "a search is put together from constant fragments; "
+        "src/countersign/store/catalog/search.py": "a search is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
         **dict.fromkeys((f"src/countersign/records/{name}.py" for name in OF_DECLARED_MODELS), DECLARED),
     },

@@ -19,7 +19,7 @@ from countersign.settings import PREFIX as VARIABLE
 from countersign.settings import Settings
 from countersign.store.apidocs import problems
 from countersign.store.apidocs import routes as documents
-from countersign.store.apidocs.sections import section_of
+from countersign.store.apidocs.documents import section_of
 from countersign.store.app import ROUTES
 from countersign.store.context import PREFIX, Store
 

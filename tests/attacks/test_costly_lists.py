@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from countersign.store.catalog import statements
+from countersign.store.catalog import search
 from countersign.store.context import Store
 
 FACETS = ("org:north", "tag:new", "kind:game", "platform:linux", "channel:stable", "access:free")
@@ -17,7 +17,7 @@ COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinat
 async def test_filters_put_together_still_walk_one_index_in_order(
     store: Store, facets: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
-    text, values = statements.page(statements.Wanted(facets, [], "title", after, 21))
+    text, values = search.page(search.Wanted(facets, [], "title", after, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 

@@ -12,7 +12,7 @@ from countersign.cli.output import Exit
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.records import app as records
 from countersign.store import app as distribution
-from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.catalog.products import ProductNotFound
 from countersign.store.releases.download import NotEntitled
 from tests.cli.conftest import Run, Scripted
 from tests.servers.countersign import Running

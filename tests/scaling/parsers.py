@@ -28,7 +28,7 @@ from countersign.records.access import people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.store.ask import conditions, items, lexicon
 from countersign.store.auth.oauth import clients
-from countersign.store.catalog import public, versions, words
+from countersign.store.catalog import projection, search, versions
 from countersign.store.redeem import codes
 from countersign.store.releases.processing import sbom
 from countersign.store.releases.schemas import ProductWrite
@@ -69,8 +69,8 @@ def read_question(text: str) -> object:
     """All that is done with a question but for what its database looks up."""
     tokens = lexicon.tokens_of(text)
     for run in items.spans(text, tokens):
-        public.key(run.text)
-        words.words(run.text)
+        projection.key(run.text)
+        search.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
     return conditions.Bound(tokens, items.known_items(text, tokens, (), _FRIDAY))
@@ -284,8 +284,12 @@ PARSERS: Mapping[str, Parser] = {
         lambda password: passwords.estimate_strength(password, ["a"]),
         {"one letter": TEXTS["one letter"]},
     ),
-    "words of the catalog's search": Parser("titles, descriptions, q", "20,000 characters", 20_000, words.words, TEXTS),
-    "names of the catalog": Parser("titles, licences, names in questions", "200 characters", 20_000, public.key, TEXTS),
+    "words of the catalog's search": Parser(
+        "titles, descriptions, q", "20,000 characters", 20_000, search.words, TEXTS
+    ),
+    "names of the catalog": Parser(
+        "titles, licences, names in questions", "200 characters", 20_000, projection.key, TEXTS
+    ),
     "Unicode normal forms": Parser(
         "everything that is compared", "1,000,000 characters", 1_000_000, lambda text: normalized("NFC", text), TEXTS
     ),

@@ -25,7 +25,7 @@ from countersign.settings import BadSetting, Settings
 from countersign.store.auth import tokens as token_keys
 from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
-from countersign.store.catalog import public
+from countersign.store.catalog import projection
 from countersign.store.context import VERSIONS, Store, Uses
 
 SCHEMA = "distribution"
@@ -82,7 +82,7 @@ async def opened(
         found = await installation_id.examine(places)
         if upgrades:
             await upgrade(database, MIGRATIONS)
-            await public.complete(database)
+            await projection.complete(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)

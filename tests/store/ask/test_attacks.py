@@ -6,7 +6,7 @@ from countersign.kernel.database.port import Row, Value
 from countersign.store.ask import answers
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import MAX_TERMS, Filter, Values, Where, fault
-from countersign.store.catalog.public import key
+from countersign.store.catalog.projection import key
 from countersign.store.context import Store
 from tests.store.ask.shelf import PUBLIC, asked
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from countersign.store.ask import answers, lexicon
 from countersign.store.catalog.filter import KNOWN, Filter, Values, conditions, with_slots
 from countersign.store.catalog.filter_queries import forms
-from countersign.store.catalog.words import words
+from countersign.store.catalog.search import words
 from countersign.store.context import Store
 from tests.store.ask.shelf import NOW, PUBLIC, Item, asked
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from countersign.store import app as distribution
-from countersign.store.catalog import public
+from countersign.store.catalog import projection
 from countersign.store.context import Store
 from tests.store.ask.shelf import PUBLIC, stocked
 
@@ -30,7 +30,7 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
         await transaction.run("DELETE FROM catalog_public")
         await transaction.run(backfill())
 
-    await public.complete(store.database)
+    await projection.complete(store.database)
 
     assert [row[1] for row in kept] == [item.slug for item in PUBLIC]
     normal = [(*row[:13], row[13].split()) for row in kept]

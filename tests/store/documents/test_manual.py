@@ -14,7 +14,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.apidocs import document_response, manual, problems
+from countersign.store.apidocs import documents, manual, problems
 from countersign.store.apidocs.operations import address_of
 from countersign.store.context import Store
 from tests.servers.countersign import environment, served
@@ -104,7 +104,7 @@ async def test_the_overview_is_short_and_names_every_document_and_every_section(
 
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.text.startswith("# Countersign\n\n> ")
-    for name, path in document_response.DOCUMENTS.items():
+    for name, path in documents.DOCUMENTS.items():
         assert name == "llms" or f"]({ROOT}{path})" in answer.text
     place, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
     tags = [each["name"] for each in (await http.get("/openapi.json")).json()["tags"]]
@@ -216,5 +216,5 @@ async def test_the_start_page_leads_to_every_document(world: World) -> None:
         assert f'</{path}>; rel="{relation}"' in page.headers["link"]
     assert '</llms.txt>; rel="describedby"' in page.headers["link"]
 
-    for path in document_response.DOCUMENTS.values():
+    for path in documents.DOCUMENTS.values():
         assert f'href="{path}"' in page.text

@@ -13,7 +13,7 @@ from countersign.kernel.http.html import FORMATS, FormatQuery, render_format
 from countersign.kernel.http.rate_limit import DOCUMENTS
 from countersign.kernel.http.response import Response, Uri
 from countersign.kernel.http.routing import Nothing, route
-from countersign.store.apidocs import document_response
+from countersign.store.apidocs import documents
 from countersign.store.auth import sign_in_pages
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.sign_in_pages import SignedInPerson
@@ -87,11 +87,11 @@ async def show_info(call: StoreRequest[FormatQuery, Nothing]) -> Response:
 async def show_index(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the addresses to begin with: documents, health, catalog, sandbox and keys."""
     store = call.context
-    links = {name: store.root_url + path for name, path in document_response.DOCUMENTS.items()}
+    links = {name: store.root_url + path for name, path in documents.DOCUMENTS.items()}
     links |= {name: f"{store.base_url}/{name}" for name in ("health", "info", "products", "catalog")}
     links |= {"sandbox": f"{store.root_url}/sandbox", "keys": f"{store.root_url}/api/keys"}
     links["mcp"] = f"{store.root_url}/mcp"
-    headers = (("Cache-Control", f"public, max-age={document_response.MAX_AGE_S}"),)
+    headers = (("Cache-Control", f"public, max-age={documents.MAX_AGE_S}"),)
     return response.json(Index(store.settings.resource_name, API_VERSION, links), headers=headers)
 
 
@@ -118,14 +118,14 @@ ROUTES = (
 
 
 _FOR_PROGRAMS = (
-    ("API description", document_response.DOCUMENTS["openapi"]),
-    ("Manual", document_response.DOCUMENTS["wiki"]),
-    ("For agents", document_response.DOCUMENTS["agents"]),
-    ("For language models", document_response.DOCUMENTS["llms"]),
-    ("All of these", document_response.DOCUMENTS["api-catalog"]),
+    ("API description", documents.DOCUMENTS["openapi"]),
+    ("Manual", documents.DOCUMENTS["wiki"]),
+    ("For agents", documents.DOCUMENTS["agents"]),
+    ("For language models", documents.DOCUMENTS["llms"]),
+    ("All of these", documents.DOCUMENTS["api-catalog"]),
 )
 _RELATIONS = {"service-doc": "agents", "api-catalog": "api-catalog", "describedby": "llms"}
-DOCUMENT_LINKS = ", ".join(f'<{document_response.DOCUMENTS[name]}>; rel="{rel}"' for rel, name in _RELATIONS.items())
+DOCUMENT_LINKS = ", ".join(f'<{documents.DOCUMENTS[name]}>; rel="{rel}"' for rel, name in _RELATIONS.items())
 """The Link header of the start page and of the web pages: where a program reads on."""
 
 

@@ -12,7 +12,7 @@ from countersign.kernel.http.idempotency import VALID_S
 from countersign.kernel.http.rate_limit import WINDOW_S
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
-from countersign.store.apidocs import document_response, openapi, problems
+from countersign.store.apidocs import documents, openapi, problems
 from countersign.store.apidocs.health import API_VERSION
 from countersign.store.apidocs.openapi import SIGNING
 from countersign.store.apidocs.operations import address_of, feature_of
@@ -94,19 +94,19 @@ def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Give an overview for language models: the documents and endpoints there are."""
-        return document_response.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
+        return documents.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
 
     produces = (_PLAIN, "text/plain", "text/markdown")
-    return (route("GET", LLMS_PATH, show_overview, answers={200: str}, produces=produces, **document_response.OPTIONS),)
+    return (route("GET", LLMS_PATH, show_overview, answers={200: str}, produces=produces, **documents.OPTIONS),)
 
 
 def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
     """The overview, in Markdown."""
-    addresses = document_response.DOCUMENTS
-    documents = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
+    addresses = documents.DOCUMENTS
+    lines = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
     features = ", ".join(dict.fromkeys(feature_of(each) for each in described))
-    documents.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
-    return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(documents))
+    lines.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
+    return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(lines))
 
 
 WIKI_PATH = "/wiki.json"
@@ -166,9 +166,9 @@ def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
-        return document_response.answer(encoded(call.context.root_url))
+        return documents.answer(encoded(call.context.root_url))
 
-    return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **document_response.OPTIONS),)
+    return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **documents.OPTIONS),)
 
 
 def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
@@ -186,7 +186,7 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
         ],
         endpoints=pages,
         errors=[problems.page_of(each) for _, each in sorted(problems.types(described).items())],
-        documents={name: root_url + path for name, path in document_response.DOCUMENTS.items()},
+        documents={name: root_url + path for name, path in documents.DOCUMENTS.items()},
     )
 
 

@@ -11,7 +11,8 @@ from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.kernel.webhooks.outbox import PING
 from countersign.store import scopes
-from countersign.store.apidocs import document_response
+from countersign.store.apidocs import documents
+from countersign.store.apidocs.documents import SECTIONS
 from countersign.store.apidocs.examples import Examples
 from countersign.store.apidocs.health import API_VERSION
 from countersign.store.apidocs.operations import (
@@ -23,7 +24,6 @@ from countersign.store.apidocs.operations import (
     operation_ids,
 )
 from countersign.store.apidocs.schemas import ADDITION, Document, Schemas
-from countersign.store.apidocs.sections import SECTIONS
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.sessions import cookie_name
 from countersign.store.context import PREFIX, Store
@@ -64,7 +64,7 @@ def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
             raise SectionNotFound(
                 "the description has no such section", resolution=f"Use one of: {', '.join(sections)}."
             )
-        return document_response.answer(found)
+        return documents.answer(found)
 
     return (
         route(
@@ -73,7 +73,7 @@ def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
             show_section,
             answers={200: dict},
             refusals=(SectionNotFound,),
-            **document_response.OPTIONS,
+            **documents.OPTIONS,
         ),
     )
 
@@ -196,10 +196,10 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Describe the API."""
-        return document_response.answer(encoded(call.context.root_url, cookie_name(call.context)))
+        return documents.answer(encoded(call.context.root_url, cookie_name(call.context)))
 
     return (
-        route("GET", PATH, show_openapi, answers={200: dict}, **document_response.OPTIONS),
+        route("GET", PATH, show_openapi, answers={200: dict}, **documents.OPTIONS),
         *section_routes(lambda root_url, cookie: document(described, root_url, cookie)),
     )
 

@@ -15,11 +15,11 @@ from countersign.kernel.http.problems import PROBLEM_JSON
 from countersign.kernel.http.response import JSON
 from countersign.kernel.http.routing import OneOf, Route
 from countersign.store.apidocs import examples, schemas
+from countersign.store.apidocs.documents import section_of
 from countersign.store.apidocs.examples import Examples
 from countersign.store.apidocs.problems import EVERYWHERE
 from countersign.store.apidocs.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
 from countersign.store.apidocs.schemas import parameters as query_parameters
-from countersign.store.apidocs.sections import section_of
 from countersign.store.auth.authentication import SandboxOnly, is_document
 from countersign.store.context import PREFIX, Store
 

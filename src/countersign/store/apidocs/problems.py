@@ -17,7 +17,7 @@ from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.http.request import BodyTooLarge
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
-from countersign.store.apidocs import document_response
+from countersign.store.apidocs import documents
 from countersign.store.auth.authentication import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.context import Store
@@ -88,10 +88,10 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         shown = page_of(found)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return document_response.answer(encode(shown), headers=vary)
+            return documents.answer(encode(shown), headers=vary)
         body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
         page = html.render_page(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
-        return document_response.answer(page, html.HTML, (*vary, html.POLICY))
+        return documents.answer(page, html.HTML, (*vary, html.POLICY))
 
     return (
         route(
@@ -101,7 +101,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
             answers={200: ProblemType},
             refusals=(ProblemTypeNotFound,),
             produces=(JSON, "text/html; charset=utf-8", "text/html"),
-            **document_response.OPTIONS,
+            **documents.OPTIONS,
         ),
     )
 

@@ -8,14 +8,14 @@ from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
-from countersign.store.apidocs import document_response, manual, openapi, problems
-from countersign.store.apidocs.document_response import DocumentOptions
+from countersign.store.apidocs import documents, manual, openapi, problems
+from countersign.store.apidocs.documents import DocumentOptions
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.context import Store
 
 LINKSET = "application/linkset+json"
 PROFILE = "https://www.rfc-editor.org/info/rfc9727"
-CATALOG_PATH, SECURITY_PATH = document_response.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
+CATALOG_PATH, SECURITY_PATH = documents.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
 VALID = timedelta(days=180)
 _DAY = 86_400 * clock.SECOND
 _PLAIN = "text/plain; charset=utf-8"
@@ -31,23 +31,23 @@ async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the APIs here and where each is described."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
-    return document_response.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+    return documents.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
 
 
 def api_catalog(store: Store) -> dict[str, object]:
     """The linkset (RFC 9264 §4.2): the API, its description, its manual, its metadata and its health."""
     root, base = store.root_url, store.base_url
-    documents = document_response.DOCUMENTS
+    addresses = documents.DOCUMENTS
     return {
         "linkset": [
             {"anchor": root + CATALOG_PATH, "item": [{"href": base, "title": store.settings.resource_name}]},
             {
                 "anchor": base,
-                "service-desc": [{"href": root + documents["openapi"], "type": JSON}],
+                "service-desc": [{"href": root + addresses["openapi"], "type": JSON}],
                 "service-doc": [
-                    {"href": root + documents["wiki"], "type": JSON},
-                    {"href": root + documents["agents"], "type": "text/markdown"},
-                    {"href": root + documents["llms"], "type": "text/plain"},
+                    {"href": root + addresses["wiki"], "type": JSON},
+                    {"href": root + addresses["agents"], "type": "text/markdown"},
+                    {"href": root + addresses["llms"], "type": "text/plain"},
                 ],
                 "service-meta": [
                     {"href": f"{root}/.well-known/oauth-protected-resource", "type": JSON},
@@ -73,7 +73,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
     ]
-    return document_response.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
+    return documents.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:
@@ -82,8 +82,8 @@ def contacts_of(setting: str) -> tuple[str, ...]:
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
 
 
-_HEADERS = {**document_response.SENDS, 200: (*document_response.SENDS[200], "Link")}
-_LINKED: DocumentOptions = {**document_response.OPTIONS, "sends": _HEADERS}
+_HEADERS = {**documents.SENDS, 200: (*documents.SENDS[200], "Link")}
+_LINKED: DocumentOptions = {**documents.OPTIONS, "sends": _HEADERS}
 
 ROUTES = (
     route(
@@ -101,7 +101,7 @@ ROUTES = (
         answers={200: str},
         refusals=(NoSecurityContact,),
         produces=(_PLAIN, "text/plain"),
-        **document_response.OPTIONS,
+        **documents.OPTIONS,
     ),
 )
 

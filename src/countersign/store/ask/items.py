@@ -27,7 +27,7 @@ from countersign.store.catalog import names
 from countersign.store.catalog.filter import KNOWN, By, FieldName
 from countersign.store.catalog.filter_queries import forms
 from countersign.store.catalog.names import Name
-from countersign.store.catalog.words import words as terms_of
+from countersign.store.catalog.search import words as terms_of
 
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from countersign.kernel.normalization import normalized
-from countersign.store.catalog.words import distance, shortened
+from countersign.store.catalog.search import distance, shortened
 
 MAX_PHRASE = 5
 """Words of a phrase at most."""

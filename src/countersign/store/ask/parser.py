@@ -16,7 +16,7 @@ from countersign.store.ask.lexicon import COURTESY, tokens_of
 from countersign.store.ask.scope import AUXILIARIES, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
-from countersign.store.catalog.words import words as terms_of
+from countersign.store.catalog.search import words as terms_of
 
 MAX_PLURAL = 10
 """How many of "the newest games" are meant."""

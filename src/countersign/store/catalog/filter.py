@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platform
-from countersign.store.catalog.words import words
+from countersign.store.catalog.search import words
 
 MAX_VALUES = 12
 MAX_TERMS = 24

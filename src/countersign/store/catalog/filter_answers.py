@@ -10,7 +10,7 @@ from countersign.kernel import clock
 from countersign.store.catalog import filter_queries
 from countersign.store.catalog.filter import PLATFORM_NAMES, Filter, Values, joined, with_slots
 from countersign.store.catalog.filter_queries import MAX_ROWS, Facts, FoundProduct, FoundRelease, facts
-from countersign.store.catalog.public import CHANNELS
+from countersign.store.catalog.projection import CHANNELS
 from countersign.store.context import Store
 
 Status = Literal["answered", "partial", "refused"]

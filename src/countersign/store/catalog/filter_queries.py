@@ -15,12 +15,10 @@ from msgspec.structs import replace
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Row, Value
 from countersign.store.catalog.filter import KNOWN, By, Filter, Values, conditions, moment, slot, with_slots
-from countersign.store.catalog.projection import WEIGHT_OF_TITLE
-from countersign.store.catalog.public import CHANNELS, ORG_KEY, PLATFORMS, bits, key
+from countersign.store.catalog.projection import CHANNELS, ORG_KEY, PLATFORMS, WEIGHT_OF_TITLE, bits, key
 from countersign.store.catalog.schemas import ProductDetail
-from countersign.store.catalog.statements import Statement
+from countersign.store.catalog.search import Statement, words
 from countersign.store.catalog.versions import sort_key
-from countersign.store.catalog.words import words
 
 MAX_ROWS = 200
 DETAILS = """

@@ -9,10 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from countersign.kernel.database.port import Database
-from countersign.store.catalog.projection import WEIGHT_OF_TITLE
-from countersign.store.catalog.public import ORG_KEY, key
-from countersign.store.catalog.statements import Statement
-from countersign.store.catalog.words import SHORTEST_FORGIVEN, distance, shortened, words
+from countersign.store.catalog.projection import ORG_KEY, WEIGHT_OF_TITLE, key
+from countersign.store.catalog.search import SHORTEST_FORGIVEN, Statement, distance, shortened, words
 
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100

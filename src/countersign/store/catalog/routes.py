@@ -1,7 +1,9 @@
-"""GET /products, /products/{id} with its releases, drafts and feed, and /catalog."""
+"""GET /products, /products/{id} with its releases, drafts and Atom feed, and /catalog."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, time
+from html import escape
 from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -16,8 +18,15 @@ from countersign.kernel.http.response import Response, encode, etag_of
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller, StoreRequest
-from countersign.store.catalog import feed, queries, statements
-from countersign.store.catalog.queries import NEWEST_POSSIBLE, Position
+from countersign.store.catalog import products, search
+from countersign.store.catalog.products import (
+    NEWEST_POSSIBLE,
+    Position,
+    ProductNotFound,
+    is_member,
+    require_drafts_visible,
+    visible_entry,
+)
 from countersign.store.catalog.schemas import (
     Catalog,
     CatalogQuery,
@@ -28,13 +37,48 @@ from countersign.store.catalog.schemas import (
     Release,
     ReleasesQuery,
 )
-from countersign.store.catalog.visibility import (
-    ProductNotFound,
-    is_member,
-    require_drafts_visible,
-    visible_entry,
-)
 from countersign.store.context import Store
+
+ATOM = "application/atom+xml"
+MAX_ENTRIES = 50
+_NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_detail = msgspec.json.Decoder(ProductDetail)
+
+
+def feed(encoded: bytes, newest: Sequence[Position], root_url: str, base_url: str) -> bytes:
+    """The feed of the product with this encoded detail and these published releases, the newest first. Its ids are
+    those of product and release: they stay when either is renamed."""
+    product = _detail.decode(encoded)
+    page = f"{root_url}/products/{product.slug}"
+    updated = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
+    entries = "".join(_entry(product, each, page) for each in newest)
+    text = (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
+        f"<id>urn:uuid:{product.id}</id><title>{_text(product.title)}</title><updated>{updated}</updated>"
+        f"<author><name>{_text(product.org)}</name></author>"
+        f'<link rel="alternate" type="text/html" href="{_text(page)}"/>'
+        f'<link rel="self" type="{ATOM}" href="{_text(f"{base_url}/products/{product.slug}/feed")}"/>{entries}</feed>\n'
+    )
+    return text.encode()
+
+
+def _entry(product: ProductDetail, at: Position, page: str) -> str:
+    release = at.release
+    moment = clock.rfc3339(clock.Instant(at.at))
+    return (
+        f"<entry><id>urn:uuid:{at.id}</id>"
+        f"<title>{_text(f'{product.title} {release.version}')}</title>"
+        f"<published>{moment}</published><updated>{moment}</updated>"
+        f'<category term="{release.channel}"/>'
+        f'<link rel="alternate" type="text/html" href="{_text(f"{page}?channel={release.channel}")}"/>'
+        f'<content type="text">{_text(release.notes or "")}</content></entry>'
+    )
+
+
+def _text(value: str) -> str:
+    """Somebody's text inside of XML, without what XML cannot hold."""
+    return escape(_NOT_OF_XML.sub("", value))
+
 
 NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
@@ -53,18 +97,18 @@ async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     """List products a page at a time, narrowed and ordered as asked."""
     query = call.query
     wanted = _wanted(call.context, call.caller, query)
-    rows = await queries.page(call.context.database, wanted)
+    rows = await products.page(call.context.database, wanted)
     following = b"null"
     if len(rows) > query.limit:
         rows.pop()
-        position = cursor.Position("products", _filter(query), _key(wanted, queries.Card(*rows[-1])))
+        position = cursor.Position("products", _filter(query), _key(wanted, products.Card(*rows[-1])))
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
     return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
 
 
-def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
+def _wanted(store: Store, caller: Caller, query: ListQuery) -> search.Wanted:
     after: list[str | int] = []
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "products")
@@ -82,16 +126,14 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
         )
         if value is not None
     ]
-    searched = statements.search_words(query.q) if query.q is not None else []
+    searched = search.search_words(query.q) if query.q is not None else []
     if query.q is not None and not searched:
         raise invalid_parameter("q", "holds no letter or digit to search for")
     if query.sort == "relevance" and not searched:
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
     since = _beginning(query.published_since)
-    return statements.Wanted(
-        facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel
-    )
+    return search.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel)
 
 
 def _beginning(day: date | None) -> clock.Instant | None:
@@ -123,7 +165,7 @@ def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     return continued
 
 
-def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
+def _key(wanted: search.Wanted, last: products.Card) -> list[str | int]:
     if wanted.sort == "-published_at":
         return [last.published_at, last.product_id]
     if wanted.sort == "relevance":
@@ -147,7 +189,7 @@ async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     channel, sees = call.query.channel or "", await _sees(call, found)
 
     async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
-        return await queries.releases(database, found.product_id, channel, sees, after, limit)
+        return await products.releases(database, found.product_id, channel, sees, after, limit)
 
     return await _listed(call, found, "releases", read, tagged=f"{channel}-{sees}")
 
@@ -160,14 +202,14 @@ async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     channel = call.query.channel or ""
 
     async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
-        return await queries.drafts(database, found.product_id, channel, after, limit)
+        return await products.drafts(database, found.product_id, channel, after, limit)
 
     # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
     return await _listed(call, found, "drafts", read, tagged=None)
 
 
 async def _listed(
-    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
+    call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
 ) -> Response:
     """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
     after = _after(call, found, kind)
@@ -187,13 +229,13 @@ async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Give a product's newest published releases as an Atom feed."""
     store = call.context
     found = await visible_entry(store.database, call.caller, call.path["id"])
-    newest = await queries.releases(
-        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MAX_ENTRIES
+    newest = await products.releases(
+        store.database, found.product_id, "", products.SEES_PUBLISHED, NEWEST_POSSIBLE, MAX_ENTRIES
     )
-    return Response(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
+    return Response(200, feed(found.detail, newest, store.root_url, store.base_url), ATOM)
 
 
-def _after(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind) -> tuple[int, str, str]:
+def _after(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind) -> tuple[int, str, str]:
     """The keys after which the page begins."""
     query = call.query
     if query.cursor is None:
@@ -207,7 +249,7 @@ def _after(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kin
 
 
 def _next(
-    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, last: Position
+    call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind, last: Position
 ) -> tuple[str, str]:
     channel = call.query.channel or ""
     position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
@@ -218,12 +260,12 @@ def _next(
     return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
-async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry) -> int:
+async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry) -> int:
     if call.caller.is_anonymous:
-        return queries.SEES_PUBLISHED
-    if is_member(call.caller, found) or await queries.owns(call.context.database, call.caller.owner, found.product_id):
-        return queries.SEES_YANKED
-    return queries.SEES_PUBLISHED
+        return products.SEES_PUBLISHED
+    if is_member(call.caller, found) or await products.owns(call.context.database, call.caller.owner, found.product_id):
+        return products.SEES_YANKED
+    return products.SEES_PUBLISHED
 
 
 async def _tag_of_all(store: Store, product_id: str, tagged: str) -> str:
@@ -269,7 +311,7 @@ async def _items(store: Store, after: list[str], limit: int | None) -> AsyncIter
     """The catalog in batches of title, id and encoded item."""
     left = limit
     while left is None or left > 0:
-        rows = await queries.catalog_page(store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
+        rows = await products.catalog_page(store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
         if not rows:
             return
         yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
@@ -293,7 +335,7 @@ async def _catalog_document(store: Store, changed_at: str, after: list[str], lim
         count += len(batch)
         last = [batch[-1][0], batch[-1][1]]
     following = None
-    if limit is not None and count == limit and await queries.catalog_page(store.database, last, 1):
+    if limit is not None and count == limit and await products.catalog_page(store.database, last, 1):
         following = cursor.write(store.cursors, cursor.Position("catalog", [], [*last]))
     yield b'],"next_cursor":' + encode(following) + b"}"
 
@@ -349,7 +391,7 @@ ROUTES = (
         show_feed,
         answers={200: str},
         refusals=(ProductNotFound,),
-        produces=(feed.ATOM,),
+        produces=(ATOM,),
         cached=True,
         cross_origin=True,
     ),

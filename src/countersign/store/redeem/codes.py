@@ -16,7 +16,7 @@ from countersign.kernel.database.port import Database, Reader, Row, Transaction
 from countersign.kernel.errors import invalid_member
 from countersign.store.auth.callers import Caller
 from countersign.store.auth.organisations import organisation_of
-from countersign.store.catalog import queries as catalog
+from countersign.store.catalog import products as catalog
 from countersign.store.context import Store
 from countersign.store.redeem.schemas import NewBatch
 

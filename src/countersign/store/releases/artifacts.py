@@ -22,8 +22,8 @@ from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.catalog import projection
+from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Artifact
-from countersign.store.catalog.visibility import ProductNotFound
 from countersign.store.context import PREFIX, Store
 from countersign.store.releases import blobs, download, receive_upload, uploads
 from countersign.store.releases.download import AddressExpired, ArtifactNotFound, InvalidSignature, NotEntitled

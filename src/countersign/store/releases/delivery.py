@@ -17,7 +17,7 @@ from countersign.store import signing_keys
 from countersign.store import signing_keys as signing
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller, StoreRequest
-from countersign.store.catalog.visibility import ProductNotFound, visible_entry
+from countersign.store.catalog.products import ProductNotFound, visible_entry
 from countersign.store.context import Store
 from countersign.store.releases import download
 from countersign.store.releases.download import ArtifactNotFound, NotEntitled

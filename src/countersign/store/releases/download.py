@@ -13,7 +13,7 @@ from countersign.kernel.http.range_response import StoredContent, attachment
 from countersign.kernel.security.encryption import Signer
 from countersign.store.auth.authentication import Authenticator, InsufficientScope
 from countersign.store.auth.callers import Caller
-from countersign.store.catalog import queries as catalog
+from countersign.store.catalog import products as catalog
 from countersign.store.context import Store
 
 

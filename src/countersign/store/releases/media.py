@@ -12,10 +12,10 @@ from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, Ran
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.catalog import products as catalog
 from countersign.store.catalog import projection
-from countersign.store.catalog import queries as catalog
+from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Media, MediaKind
-from countersign.store.catalog.visibility import ProductNotFound
 from countersign.store.context import PREFIX, Store
 from countersign.store.releases import blobs, receive_upload, uploads
 from countersign.store.releases.media_formats import (

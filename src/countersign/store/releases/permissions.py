@@ -7,8 +7,8 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller
-from countersign.store.catalog import queries as catalog
-from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.catalog import products as catalog
+from countersign.store.catalog.products import ProductNotFound
 
 PRODUCT = """
     SELECT e.product_id, e.org_id, e.org_slug, e.slug, e.status, p.access, p.updated_at

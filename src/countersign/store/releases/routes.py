@@ -7,9 +7,9 @@ from countersign.kernel.http.response import PreconditionFailed, Response, requi
 from countersign.kernel.http.routing import Nothing, OneOf, route
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import SlugTaken, organisation_of
-from countersign.store.catalog import queries as catalog
+from countersign.store.catalog import products as catalog
+from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Draft, ProductDetail, Release
-from countersign.store.catalog.visibility import ProductNotFound
 from countersign.store.releases import publishing
 from countersign.store.releases.permissions import (
     NotYourOrganisation,

@@ -7,7 +7,7 @@ from countersign.kernel.http import response
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.catalog.products import ProductNotFound
 from countersign.store.context import Store
 from countersign.store.releases import artifacts as files
 from countersign.store.releases import publishing

@@ -1,11 +1,14 @@
-"""SQL of the catalog: pages of products, one product, its releases, and the whole as a stream."""
+"""Products as the catalog shows them: lists, one product, its releases and drafts, and who may see them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from countersign.kernel import clock
+from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Reader, Row
-from countersign.store.catalog import statements
+from countersign.kernel.errors import NotFound
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller
+from countersign.store.catalog import search
 from countersign.store.catalog.schemas import Artifact, ChannelName, Draft, Release
 
 DETAIL_BY_SLUG = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE slug = $1"
@@ -69,9 +72,9 @@ class Card(NamedTuple):
     status: str
 
 
-async def page(database: Database, wanted: statements.Wanted) -> list[Row]:
+async def page(database: Database, wanted: search.Wanted) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    text, values = statements.page(wanted)
+    text, values = search.page(wanted)
     return await (database.fetch(text, *values) if wanted.is_bounded else database.scan(text, *values))
 
 
@@ -163,3 +166,50 @@ def _position(
         artifacts=files.get(release_id, []),
     )
     return Position(release, published_at, sort_key, release_id)
+
+
+SHOW_DRAFTS = ("read:releases", "read:products", "write:releases")
+
+
+class ProductNotFound(NotFound):
+    """No product has this id or slug, or the caller may not know of it."""
+
+    resolution = "List the products with GET /api/v1/products and use an id or slug from there."
+
+
+async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Entry:
+    """The product as the caller may see it.
+
+    Raises:
+        ProductNotFound: there is none, or it is another organisation's draft: the same answer.
+    """
+    found = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if found is None or not await _may_see(reader, caller, found):
+        raise ProductNotFound("no product has this id or slug")
+    return found
+
+
+async def _may_see(reader: Reader, caller: Caller, found: Entry) -> bool:
+    if found.status == "public" or is_member(caller, found):
+        return True
+    if found.status != "archived" or caller.is_anonymous:
+        return False
+    return await owns(reader, caller.owner, found.product_id)
+
+
+def is_member(caller: Caller, found: Entry) -> bool:
+    """Whether the caller sees the product from inside its organisation."""
+    return found.org_id in caller.orgs_allowing("read:products")
+
+
+def require_drafts_visible(caller: Caller, found: Entry) -> None:
+    """Let only members of the product's organisation see its drafts.
+
+    Raises:
+        InsufficientScope: the caller is not a member, or its token carries none of the scopes that show drafts.
+    """
+    if not any(found.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
+        raise InsufficientScope(
+            "drafts are visible to members of the product's organisation only",
+            resolution="Use a token of a member of the organisation, with the scope read:releases.",
+        )
