@@ -8,8 +8,9 @@ import pytest
 from countersign.kernel.database.port import Reader
 from countersign.kernel.security.jose import InvalidToken
 from countersign.settings import Settings
-from countersign.store import after_restore, lifespan
+from countersign.store import app, lifespan
 from countersign.store.auth import people, tokens
+from countersign.store.releases import uploads
 from tests.servers.countersign import MASTER_KEY
 
 ALIVE = """
@@ -58,8 +59,8 @@ def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_pa
             assert store.tokens.verify(token).sub == person.id
 
             async with store.database.transaction() as transaction:
-                await after_restore.settle(transaction)
-                await after_restore.end_access(transaction, store.master)
+                await uploads.forget_every_part(transaction)
+                await app.end_all_access(transaction, store.master)
 
             await store.versions()
             with pytest.raises(InvalidToken):

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
+from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import exchange, idempotency
 from countersign.kernel.http.app import App, Policy, problem_renderer
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
+from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox, sender
 from countersign.settings import Settings
 from countersign.store import batch, events, library, lifespan, tools, webhooks
@@ -20,7 +22,7 @@ from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
 from countersign.store.ask import routes as ask
-from countersign.store.auth import accounts, api_keys, org_routes, queries, security_events
+from countersign.store.auth import accounts, api_keys, org_routes, queries, security_events, tokens
 from countersign.store.auth import routes as identity
 from countersign.store.auth import trusted_issuers as issuers
 from countersign.store.auth.agents import registrations
@@ -201,6 +203,20 @@ async def tend(store: Store) -> None:
         await api_keys.delete_unused(transaction, store.settings.key_days)
         await outbox.forget_old(transaction, store.settings.webhook_days)
     await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
+
+
+async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
+    """End every session, token, agent, consent and mailed link of a store that was restored from a backup: any of them
+    may have been ended or used since the backup. Passwords, client secrets and redeem codes stay as they were then.
+
+    Raises:
+        DecryptionFailed: the master key is not the store's.
+    """
+    await tokens.replace_keys(transaction, master)
+    await queries.end_every_session(transaction)
+    await accounts.end_every_link(transaction)
+    await registrations.revoke_all(transaction)
+    await consents.revoke_all(transaction)
 
 
 async def _record_uses(store: Store) -> None:

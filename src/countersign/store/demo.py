@@ -1,19 +1,26 @@
-"""The demonstration: an organisation with products, releases and codes, made with fixed chance and clock."""
+"""The demonstration: an organisation with products, releases and codes, made with a fixed clock and fixed ids.
+
+`python -m countersign.store.demo DIRECTORY` makes the template of the sandbox's data sets, in a process of its own:
+clock and ids are fixed for the whole process.
+"""
 
 import asyncio
 import gzip
 import hashlib
 import io
 import re
+import sys
 import tarfile
+from pathlib import Path
 from typing import NamedTuple, get_args
 
-from countersign.kernel import clock, ids
+from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security import passwords, secrets
-from countersign.store import library
-from countersign.store.auth import organisations, people, queries
+from countersign.settings import Settings
+from countersign.store import app, library, lifespan
+from countersign.store.auth import organisations, people, queries, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import ChannelName, Kind, Platform
@@ -268,3 +275,38 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, place: 
             await publishing.mark_published(transaction, release_id)
     await projection.refresh(transaction, product_id, reindex=False)
     return product_id
+
+
+TEMPLATE_FILES = (lifespan.DATABASE_FILE, lifespan.BLOBS_FOLDER)
+TEMPLATE_URL = "http://template.invalid"
+
+
+async def make_template(folder: Path) -> None:
+    """Fill the empty folder with the demonstration's database and blobs, without keys and without an installation id:
+    each copy makes its own.
+
+    Raises:
+        Unavailable, StorageFull: the folder cannot be written to.
+    """
+    settings = Settings(data=str(folder), reserve_mib=0)
+    async with app.opened(settings, TEMPLATE_URL, is_loopback=True) as store:
+        await seed(store)
+        async with store.database.transaction() as transaction:
+            await tokens.forget_keys(transaction)
+            await installation_id.forget(transaction)
+
+
+def main(folder: Path) -> None:
+    """Make the template in the folder, and remove every file but the database and the blobs.
+
+    Raises:
+        Unavailable, StorageFull: as `make_template`.
+    """
+    asyncio.run(make_template(folder))
+    for path in folder.iterdir():
+        if path.name not in TEMPLATE_FILES:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""All that the store keeps sealed under the master key."""
+"""Every column that the store encrypts with the master key."""
 
 from countersign.kernel.webhooks import receivers
 from countersign.store import signing_keys as signing

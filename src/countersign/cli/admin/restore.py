@@ -37,7 +37,8 @@ from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox
 from countersign.records.access import sessions as revoke
 from countersign.settings import Settings
-from countersign.store import after_restore, lifespan
+from countersign.store import app, lifespan
+from countersign.store.releases import uploads
 
 DOING = "cannot restore the backup"
 STDIN = "-"
@@ -203,10 +204,10 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
 def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
-        await after_restore.settle(transaction)
+        await uploads.forget_every_part(transaction)
         await hold(transaction)
         if not into.keeps_sessions:
-            await after_restore.end_access(transaction, master)
+            await app.end_all_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)

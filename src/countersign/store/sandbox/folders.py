@@ -261,7 +261,7 @@ def _refusals() -> Generator[None]:
         raise Unavailable(f"The folder of the sandbox cannot be used: {error.strerror}.") from error
 
 
-BUILD_COMMAND = (sys.executable, "-m", "countersign.store.build_template")
+BUILD_COMMAND = (sys.executable, "-m", "countersign.store.demo")
 MAX_BUILD_S = 120
 
 
