@@ -22,7 +22,7 @@ import seed
 from processes import Cluster, Cores, postgres
 
 from countersign.kernel.database.port import Database
-from countersign.store.app import create, opened
+from countersign.store.app import create, open_store
 from countersign.store.lifespan import MIGRATIONS
 from tests.ask import gauge
 
@@ -78,12 +78,12 @@ async def fill(database: Database) -> None:
 async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> list[tuple[float, str]]:
     """How long each question took, in milliseconds, slowest first."""
     settings = seed.settings_of(seeded)
-    async with opened(settings, seed.ROOT_URL, is_loopback=True) as store:
+    async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         await fill(store.database)
     if cluster is not None:
         # As the other benchmarks: the autovacuum of an installation has long run.
         await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
-    async with opened(settings, seed.ROOT_URL, is_loopback=True) as store:
+    async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(create(store))
         async with httpx.AsyncClient(transport=transport, base_url=seed.ROOT_URL) as client:
             for question in questions(seeded)[: len(TEMPLATES)]:

@@ -47,7 +47,7 @@ async def nothing(store: Store, work: JobContext[Nothing]) -> Outcome:
 def main() -> None:
     """Work until told to stop."""
     worker_process.run_worker_process(
-        lambda settings, root_url, is_loopback: app.opened(settings, root_url, is_loopback=is_loopback),
+        lambda settings, root_url, is_loopback: app.open_store(settings, root_url, is_loopback=is_loopback),
         (JobType("nothing", Nothing, nothing),),
     )
 
@@ -94,7 +94,7 @@ async def done(store: Store, count: int) -> None:
 async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
     """Jobs a second from a full queue, and the waits in ms of jobs that come one by one."""
     count, idle = (JOBS_QUICK, IDLE_QUICK) if is_quick else (JOBS, IDLE)
-    async with app.opened(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
+    async with app.open_store(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
         async with store.database.transaction() as transaction:
             orgs = [
                 (await organisations.create_organisation(transaction, f"o{number}", "O")).id

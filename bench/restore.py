@@ -39,9 +39,9 @@ async def fill(data: Path, url: str, size_mib: int) -> None:
 
     chance = random.Random(3)
     settings = Settings(data=str(data), database_url=url, master_key=seed.MASTER_KEY if url else "")
-    async with lifespan.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+    async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
         for _ in range(size_mib // 2 // BLOB_MIB):
-            sha256 = await blobs.seal_whole(store.database, store.blobs, chance.randbytes(BLOB_MIB * MIB))
+            sha256 = await blobs.put(store.database, store.blobs, chance.randbytes(BLOB_MIB * MIB))
             async with store.database.transaction() as transaction:
                 await blobs.keep(transaction, sha256, BLOB_MIB * MIB)
         for _ in range(size_mib // 2 // 16):

@@ -17,11 +17,11 @@ from countersign.kernel import clock, ids
 from countersign.kernel.http import cursor
 from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
-from countersign.store.app import opened
+from countersign.store.app import open_store
 from countersign.store.auth import tokens
 from countersign.store.catalog.projection import weights
 from countersign.store.catalog.schemas import Channel, Product, ProductDetail, Release
-from countersign.store.catalog.search import shortened
+from countersign.store.catalog.search import deletion_variants
 from countersign.store.context import Store
 from countersign.store.redeem import codes
 
@@ -127,7 +127,7 @@ def copy(seeded: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
 
 
 async def _fill(seeded: Seeded, size: Size) -> None:
-    async with opened(settings_of(seeded), ROOT_URL, is_loopback=True) as store:
+    async with open_store(settings_of(seeded), ROOT_URL, is_loopback=True) as store:
         seeded.persons = [ids.new_uuid() for _ in range(size.persons)]
         granted = frozenset({"read:library"})
         holders = seeded.persons[:MEMBER_TOKENS]
@@ -297,7 +297,7 @@ def search_tables(seeded: Seeded) -> list[_Table]:
     )
     terms = ((term, product_id, weight) for product_id, _, found in described for term, weight in found.items())
     every = sorted({term for _, _, found in described for term in found})
-    typos = ((short, term) for term in every for short in sorted(shortened(term)))
+    typos = ((short, term) for term in every for short in sorted(deletion_variants(term)))
     return [
         ("catalog_facet", "facet title product_id", facets),
         ("catalog_term", "term product_id weight", terms),

@@ -43,7 +43,7 @@ async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, floa
     from tests.store.world import World
 
     found: dict[str, list[tuple[int, float]]] = {}
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with app.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(app.create(store))
         async with (
             httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client,

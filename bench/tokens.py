@@ -46,7 +46,7 @@ async def _measured(bench: Bench, database: str) -> dict[str, float]:
         url = bench.cluster.url("tokens")
     data = bench.folder / f"tokens-{database}"
     settings = Settings(data=str(data), database_url=url, database_pool=2, master_key=seed.MASTER_KEY, reserve_mib=0)
-    async with app.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+    async with app.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
         steps = await _steps(store)
         costs: dict[str, list[float]] = {name: [] for name in steps}
         for _ in range(bench.options.rounds):

@@ -48,8 +48,7 @@ def unpurposed_seals(text: str) -> list[int]:
     calls = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in ("encrypt", "encryption.encrypt")
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("encrypt", "encryption.encrypt")
     ]
     if "kernel.security" not in text or not calls:
         return [0]
@@ -142,7 +141,7 @@ async def _tables_with(database: Database, head: bytes) -> list[str]:
 async def opened(stack: AsyncExitStack, settings: Settings, keys: str) -> Both:
     """Both services under these master keys, until the stack is closed."""
     given = replace(settings, master_key=keys)
-    store = await stack.enter_async_context(store_app.opened(given, ROOT_URL, is_loopback=True))
+    store = await stack.enter_async_context(store_app.open_store(given, ROOT_URL, is_loopback=True))
     service = await stack.enter_async_context(records_app.opened(given, ROOT_URL, is_loopback=True))
     return Both(given, store, service)
 

@@ -17,7 +17,7 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
     """The store on the seeded database."""
     settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
     async with (
-        app.opened(settings, seed.ROOT_URL, is_loopback=True) as store,
+        app.open_store(settings, seed.ROOT_URL, is_loopback=True) as store,
         store_service.application(store, tends=False) as application,
     ):
         yield application

@@ -80,7 +80,7 @@ def worst(found: Sequence[Judged]) -> list[Judged]:
 
 
 async def _of_file(path: Path, settings: Settings) -> list[Judged]:
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         await stock(store)
         async with asking(store) as ask:
             return await judged(ask, judging.questions(str(path.resolve())))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.store.catalog.filter import Filter, fault
+from countersign.store.catalog.filter import Filter, error_in
 from tests.ask import gauge
 from tests.store.world import World
 
@@ -34,4 +34,4 @@ def test_the_filters_of_the_page_are_filters() -> None:
     found = [msgspec.json.decode(line, type=Filter) for line in blocks(EXPLANATION, "filter")]
 
     assert found
-    assert [fault(each) for each in found] == [None] * len(found)
+    assert [error_in(each) for each in found] == [None] * len(found)

@@ -233,7 +233,7 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) 
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
 
     async with works.store.database.transaction() as transaction:
-        assert await transaction.run(chunk_gc.FORGET_CHUNK, org_id, name) == 0
+        assert await transaction.run(chunk_gc.DELETE_CHUNK, org_id, name) == 0
 
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
@@ -277,7 +277,7 @@ async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_p
     assert artifact is not None
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
-    seen = await draft_removal.built(works.store, artifact.release_id)
+    seen = await draft_removal.builds_of(works.store, artifact.release_id)
     await works.done("build.process", artifact_id)
 
     with pytest.raises(JustChanged):

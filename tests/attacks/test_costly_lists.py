@@ -17,7 +17,7 @@ COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinat
 async def test_filters_put_together_still_walk_one_index_in_order(
     store: Store, facets: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
-    text, values = search.page(search.Wanted(facets, [], "title", after, 21))
+    text, values = search.page(search.PageQuery(facets, [], "title", after, 21))
 
     plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
 

@@ -17,7 +17,7 @@ async def test_nothing_in_a_directory_that_others_can_enter_is_open_to_them(sett
     data.mkdir(mode=0o755)
     before = os.umask(0o022)
     try:
-        async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+        async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
             await demo.seed(store)
             found = {path.name: path.stat().st_mode & 0o077 for path in (*data.iterdir(), *(data / "blobs").iterdir())}
     finally:

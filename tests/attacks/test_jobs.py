@@ -126,7 +126,9 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works
     path = tmp_path / "game.tar"
     path.write_bytes(tar({"a": noise(9 << 20)}))
 
-    async with sandboxed_process.reading(works.store.settings, path, "game.tar", chunks=True, plain=True) as reading:
+    async with sandboxed_process.read_artifact(
+        works.store.settings, path, "game.tar", chunks=True, plain=True
+    ) as reading:
         while not isinstance(await reading.next(), ChunkQuery):
             continue
         assert [is_confined(each) for each in children(sandboxed_process.PROGRAM)] == [True]
@@ -137,7 +139,7 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
     other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
-    async with sandboxed_process.started(deltas.PROGRAM) as process:
+    async with sandboxed_process.running(deltas.PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
         assert isinstance(decode_delta_record(await process.hear()), FileRequest)
         assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
@@ -148,7 +150,7 @@ async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch
     monkeypatch.setenv("COUNTERSIGN_MASTER_KEY", "the-secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 
-    async with sandboxed_process.started("tests.attacks.telling"):
+    async with sandboxed_process.running("tests.attacks.telling"):
         while not (found := [int(each["Pid"]) for each in children("tests.attacks.telling")]):
             await asyncio.sleep(0.01)
         assert b"the-secret" not in Path(f"/proc/{found[0]}/environ").read_bytes()

@@ -48,7 +48,7 @@ def stage(cluster: Cluster | None) -> Stage:
 
 async def tokens_of(wanted: Settings) -> dict[str, str | None]:
     """Make the scene in an empty store; its callers' tokens."""
-    async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as opened:
+    async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
         transport = httpx.ASGITransport(distribution.create(opened), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             made = World(opened, client)
@@ -58,9 +58,7 @@ async def tokens_of(wanted: Settings) -> dict[str, str | None]:
 
 
 @pytest.fixture
-def postgres_url(
-    request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
-) -> str:
+def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
     """The address of a PostgreSQL database of the test's own: with the scene where it is asked for, else empty."""
     on_stage = "scene" in request.fixturenames
     return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))
@@ -74,7 +72,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         shutil.copytree(stage_of(request, settings).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
         begun(data)
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 
 

@@ -57,7 +57,7 @@ def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 async def scene(staged_settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     """The scene, which all tests of this file share: what is refused changes nothing."""
     cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if staged_settings.database_url else None
-    async with distribution.opened(staged_settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(staged_settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield Scene(World(store, client), dict(stage(cluster).tokens))

@@ -277,7 +277,7 @@ OWN_LIMITS = {"keys": (_keys, 5), "sign-in": (_sign_in, 5), "register": (_regist
 
 async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_limit(settings: Settings) -> None:
     low = replace(settings, rate_anonymous=2, rate_community=2, rate_agent=9, rate_person=2, trusted_proxies="")
-    async with distribution.opened(low, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(low, ROOT_URL, is_loopback=True) as store:
         world = World(store, at(store, "198.51.100.7"))
         await world.org("north")
         community = (await world.call("GET", "/api/keys")).json()["api_key"]
@@ -298,7 +298,7 @@ async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_lim
 
 async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:
     equal = replace(settings, rate_anonymous=2, rate_agent=2, trusted_proxies="")
-    async with distribution.opened(equal, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(equal, ROOT_URL, is_loopback=True) as store:
         world = World(store, at(store, "198.51.100.7"))
         answers = [await world.call("GET", "/info") for _ in range(3)]
 
@@ -310,7 +310,7 @@ async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings)
 async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings: Settings, name: str) -> None:
     send, limit = OWN_LIMITS[name]
     general = replace(settings, rate_anonymous=1000, rate_token=1000, rate_register=2, trusted_proxies="")
-    async with distribution.opened(general, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(general, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             world = World(store, client)

@@ -112,7 +112,7 @@ class Place:
 async def _add_people(data: Path) -> None:
     settings = frail_worker.settings(str(data))
     async with (
-        distribution.opened(settings, frail_worker.ROOT_URL, is_loopback=True) as store,
+        distribution.open_store(settings, frail_worker.ROOT_URL, is_loopback=True) as store,
         store.database.transaction() as transaction,
     ):
         org = await organisations.create_organisation(transaction, "drill", "Drill")
@@ -163,9 +163,7 @@ class Load:
 
     async def _lead(self, name: str) -> None:
         body = json.dumps({"title": name}).encode()
-        answer = await wire.call(
-            self.running.records_port, "POST", "/api/lead/create", token=self.person, body=body
-        )
+        answer = await wire.call(self.running.records_port, "POST", "/api/lead/create", token=self.person, body=body)
         assert answer.status == 200, answer
 
     async def _product(self, name: str) -> None:

@@ -91,7 +91,7 @@ async def work(order: dict[str, Any]) -> int:
     wanted = settings(order["data"])
     if order["service"] == "distribution":
         trade = Trade(*order["tokens"])
-        async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as store:
+        async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as store:
             return await errands(
                 distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, trade, n)
             )
@@ -107,8 +107,7 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
     frail = ctypes.CDLL(None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
         hands = {
-            int(number): Hand(inside(client), ledger_of(int(number), told))
-            for number, told in order["errands"].items()
+            int(number): Hand(inside(client), ledger_of(int(number), told)) for number, told in order["errands"].items()
         }
         frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
         results = await asyncio.gather(

@@ -62,7 +62,7 @@ async def make_tables(database: Database) -> None:
 @asynccontextmanager
 async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncIterator[Store]:
     """The store, once this process has said that it is there."""
-    async with app.opened(settings, root_url, is_loopback=is_loopback) as store:
+    async with app.open_store(settings, root_url, is_loopback=is_loopback) as store:
         async with store.database.transaction() as transaction:
             await transaction.run(AWAKE, os.getpid())
         yield store

@@ -38,7 +38,7 @@ def filled(service: str, data: Path, database_url: str = "", root_url: str = fra
 
 async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
     wanted = frail_worker.settings(str(data), url)
-    async with distribution.opened(wanted, root_url, is_loopback=True) as store:
+    async with distribution.open_store(wanted, root_url, is_loopback=True) as store:
         return await store_errand.open_for_trade(store)
 
 
@@ -109,7 +109,7 @@ def require_once(about: Errands) -> None:
 async def _require_once(about: Errands) -> None:
     wanted = frail_worker.settings(str(about.data), about.database_url)
     if about.service == "distribution":
-        async with distribution.opened(wanted, frail_worker.ROOT_URL, is_loopback=True) as store:
+        async with distribution.open_store(wanted, frail_worker.ROOT_URL, is_loopback=True) as store:
             for number in about.ledgers:
                 await store_errand.require_once(store, number)
         return

@@ -25,7 +25,7 @@ async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
     settings = Settings(data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0)
     if url:
         lives.settings["COUNTERSIGN_DATABASE_URL"] = url
-    async with distribution.opened(settings, lives.root_url, is_loopback=True) as store:
+    async with distribution.open_store(settings, lives.root_url, is_loopback=True) as store:
         yield store
 
 

@@ -103,7 +103,7 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
     )
     cuts = CUTS_FULL if is_full else CUTS
     with machines(2, [postgres_cluster.port]) as (first, second):
-        async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+        async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
             await job_worker.make_tables(store.database)
             async with store.database.transaction() as transaction:
                 org_id = (await organisations.create_organisation(transaction, "north", "North")).id

@@ -128,7 +128,7 @@ async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next
     settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
     variables = {"LD_PRELOAD": str(compiled("frail", tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
     variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
-    async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+    async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
         jobs = await seeded(store, 12, random.Random(7))
 

@@ -179,7 +179,7 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
 ) -> None:
     count = JOBS_FULL if is_full else JOBS
     chance = random.Random(7)
-    async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+    async with app.open_store(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)
         nemesis = Nemesis(store, seed=7)
         jobs = await seeded(store, count, chance)

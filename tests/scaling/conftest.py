@@ -27,7 +27,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     rates = {name: 1_000_000 for name in ("rate_anonymous", "rate_person", "rate_token")}
     settings = Settings(data=str(tmp_path / "data"), master_key=MASTER_KEY, reserve_mib=0, **rates)
     begun(Path(settings.data))
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             made = World(store, client)

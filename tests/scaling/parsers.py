@@ -69,7 +69,7 @@ def read_question(text: str) -> object:
     """All that is done with a question but for what its database looks up."""
     tokens = lexicon.tokens_of(text)
     for run in items.spans(text, tokens):
-        projection.key(run.text)
+        projection.lookup_key(run.text)
         search.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
@@ -288,7 +288,7 @@ PARSERS: Mapping[str, Parser] = {
         "titles, descriptions, q", "20,000 characters", 20_000, search.words, TEXTS
     ),
     "names of the catalog": Parser(
-        "titles, licences, names in questions", "200 characters", 20_000, projection.key, TEXTS
+        "titles, licences, names in questions", "200 characters", 20_000, projection.lookup_key, TEXTS
     ),
     "Unicode normal forms": Parser(
         "everything that is compared", "1,000,000 characters", 1_000_000, lambda text: normalized("NFC", text), TEXTS

@@ -104,7 +104,7 @@ def filled(fixture: str, cluster: Cluster | None) -> Original:
 
 async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
     """Fill an empty store."""
-    async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as opened:
+    async with distribution.open_store(wanted, ROOT_URL, is_loopback=True) as opened:
         assert await filling(opened)
 
 
@@ -155,7 +155,7 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         shutil.copytree(filled(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
     elif not settings.database_url:
         begun(data)
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 
 

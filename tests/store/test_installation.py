@@ -53,7 +53,7 @@ class Installation:
     @property
     def files(self) -> BlobStore:
         """Its blob store."""
-        return lifespan.files_of(self.settings)
+        return lifespan.open_blob_store(self.settings)
 
     async def stored(self) -> set[str]:
         """All that is in the blob store, sealed or staged."""
@@ -92,7 +92,7 @@ def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch
         url = f"s3://{bucket.name}/store?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
         settings = replace(settings, blobs_url=url)
     new: PostgresFactory | None = request.getfixturevalue("new_postgres_url") if settings.database_url else None
-    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     if not settings.database_url:
         begun(Path(settings.data))
     return Installation(settings, lambda template: new(template) if new else "")
@@ -101,7 +101,7 @@ def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncGenerator[Store]:
     """The store of the settings, as `serve` opens it."""
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         yield store
 
 
@@ -228,7 +228,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
         assert report is not None
         assert "installation adopt" in report.stopped
 
-        places = lifespan.places_of(older.settings, store.database, store.blobs)
+        places = lifespan.installation_places(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
         after = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)
@@ -261,7 +261,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
 async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
     """A store that uses these files, whatever its settings say."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lifespan, "files_of", lambda _: files)
+        patch.setattr(lifespan, "open_blob_store", lambda _: files)
         async with opened(settings) as store:
             yield store
 

@@ -50,7 +50,7 @@ def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_pa
     async def run() -> None:
         url = database_url if database_url.startswith("postgres") else ""
         settings = Settings(data=str(tmp_path), database_url=url, master_key=MASTER_KEY, reserve_mib=0)
-        async with lifespan.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+        async with lifespan.open_store(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
             async with store.database.transaction() as transaction:
                 person = await people.add_person(transaction, "a@example.com", None)
                 await transaction.run(GRANTED)
@@ -59,7 +59,7 @@ def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_pa
             assert store.tokens.verify(token).sub == person.id
 
             async with store.database.transaction() as transaction:
-                await uploads.forget_every_part(transaction)
+                await uploads.forget_all_parts(transaction)
                 await app.end_all_access(transaction, store.master)
 
             await store.versions()

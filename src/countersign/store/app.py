@@ -80,13 +80,13 @@ ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOO
 
 
 @asynccontextmanager
-async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
     """A store to serve, as `opening.opened` makes it; who used it is written down when the block is left.
 
     Raises:
         BadSetting, Unavailable: as there.
     """
-    async with lifespan.opened(settings, root_url, is_loopback=is_loopback) as store:
+    async with lifespan.open_store(settings, root_url, is_loopback=is_loopback) as store:
         try:
             yield store
         finally:
@@ -101,7 +101,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
     """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
     same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
     put_together = SandboxDependencies(
-        opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
+        opening=lambda settings, root_url, is_loopback: open_store(settings, root_url, is_loopback=is_loopback),
         application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
         template=folders.template_of(lifespan.MIGRATIONS),
         workers=workers,
@@ -154,10 +154,10 @@ def _limiter(store: Store) -> RateLimiter:
         "token": settings.rate_token,
         DOCUMENTS: settings.rate_documents,
     }
-    return RateLimiter(store.counters, quotas, _ways_up(store))
+    return RateLimiter(store.counters, quotas, _quota_hints(store))
 
 
-def _ways_up(store: Store) -> dict[str, str]:
+def _quota_hints(store: Store) -> dict[str, str]:
     """How a caller gets a higher quota than that of an address, or of a lesser key."""
     settings = store.settings
     lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
@@ -169,18 +169,18 @@ def _ways_up(store: Store) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def tended(store: Store) -> AsyncGenerator[None]:
+async def maintained(store: Store) -> AsyncGenerator[None]:
     """While the block lasts, webhooks are sent, and what has expired is removed every few minutes; at its begin, what
     an earlier server left of the sandbox. Data sets of the sandbox are not tended: nothing leaves them."""
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
-        periodic(lambda: tend(store), every_s=COLLECT_EVERY_S),
+        periodic(lambda: run_maintenance(store), every_s=COLLECT_EVERY_S),
         sender.send_deliveries(events.outbox_of(store)),
     ):
         yield
 
 
-async def tend(store: Store) -> None:
+async def run_maintenance(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
     and tokens of others, mailed links, registrations, OAuth clients that registered themselves, keys, deliveries of
     webhooks, data sets of the sandbox; and write down when agents and keys were last used."""

@@ -16,10 +16,10 @@ from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import Settings
 
-MAX_KEPT = 100_000
+MAX_GRANTS = 100_000
 
 
-class Uses:
+class LastUses:
     """The last use of each grant since they were last taken, in one worker. What a kill loses is no more than the
     time between two writings: the moment is for a person to look at, not to decide by."""
 
@@ -28,7 +28,7 @@ class Uses:
 
     def note(self, grant_id: str) -> None:
         """The grant is used now."""
-        if grant_id in self._uses or len(self._uses) < MAX_KEPT:
+        if grant_id in self._uses or len(self._uses) < MAX_GRANTS:
             self._uses[grant_id] = clock.now()
 
     def last(self, grant_id: str) -> Instant | None:
@@ -69,7 +69,7 @@ class Store:
     addresses: Signer
     codes: Signer
     key_sets: JwksCache
-    uses: Uses
+    uses: LastUses
     jobs: Engine
     way_in: str = ""
     problems_url: str = ""

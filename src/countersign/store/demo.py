@@ -32,7 +32,7 @@ from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
 
 
-class Title(NamedTuple):
+class DemoProduct(NamedTuple):
     """An invented product: its name, what it is, and the tags it is found by."""
 
     name: str
@@ -41,72 +41,74 @@ class Title(NamedTuple):
 
 
 GAMES = (
-    Title("Harbour of Small Lights", "Keep a lighthouse alive through one long winter.", ("cozy", "simulation")),
-    Title("Glass Orchard", "Grow fruit that remembers who planted it.", ("cozy", "farming")),
-    Title("The Ninth Tide", "A tactical retreat, told one wave at a time.", ("strategy", "turn-based")),
-    Title("Copper Meridian", "Race airships along a line nobody else can see.", ("racing", "multiplayer")),
-    Title("Saltmarsh Detective", "Everyone in the village lies, and the tide is coming in.", ("mystery", "story")),
-    Title("Underroot", "Dig down through a forest that digs back.", ("roguelike", "action")),
-    Title("Paper Cavalry", "Fold your army before the rain starts.", ("strategy", "puzzle")),
-    Title("Aurora Freight", "Haul impossible cargo across a frozen moon.", ("simulation", "trucks")),
-    Title("Lanternfall", "A platformer in which falling is the only way up.", ("platformer", "indie")),
-    Title("Quiet Siege", "Win a war without waking the king.", ("strategy", "stealth")),
-    Title("Mossback", "Live a hundred years as a very patient turtle.", ("cozy", "exploration")),
-    Title("Neon Abbey", "Monks, synthesizers, and one stolen relic.", ("action", "music")),
-    Title("Driftwood Kingdom", "Build a court on a raft and keep it afloat.", ("builder", "strategy")),
-    Title("Seven Bells", "A naval tale of one ship and very little time.", ("story", "naval")),
-    Title("Clockmaker's Debt", "Repair time itself, at hourly rates.", ("puzzle", "story")),
-    Title("Static Bloom", "Flowers grow where the radio is loudest.", ("horror", "exploration")),
-    Title("Long Way to Vesna", "A road trip with three dogs and no map.", ("story", "driving")),
-    Title("Tin Parliament", "Debate, bribe and dance your robots into office.", ("comedy", "strategy")),
-    Title("Wolf in the Signal", "Something answers every distress call.", ("horror", "mystery")),
-    Title("Brightwater Rally", "Off-road racing through a drowned county.", ("racing", "driving")),
-    Title("Ember & Ash", "Two heroes, one flame, shared controls.", ("coop", "action")),
-    Title("Cartographer", "The map is wrong; change the land.", ("puzzle", "exploration")),
-    Title("Owl Hour", "Run a night market for those who cannot sleep.", ("cozy", "management")),
-    Title("Zephyr Nine", "Nine winds, nine bosses, one broken kite.", ("action", "indie")),
+    DemoProduct("Harbour of Small Lights", "Keep a lighthouse alive through one long winter.", ("cozy", "simulation")),
+    DemoProduct("Glass Orchard", "Grow fruit that remembers who planted it.", ("cozy", "farming")),
+    DemoProduct("The Ninth Tide", "A tactical retreat, told one wave at a time.", ("strategy", "turn-based")),
+    DemoProduct("Copper Meridian", "Race airships along a line nobody else can see.", ("racing", "multiplayer")),
+    DemoProduct(
+        "Saltmarsh Detective", "Everyone in the village lies, and the tide is coming in.", ("mystery", "story")
+    ),
+    DemoProduct("Underroot", "Dig down through a forest that digs back.", ("roguelike", "action")),
+    DemoProduct("Paper Cavalry", "Fold your army before the rain starts.", ("strategy", "puzzle")),
+    DemoProduct("Aurora Freight", "Haul impossible cargo across a frozen moon.", ("simulation", "trucks")),
+    DemoProduct("Lanternfall", "A platformer in which falling is the only way up.", ("platformer", "indie")),
+    DemoProduct("Quiet Siege", "Win a war without waking the king.", ("strategy", "stealth")),
+    DemoProduct("Mossback", "Live a hundred years as a very patient turtle.", ("cozy", "exploration")),
+    DemoProduct("Neon Abbey", "Monks, synthesizers, and one stolen relic.", ("action", "music")),
+    DemoProduct("Driftwood Kingdom", "Build a court on a raft and keep it afloat.", ("builder", "strategy")),
+    DemoProduct("Seven Bells", "A naval tale of one ship and very little time.", ("story", "naval")),
+    DemoProduct("Clockmaker's Debt", "Repair time itself, at hourly rates.", ("puzzle", "story")),
+    DemoProduct("Static Bloom", "Flowers grow where the radio is loudest.", ("horror", "exploration")),
+    DemoProduct("Long Way to Vesna", "A road trip with three dogs and no map.", ("story", "driving")),
+    DemoProduct("Tin Parliament", "Debate, bribe and dance your robots into office.", ("comedy", "strategy")),
+    DemoProduct("Wolf in the Signal", "Something answers every distress call.", ("horror", "mystery")),
+    DemoProduct("Brightwater Rally", "Off-road racing through a drowned county.", ("racing", "driving")),
+    DemoProduct("Ember & Ash", "Two heroes, one flame, shared controls.", ("coop", "action")),
+    DemoProduct("Cartographer", "The map is wrong; change the land.", ("puzzle", "exploration")),
+    DemoProduct("Owl Hour", "Run a night market for those who cannot sleep.", ("cozy", "management")),
+    DemoProduct("Zephyr Nine", "Nine winds, nine bosses, one broken kite.", ("action", "indie")),
 )
 APPS = (
-    Title("Marginalia", "Read and annotate documents together, offline first.", ("reading", "notes")),
-    Title("Tidepool", "A calm feed reader that ends.", ("reading", "news")),
-    Title("Ledgerline", "Household accounts in plain text.", ("finance", "plaintext")),
-    Title("Pocket Almanac", "Sunrise, tides and weather without a network.", ("weather", "outdoors")),
-    Title("Chorus", "Rehearse four-part music with your own voice.", ("music", "learning")),
-    Title("Stillframe", "Sort ten thousand photographs in an evening.", ("photo", "library")),
-    Title("Breadcrumb", "Hiking maps that survive a flat battery.", ("outdoors", "maps")),
-    Title("Second Draft", "A writing room with no distractions.", ("writing", "notes")),
-    Title("Kettle", "Timers that know what you are cooking.", ("cooking", "home")),
-    Title("Greenhouse", "Know when each of your plants is thirsty.", ("home", "garden")),
-    Title("Parlance", "Learn a language from letters you really get.", ("learning", "language")),
-    Title("Switchboard", "One quiet inbox for every messenger.", ("messaging", "focus")),
-    Title("Nightjar", "A sleep diary that keeps its data to itself.", ("health", "privacy")),
-    Title("Roundtable", "Decide things in groups without a meeting.", ("teams", "planning")),
-    Title("Inkwell", "Handwriting on any screen, searchable.", ("notes", "drawing")),
-    Title("Wayfarer", "Plan a journey by rail across a continent.", ("travel", "maps")),
-    Title("Sparrow Post", "Letters that take three days to arrive.", ("messaging", "writing")),
-    Title("Fathom", "Dive planning and logs for careful people.", ("outdoors", "sport")),
+    DemoProduct("Marginalia", "Read and annotate documents together, offline first.", ("reading", "notes")),
+    DemoProduct("Tidepool", "A calm feed reader that ends.", ("reading", "news")),
+    DemoProduct("Ledgerline", "Household accounts in plain text.", ("finance", "plaintext")),
+    DemoProduct("Pocket Almanac", "Sunrise, tides and weather without a network.", ("weather", "outdoors")),
+    DemoProduct("Chorus", "Rehearse four-part music with your own voice.", ("music", "learning")),
+    DemoProduct("Stillframe", "Sort ten thousand photographs in an evening.", ("photo", "library")),
+    DemoProduct("Breadcrumb", "Hiking maps that survive a flat battery.", ("outdoors", "maps")),
+    DemoProduct("Second Draft", "A writing room with no distractions.", ("writing", "notes")),
+    DemoProduct("Kettle", "Timers that know what you are cooking.", ("cooking", "home")),
+    DemoProduct("Greenhouse", "Know when each of your plants is thirsty.", ("home", "garden")),
+    DemoProduct("Parlance", "Learn a language from letters you really get.", ("learning", "language")),
+    DemoProduct("Switchboard", "One quiet inbox for every messenger.", ("messaging", "focus")),
+    DemoProduct("Nightjar", "A sleep diary that keeps its data to itself.", ("health", "privacy")),
+    DemoProduct("Roundtable", "Decide things in groups without a meeting.", ("teams", "planning")),
+    DemoProduct("Inkwell", "Handwriting on any screen, searchable.", ("notes", "drawing")),
+    DemoProduct("Wayfarer", "Plan a journey by rail across a continent.", ("travel", "maps")),
+    DemoProduct("Sparrow Post", "Letters that take three days to arrive.", ("messaging", "writing")),
+    DemoProduct("Fathom", "Dive planning and logs for careful people.", ("outdoors", "sport")),
 )
 TOOLS = (
-    Title("Ferrule", "Pack, sign and check release archives.", ("release", "security")),
-    Title("Plumbline", "Find why a build is not reproducible.", ("build", "release")),
-    Title("Sievebench", "Benchmark command lines without fooling yourself.", ("benchmark", "cli")),
-    Title("Loupe", "Inspect any binary format with small grammars.", ("binary", "cli")),
-    Title("Treadle", "Run a thousand small jobs on a few machines.", ("jobs", "cli")),
-    Title("Whetstone", "Shrink a failing test case to its core.", ("testing", "cli")),
-    Title("Gantry", "Move large files between sites, resumably.", ("transfer", "storage")),
-    Title("Spindle", "Convert textures and audio for game engines.", ("assets", "build")),
-    Title("Quoin", "Type checks for configuration files.", ("lint", "configuration")),
-    Title("Sextant", "Trace slow requests through many services.", ("tracing", "operations")),
-    Title("Calipers", "Measure frame times on real devices.", ("benchmark", "graphics")),
-    Title("Dovetail", "Merge structured files without conflicts.", ("git", "merge")),
-    Title("Grindhouse", "Fuzz parsers until they confess.", ("testing", "security")),
-    Title("Mortar", "Build levels from tiles, entirely by keyboard.", ("editor", "gamedev")),
-    Title("Riddle", "Ask questions of log files in plain words.", ("logs", "cli")),
-    Title("Awl", "Punch holes in very large SQL dumps.", ("database", "cli")),
-    Title("Bellows", "Load tests that stop by themselves.", ("benchmark", "operations")),
-    Title("Trivet", "Keep three kinds of secrets apart.", ("security", "operations")),
+    DemoProduct("Ferrule", "Pack, sign and check release archives.", ("release", "security")),
+    DemoProduct("Plumbline", "Find why a build is not reproducible.", ("build", "release")),
+    DemoProduct("Sievebench", "Benchmark command lines without fooling yourself.", ("benchmark", "cli")),
+    DemoProduct("Loupe", "Inspect any binary format with small grammars.", ("binary", "cli")),
+    DemoProduct("Treadle", "Run a thousand small jobs on a few machines.", ("jobs", "cli")),
+    DemoProduct("Whetstone", "Shrink a failing test case to its core.", ("testing", "cli")),
+    DemoProduct("Gantry", "Move large files between sites, resumably.", ("transfer", "storage")),
+    DemoProduct("Spindle", "Convert textures and audio for game engines.", ("assets", "build")),
+    DemoProduct("Quoin", "Type checks for configuration files.", ("lint", "configuration")),
+    DemoProduct("Sextant", "Trace slow requests through many services.", ("tracing", "operations")),
+    DemoProduct("Calipers", "Measure frame times on real devices.", ("benchmark", "graphics")),
+    DemoProduct("Dovetail", "Merge structured files without conflicts.", ("git", "merge")),
+    DemoProduct("Grindhouse", "Fuzz parsers until they confess.", ("testing", "security")),
+    DemoProduct("Mortar", "Build levels from tiles, entirely by keyboard.", ("editor", "gamedev")),
+    DemoProduct("Riddle", "Ask questions of log files in plain words.", ("logs", "cli")),
+    DemoProduct("Awl", "Punch holes in very large SQL dumps.", ("database", "cli")),
+    DemoProduct("Bellows", "Load tests that stop by themselves.", ("benchmark", "operations")),
+    DemoProduct("Trivet", "Keep three kinds of secrets apart.", ("security", "operations")),
 )
-ALL: tuple[tuple[Kind, Title], ...] = (
+ALL: tuple[tuple[Kind, DemoProduct], ...] = (
     *(("game", title) for title in GAMES),
     *(("app", title) for title in APPS),
     *(("tool", title) for title in TOOLS),
@@ -130,7 +132,7 @@ _CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 _PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
-class Planned(NamedTuple):
+class PlannedRelease(NamedTuple):
     """A release to be made, with its archive."""
 
     version: str
@@ -152,7 +154,7 @@ async def seed(store: Store) -> bool:
         return False
     hashed = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        plans = [_planned(place) for place in range(len(ALL))]
+        plans = [_plan_releases(place) for place in range(len(ALL))]
         await _store_archives(store, [each for plan in plans for each in plan])
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
@@ -207,27 +209,27 @@ def _platforms(place: int) -> list[Platform]:
     return [_PLATFORMS[(place + step) % len(_PLATFORMS)] for step in range(count)]
 
 
-def _planned(place: int) -> list[Planned]:
+def _plan_releases(place: int) -> list[PlannedRelease]:
     """The releases of a product, oldest first: one to twelve, over all channels."""
     slug = slug_of(ALL[place][1].name)
     count = 1 + (place * 7) % 12
-    plan: list[Planned] = []
+    plan: list[PlannedRelease] = []
     for number in range(count):
         version = f"{number // 6}.{number % 6}.{place % 3}"
         platform = _platforms(place)[number % len(_platforms(place))]
         channel = _CHANNELS[(count - 1 - number) % len(_CHANNELS)]
         at = _day(place + number * 20)
-        plan.append(Planned(version, channel, at, f"{slug}-{version}.tar.gz", platform, archive(slug, version)))
+        plan.append(PlannedRelease(version, channel, at, f"{slug}-{version}.tar.gz", platform, archive(slug, version)))
     return plan
 
 
-async def _store_archives(store: Store, plans: list[Planned]) -> None:
+async def _store_archives(store: Store, plans: list[PlannedRelease]) -> None:
     """Put the archives into the blob store, several at a time."""
     waiting = iter(plans)
 
     async def work() -> None:
         for each in waiting:
-            await blobs.seal_whole(store.database, store.blobs, each.content)
+            await blobs.put(store.database, store.blobs, each.content)
 
     await asyncio.gather(*(work() for _ in range(ARCHIVES_AT_ONCE)))
 
@@ -248,7 +250,7 @@ def archive(slug: str, version: str) -> bytes:
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
-async def _product(transaction: Transaction, org_id: str, org_slug: str, place: int, plan: list[Planned]) -> str:
+async def _product(transaction: Transaction, org_id: str, org_slug: str, place: int, plan: list[PlannedRelease]) -> str:
     kind, title = ALL[place]
     body = ProductWrite(
         slug=slug_of(title.name),
@@ -289,7 +291,7 @@ async def make_template(folder: Path) -> None:
         Unavailable, StorageFull: the folder cannot be written to.
     """
     settings = Settings(data=str(folder), reserve_mib=0)
-    async with app.opened(settings, TEMPLATE_URL, is_loopback=True) as store:
+    async with app.open_store(settings, TEMPLATE_URL, is_loopback=True) as store:
         await seed(store)
         async with store.database.transaction() as transaction:
             await tokens.forget_keys(transaction)

@@ -32,51 +32,51 @@ STOPPED = metrics.gauge("countersign_collector_stopped", "Whether the collector 
 OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
 
 
-def watched(store: Store) -> ServiceChecks:
+def service_checks(store: Store) -> ServiceChecks:
     """The store's checks and numbers."""
     # Reported as 0 until there is one.
     SIGN_INS_FAILED.of(NAME)
     blob_gc.REMOVED.of()
     blob_gc.REMOVED_BYTES.of()
     checks = (
-        Check(f"{NAME} database", partial(_writable, store)),
+        Check(f"{NAME} database", partial(_check_database, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, lifespan.MIGRATIONS)),
-        Check(f"{NAME} master key", partial(_opened, store)),
+        Check(f"{NAME} master key", partial(_check_keys, store)),
         Check(f"{NAME} deliveries", partial(outbox.describe_pause, store.database)),
-        Check("blob store", partial(_stored, store)),
-        Check("installation", partial(_installed, store)),
+        Check("blob store", partial(_check_blobs, store)),
+        Check("installation", partial(_check_installation, store)),
     )
-    return ServiceChecks(NAME, checks, partial(_measured, store))
+    return ServiceChecks(NAME, checks, partial(_measure, store))
 
 
-async def _writable(store: Store) -> str:
+async def _check_database(store: Store) -> str:
     async with store.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{store.database.dialect}: written and made durable"
 
 
-async def _opened(store: Store) -> str:
+async def _check_keys(store: Store) -> str:
     await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
     if await tokens.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
     return f"key {store.master.current.id} seals, and every key that sealed anything is present"
 
 
-async def _stored(store: Store) -> str:
+async def _check_blobs(store: Store) -> str:
     await store.blobs.check()
     return "written, read and removed"
 
 
-async def _installed(store: Store) -> str:
+async def _check_installation(store: Store) -> str:
     """Fails where the blob store belongs to another installation; what the collector reports is told."""
-    places = lifespan.places_of(store.settings, store.database, store.blobs)
+    places = lifespan.installation_places(store.settings, store.database, store.blobs)
     found = await installation_id.examine(places)
     made = await blob_gc.report(store.database)
     return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
 
 
-async def _measured(store: Store) -> Iterable[Sample]:
-    count, size = await blobs.stored(store.database)
+async def _measure(store: Store) -> Iterable[Sample]:
+    count, size = await blobs.usage(store.database)
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]

@@ -26,7 +26,7 @@ from countersign.store.auth import tokens as token_keys
 from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
 from countersign.store.catalog import projection
-from countersign.store.context import VERSIONS, Store, Uses
+from countersign.store.context import VERSIONS, LastUses, Store
 
 SCHEMA = "distribution"
 MIGRATIONS = "countersign.store.migrations"
@@ -46,7 +46,7 @@ SERVICE = ServiceTables(
 
 
 @asynccontextmanager
-async def opened(
+async def open_store(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
 ) -> AsyncGenerator[Store]:
     """A store on the configured database, closed when the block is left; it is brought up to date before, or where it
@@ -76,13 +76,13 @@ async def opened(
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
-        files = files_of(settings)
-        places = places_of(settings, database, files)
+        files = open_blob_store(settings)
+        places = installation_places(settings, database, files)
         # First, so that no tables are made in the database of another installation.
         found = await installation_id.examine(places)
         if upgrades:
             await upgrade(database, MIGRATIONS)
-            await projection.complete(database)
+            await projection.complete_public(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
@@ -110,13 +110,13 @@ async def opened(
             addresses=signer_for(master, "address"),
             codes=signer_for(master, "code"),
             key_sets=issuer_keys.new_jwks_cache(settings),
-            uses=Uses(),
+            uses=LastUses(),
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
         )
         yield store
 
 
-def files_of(settings: Settings) -> BlobStore:
+def open_blob_store(settings: Settings) -> BlobStore:
     """The configured blob store; nothing is asked of it yet.
 
     Raises:
@@ -131,15 +131,15 @@ def files_of(settings: Settings) -> BlobStore:
     )
 
 
-def files_name(settings: Settings) -> str:
+def blob_store_name(settings: Settings) -> str:
     """The blob store for people."""
     return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
 
 
-def places_of(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
+def installation_places(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
     """The places that have the installation's id."""
     return InstallationPlaces(
-        Path(settings.data), settings.database_url, SERVICE, database, files, files_name(settings)
+        Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
     )
 
 

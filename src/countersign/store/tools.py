@@ -33,7 +33,7 @@ _REFERENCE = "#/components/schemas/{name}"
 Schema = dict[str, Any]
 
 
-def of_struct(shape: type[msgspec.Struct] | None) -> Schema:
+def struct_schema(shape: type[msgspec.Struct] | None) -> Schema:
     """The schema of the struct's object; of None that of an empty one."""
     if shape is None:
         return {"properties": {}}
@@ -68,7 +68,7 @@ def _value(name: str, value: object, components: Mapping[str, Schema]) -> object
     return _flat(cast("Schema", value), components) if isinstance(value, dict) else cast("object", value)
 
 
-def of_answers(route: Route[Store]) -> Schema:
+def answer_schema(route: Route[Store]) -> Schema:
     """The schema of the object that a tool answers with: the body of the route's answers, in which an array has the
     cursor of its next page beside it.
 
@@ -123,7 +123,7 @@ def _without(schema: Schema, name: str) -> Schema:
 
 
 KEY = "idempotency_key"
-NOT_OFFERED = frozenset({"format", "stream", "streaming"})
+EXCLUDED_PARAMETERS = frozenset({"format", "stream", "streaming"})
 """Parameters and members that ask for another form of answer than the one JSON object of a tool."""
 
 _KEY_SCHEMA = {
@@ -140,7 +140,7 @@ class BadArgument(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ToolOperation:
     """A route that is offered as the tool of this name. `members` are those of its body."""
 
     route: Route[Store]
@@ -172,15 +172,15 @@ class Operation:
         return f"{prefix}{path}?{query}" if query else prefix + path
 
 
-def operation(name: str, route: Route[Store]) -> Operation:
+def operation(name: str, route: Route[Store]) -> ToolOperation:
     """The route as a tool of this name.
 
     Raises:
         ValueError: two of its parameters and members have the same name.
     """
     path = _PARAMETER.findall(route.path)
-    query, body = of_struct(route.query), of_struct(cast("type[msgspec.Struct] | None", route.body))
-    for left_out in NOT_OFFERED:
+    query, body = struct_schema(route.query), struct_schema(cast("type[msgspec.Struct] | None", route.body))
+    for left_out in EXCLUDED_PARAMETERS:
         query["properties"].pop(left_out, None)
         body["properties"].pop(left_out, None)
     places = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
@@ -196,8 +196,8 @@ def operation(name: str, route: Route[Store]) -> Operation:
     }
     words = " ".join((route.handler.__doc__ or route.summary).split())
     title = name.replace("_", " ").capitalize()
-    tool = Tool(name, title, words, whole, _hints(route), of_answers(route))
-    return Operation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
+    tool = Tool(name, title, words, whole, _hints(route), answer_schema(route))
+    return ToolOperation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
 
 
 def _in_path(name: str) -> dict[str, Any]:
@@ -270,14 +270,14 @@ class StoreTools:
     """The tools made from the store's routes. Callers who may call the same ones share the encoded list."""
 
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
-        found: dict[str, Operation] = {}
+        found: dict[str, ToolOperation] = {}
         alone = tuple(direct)
         self._direct = frozenset(NAMES[each.method, each.path] for each in alone)
         for each in (*routes, *alone):
             name = NAMES.get((each.method, each.path))
             if name is not None and name not in found:
                 found[name] = operation(name, each)
-        self._operations: Mapping[str, Operation] = found
+        self._operations: Mapping[str, ToolOperation] = found
         self._lists: dict[frozenset[str], ToolList] = {}
 
     async def listed(self, context: ToolCall) -> ToolList:
@@ -315,7 +315,7 @@ class StoreTools:
         return _outcome(await context.send_subrequest(request))
 
 
-async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:
+async def _direct(context: ToolCall, wanted: ToolOperation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
     try:
         decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", wanted.route.body))
@@ -398,7 +398,7 @@ class RpcAnswer(msgspec.Struct, omit_defaults=True):
     error: RpcError | msgspec.UnsetType = msgspec.UNSET
 
 
-class ForeignOrigin(Refused):
+class OriginNotAllowed(Refused):
     """A page of another site sent its reader's browser here."""
 
     status = 403
@@ -419,7 +419,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
     async def speak_mcp(call: ToolCall) -> Response:
         """Answer one message of the Model Context Protocol, or a batch of them."""
         if not is_origin_allowed(call.headers.get("origin"), call.context.root_url):
-            raise ForeignOrigin("this Origin may not send requests here")
+            raise OriginNotAllowed("this Origin may not send requests here")
         decode.require_media_type(call.headers.get("content-type"), JSON)
         body = await _body(call)
         speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
@@ -432,7 +432,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
             PATH,
             speak_mcp,
             answers={200: RpcAnswer | list[RpcAnswer], 202: None, 400: RpcAnswer, 404: RpcAnswer},
-            refusals=(ForeignOrigin, UnsupportedMediaType, BodyTooLarge),
+            refusals=(OriginNotAllowed, UnsupportedMediaType, BodyTooLarge),
             streams=True,
             takes=JSON,
             produces=(JSON, EVENTS),

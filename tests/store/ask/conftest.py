@@ -22,5 +22,5 @@ def shelf(store: Store) -> Store:
 async def other_store(settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
     """A second, empty store."""
     apart = replace(settings, data=str(tmp_path / "other"), database_url="")
-    async with distribution.opened(apart, ROOT_URL, is_loopback=True) as opened:
+    async with distribution.open_store(apart, ROOT_URL, is_loopback=True) as opened:
         yield opened

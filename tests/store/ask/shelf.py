@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.store.ask.answers import Answered, answer
+from countersign.store.ask.answers import QuestionAnswer, answer
 from countersign.store.auth import organisations
 from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platform, Status
@@ -297,6 +297,6 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
     return store
 
 
-async def asked(store: Store, question: str) -> Answered:
+async def asked(store: Store, question: str) -> QuestionAnswer:
     """The answer as of the shelf's day."""
     return await answer(store, question, NOW)

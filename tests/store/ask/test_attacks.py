@@ -5,8 +5,8 @@ import pytest
 from countersign.kernel.database.port import Row, Value
 from countersign.store.ask import answers
 from countersign.store.catalog import names
-from countersign.store.catalog.filter import MAX_TERMS, Filter, Values, Where, fault
-from countersign.store.catalog.projection import key
+from countersign.store.catalog.filter import MAX_TERMS, Filter, Values, Where, error_in
+from countersign.store.catalog.projection import lookup_key
 from countersign.store.context import Store
 from tests.store.ask.shelf import PUBLIC, asked
 
@@ -28,7 +28,7 @@ async def test_odd_values_are_answered_or_refused(shelf: Store, question: str) -
     found = await asked(shelf, question)
 
     assert found.status in ("answered", "partial", "refused")
-    assert found.filter is None or fault(found.filter) is None
+    assert found.filter is None or error_in(found.filter) is None
 
 
 @pytest.mark.parametrize("which", ["any", "all", "none"])
@@ -53,7 +53,7 @@ def test_a_filter_looks_for_a_bounded_number_of_words() -> None:
     text = " ".join("abcdefghijklmnopqrstuvwxyz")
     wanted = Filter(where=Where(text=Values(any=(text,))))
 
-    assert fault(wanted) == f"title and text must have at most {MAX_TERMS} words together"
+    assert error_in(wanted) == f"title and text must have at most {MAX_TERMS} words together"
 
 
 async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shelf: Store) -> None:
@@ -63,7 +63,7 @@ async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shel
             "UPDATE catalog_public SET title = $2, name_key = $3 WHERE slug = $1",
             stranger.slug,
             item.title.upper(),
-            key(item.title),
+            lookup_key(item.title),
         )
 
     found = await asked(shelf, f"What is {item.title}?")

@@ -8,7 +8,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.store.ask import answers
-from countersign.store.ask.answers import Answered
+from countersign.store.ask.answers import QuestionAnswer
 from countersign.store.context import Store
 from tests.store.ask.shelf import NOW
 from tests.store.conftest import ROOT_URL
@@ -222,7 +222,7 @@ async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
 async def test_a_refusal_after_the_head_is_the_last_event(
     shop: World, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any], name: str, member: dict[str, Any]
 ) -> None:
-    async def refuse(*_: object, **__: object) -> Answered:
+    async def refuse(*_: object, **__: object) -> QuestionAnswer:
         raise Unavailable("the database is busy")
 
     monkeypatch.setattr(answers, "answer", refuse)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from countersign.store.ask import answers, model
-from countersign.store.ask.answers import Answered
+from countersign.store.ask.answers import QuestionAnswer
 from countersign.store.catalog.filter import Filter, Values, Where
 from countersign.store.context import Store
 from tests.store.ask.shelf import NOW
@@ -71,7 +71,7 @@ async def stub() -> AsyncIterator[Stub]:
     await asyncio.gather(*made.serving, return_exceptions=True)
 
 
-Asking = Callable[..., Awaitable[Answered]]
+Asking = Callable[..., Awaitable[QuestionAnswer]]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def ask(shelf: Store, stub: Stub) -> Asking:
     )
     helped = replace(shelf, settings=settings)
 
-    async def asked(question: str, *, with_model: bool = False) -> Answered:
+    async def asked(question: str, *, with_model: bool = False) -> QuestionAnswer:
         return await answers.answer(helped, question, NOW, with_model=with_model)
 
     return asked
@@ -96,7 +96,7 @@ def saying(value: object) -> Callable[[dict[str, Any]], str]:
 LINUX_GAMES = Filter(where=Where(kind=Values(any=("game",)), platform=Values(any=("linux",))))
 
 
-def slugs(found: Answered) -> list[str]:
+def slugs(found: QuestionAnswer) -> list[str]:
     """The products of an answer."""
     return [each.product for each in found.sources]
 

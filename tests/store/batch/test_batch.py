@@ -299,7 +299,7 @@ class TestLimits:
     async def few(self, settings: Settings) -> AsyncIterator[Batches]:
         """Anonymous callers have ten requests, people twelve."""
         limited = replace(settings, rate_anonymous=10, rate_person=12)
-        async with distribution.opened(limited, ROOT_URL, is_loopback=True) as store:
+        async with distribution.open_store(limited, ROOT_URL, is_loopback=True) as store:
             transport = httpx.ASGITransport(distribution.create(store))
             async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
                 world = World(store, http)

@@ -18,7 +18,7 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Unavailable
 from countersign.store.releases import blob_gc, blobs, uploads
 from countersign.store.releases.artifacts import ARTIFACT
-from countersign.store.releases.blob_gc import Collected
+from countersign.store.releases.blob_gc import CollectResult
 from countersign.store.releases.receive_upload import finish
 from tests.store.files import Shop, pattern, sha256_of
 
@@ -29,7 +29,7 @@ DIGEST = sha256_of(DATA)
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the collector believe that it is two hours later."""
-    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
 
 async def sealed(shop: Shop) -> list[str]:
@@ -61,7 +61,7 @@ async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop
 
     collected = await blob_gc.collect(shop.store)
 
-    assert collected == Collected(1, 0, 0)
+    assert collected == CollectResult(1, 0, 0)
     assert await staged(shop) == []
     assert await shop.store.database.fetch("SELECT id FROM artifact") == []
     assert (await shop.announce(1000)).status_code == 201
@@ -78,7 +78,7 @@ async def test_what_is_in_use_or_young_is_spared(shop: Shop) -> None:
     await shop.announce(1000, "again")
     await run(shop, "DELETE FROM blob WHERE sha256 = $1", sha256_of(pattern(50)))
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 0, 0)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 0)
     assert len(await sealed(shop)) == 2
     assert len(await staged(shop)) == 2
     assert await shop.received(address) == [[0, 499]]
@@ -89,7 +89,7 @@ async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> Non
     done = await shop.upload(DATA)
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
 
-    assert await blob_gc.collect(shop.store) == Collected(1, 0, 0)
+    assert await blob_gc.collect(shop.store) == CollectResult(1, 0, 0)
     assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
 
 
@@ -98,7 +98,7 @@ async def test_bytes_that_nothing_refers_to_go(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
     assert await sealed(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
@@ -110,7 +110,7 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
     await run(shop, "DELETE FROM blob")
     await run(shop, "DELETE FROM idle_blob")
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 0, 0)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 0)
     report = await blob_gc.report(shop.store.database)
 
     assert report is not None
@@ -196,7 +196,7 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
     address = await shop.address(1000, "claimed", sha256=DIGEST)
     await shop.put(address, bytes(500), "bytes 0-499/1000")
     assert (await shop.put(address, bytes(500), "bytes 500-999/1000")).status_code == 422
-    await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
+    await blobs.put(shop.store.database, shop.store.blobs, DATA)
 
     assert (await blob_gc.collect(shop.store)).blobs == 0
     assert await sealed(shop) == [DIGEST]
@@ -204,11 +204,11 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
 
 @pytest.mark.usefixtures("later")
 async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> None:
-    digest = await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
+    digest = await blobs.put(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
     assert await sealed(shop) == [digest]
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
     assert await sealed(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
@@ -219,7 +219,7 @@ async def test_staged_bytes_without_an_open_upload_go(shop: Shop) -> None:
     await shop.put(first, DATA[:500], "bytes 0-499/1000")
     await shop.address(1000)
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 1, 0)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 1, 0)
     assert await staged(shop) == []
 
 
@@ -230,7 +230,7 @@ async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
     await shop.store.blobs.delete(DIGEST)
 
-    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == CollectResult(0, 0, 1)
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 

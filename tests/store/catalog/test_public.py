@@ -30,7 +30,7 @@ async def test_the_migration_writes_what_publishing_writes(store: Store) -> None
         await transaction.run("DELETE FROM catalog_public")
         await transaction.run(backfill())
 
-    await projection.complete(store.database)
+    await projection.complete_public(store.database)
 
     assert [row[1] for row in kept] == [item.slug for item in PUBLIC]
     normal = [(*row[:13], row[13].split()) for row in kept]

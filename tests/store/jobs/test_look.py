@@ -196,7 +196,7 @@ async def test_an_ended_job_is_kept_for_a_month(world: World, owner: str, days: 
     waits = await ask(world, owner)
 
     with clock.fixed(clock.later(clock.now(), seconds=days * 86_400)):
-        await app.tend(world.store)
+        await app.run_maintenance(world.store)
 
     left = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
     assert left == ([waits, job_id] if days == 29 else [waits])

@@ -24,7 +24,7 @@ def main() -> None:
     """Work on errands until told to stop."""
 
     def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
-        return app.opened(settings, root_url, is_loopback=is_loopback)
+        return app.open_store(settings, root_url, is_loopback=is_loopback)
 
     worker_process.run_worker_process(opened, TYPES)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms, PngImagePlugin
 
-from countersign.store.releases.media_formats import UnsupportedImage, encode_anew
+from countersign.store.releases.media_formats import UnsupportedImage, reencode
 
 
 def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
@@ -31,7 +31,7 @@ def opened(data: bytes) -> Image.Image:
     [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("AVIF", "image/avif")],
 )
 async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
-    picture = await encode_anew(encoded(name))
+    picture = await reencode(encoded(name))
 
     assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
     again = opened(picture.data)
@@ -45,18 +45,18 @@ async def test_every_kind_of_pixel_becomes_plain_colour(mode: str) -> None:
     out = io.BytesIO()
     Image.new(mode, (8, 8)).save(out, "PNG")
 
-    assert opened((await encode_anew(out.getvalue())).data).mode in ("RGB", "RGBA")
+    assert opened((await reencode(out.getvalue())).data).mode in ("RGB", "RGBA")
 
 
 async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
     out = io.BytesIO()
     Image.new("I;16", (8, 8), 40_000).save(out, "PNG")
 
-    assert opened((await encode_anew(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
+    assert opened((await reencode(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
 
 
 async def test_what_is_see_through_stays_so() -> None:
-    picture = await encode_anew(encoded("PNG", mode="RGBA"))
+    picture = await reencode(encoded("PNG", mode="RGBA"))
 
     assert opened(picture.data).mode == "RGBA"
 
@@ -74,7 +74,7 @@ async def test_places_words_and_profiles_do_not_travel() -> None:
         encoded("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
         encoded("PNG") + b"SECRET TRAILER",
     ):
-        picture = await encode_anew(data)
+        picture = await reencode(data)
         assert b"SECRET" not in picture.data
         assert not set(opened(picture.data).info) & {"exif", "icc_profile", "comment", "xmp", "Comment"}
 
@@ -83,13 +83,13 @@ async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
 
-    picture = await encode_anew(encoded("JPEG", exif=exif))
+    picture = await reencode(encoded("JPEG", exif=exif))
 
     assert (picture.width, picture.height) == (40, 60)
 
 
 async def test_a_profile_that_cannot_be_read_is_left_out_of_account() -> None:
-    picture = await encode_anew(encoded("JPEG", icc_profile=b"nonsense"))
+    picture = await reencode(encoded("JPEG", icc_profile=b"nonsense"))
 
     assert picture.width == 60
 
@@ -99,7 +99,7 @@ async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
 
-    again = opened((await encode_anew(out.getvalue())).data)
+    again = opened((await reencode(out.getvalue())).data)
 
     assert getattr(again, "n_frames", 1) == 1
     assert again.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
@@ -145,7 +145,7 @@ HOSTILE = {
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_whatever_is_no_picture_is_turned_away(data: bytes) -> None:
     with pytest.raises(UnsupportedImage):
-        await encode_anew(data)
+        await reencode(data)
 
 
 SAMPLES = [encoded("PNG"), encoded("PNG", mode="P"), encoded("JPEG"), encoded("WEBP"), encoded("AVIF", (16, 16))]
@@ -161,7 +161,7 @@ async def test_a_damaged_picture_is_shown_or_turned_away_and_never_a_fault(data:
     cut = data.draw(st.integers(1, len(sample)))
 
     try:
-        picture = await encode_anew(bytes(sample[:cut]))
+        picture = await reencode(bytes(sample[:cut]))
     except UnsupportedImage:
         return
 

@@ -203,7 +203,7 @@ async def test_a_deleted_picture_is_gone_and_its_bytes_follow(shop: Shop, monkey
     assert (wrong.status_code, answer.status_code, again.status_code) == (404, 204, 404)
     assert await shown(shop) == []
     assert (await shop.world.http.get(body["url"])).status_code == 404
-    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
     assert (await blob_gc.collect(shop.store)).blobs == 1
     assert await sealed(shop) == set()
 
@@ -212,7 +212,7 @@ async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (await send(shop, png())).json(), (await send(shop, png())).json()
-    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "MIN_IDLE_S", -7200)
 
     await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
     await blob_gc.collect(shop.store)

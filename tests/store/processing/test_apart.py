@@ -15,21 +15,21 @@ HELLO = "__hello__"
 def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Have the next starts of a process fail as they do when the system has no process left."""
     start, left = (
-        sandboxed_process.begun,
+        sandboxed_process.start,
         [BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) for _ in range(count)],
     )
 
-    async def begun(program: str, *, takes_file: bool) -> sandboxed_process.Apart:
+    async def begun(program: str, *, takes_file: bool) -> sandboxed_process.SandboxedProcess:
         if left:
             raise left.pop()
         return await start(program, takes_file=takes_file)
 
-    monkeypatch.setattr(sandboxed_process, "begun", begun)
+    monkeypatch.setattr(sandboxed_process, "start", begun)
 
 
 async def output(program: str, *, takes_file: bool = False) -> bytes:
     """What a process of the program writes."""
-    async with sandboxed_process.started(program, takes_file=takes_file) as process:
+    async with sandboxed_process.running(program, takes_file=takes_file) as process:
         return await asyncio.to_thread(process._told.readall)
 
 
@@ -48,26 +48,26 @@ async def test_a_process_is_started_where_the_system_refuses_a_bigger_pipe(
 async def test_a_start_ahead_that_failed_fails_no_later_job(monkeypatch: pytest.MonkeyPatch) -> None:
     fail_starts(monkeypatch, 1)
 
-    async with sandboxed_process.kept_ready(HELLO):
+    async with sandboxed_process.spare_process(HELLO):
         assert await output(HELLO, takes_file=True) == b"Hello world!\n"
 
 
 async def test_a_start_ahead_that_failed_fails_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     fail_starts(monkeypatch, 1)
 
-    async with sandboxed_process.kept_ready(HELLO):
+    async with sandboxed_process.spare_process(HELLO):
         pass
 
 
 async def test_a_job_whose_own_start_fails_is_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     fail_starts(monkeypatch, 2)
 
-    async with sandboxed_process.kept_ready(HELLO):
+    async with sandboxed_process.spare_process(HELLO):
         with pytest.raises(BlockingIOError):
             await output(HELLO, takes_file=True)
 
 
 async def test_a_process_that_takes_no_file_is_not_the_one_started_ahead() -> None:
-    async with sandboxed_process.kept_ready(HELLO), sandboxed_process.started(HELLO) as process:
+    async with sandboxed_process.spare_process(HELLO), sandboxed_process.running(HELLO) as process:
         with pytest.raises(LookupError):
             process.hand_over(0)

@@ -33,7 +33,7 @@ async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
     row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     stored: dict[str, bytes] = {}
-    for at in await builds.located(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
+    for at in await builds.chunk_locations(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
         pieces = [piece async for piece in works.store.blobs.read(at.pack_sha256, at.start, at.start + at.length)]
         stored[at.id] = chunks.decompress(b"".join(pieces), at.size, at.id)
     return {file.path: b"".join(stored[described.chunks[n].id] for n in file.chunks) for file in described.files}

@@ -12,7 +12,7 @@ import pytest
 from countersign.cli.server import worker
 from countersign.store.jobs import worker_process
 from countersign.store.releases.processing import sandboxed_process
-from countersign.store.releases.processing.sandboxed_process import PROGRAM, Reading
+from countersign.store.releases.processing.sandboxed_process import PROGRAM, ArtifactReader
 from countersign.updates.worker_protocol import EndOfArtifact
 from tests.store.files import Shop
 from tests.store.processing.works import Works, tar
@@ -42,12 +42,12 @@ def has_ended(process: int) -> bool:
         return True
 
 
-def reading(works: Works, path: Path) -> AbstractAsyncContextManager[Reading]:
+def reading(works: Works, path: Path) -> AbstractAsyncContextManager[ArtifactReader]:
     """Read a file as jobs do."""
-    return sandboxed_process.reading(works.store.settings, path, path.name, chunks=False, plain=True)
+    return sandboxed_process.read_artifact(works.store.settings, path, path.name, chunks=False, plain=True)
 
 
-async def finish(under_way: Reading) -> None:
+async def finish(under_way: ArtifactReader) -> None:
     """Read all of it."""
     while not isinstance(await under_way.next(), EndOfArtifact):
         continue
@@ -79,7 +79,7 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 
-    async with sandboxed_process.kept_ready(PROGRAM):
+    async with sandboxed_process.spare_process(PROGRAM):
         first = await started_ahead()
         assert await readers_of(works, path, first) == {first}
         second = await started_ahead()
@@ -95,7 +95,7 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: W
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 
-    async with sandboxed_process.kept_ready(PROGRAM):
+    async with sandboxed_process.spare_process(PROGRAM):
         first = await started_ahead()
         os.kill(first, signal.SIGKILL)
         while not has_ended(first):

@@ -81,7 +81,7 @@ async def test_tending_removes_what_is_idle(sandbox: Sandbox, world: World) -> N
     await sandbox.front.data_sets.close_unused(0)
 
     with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
-        await distribution.tend(world.store)
+        await distribution.run_maintenance(world.store)
 
     assert not sandbox.folder.exists()
     assert not [path for path in sandbox.folder.parent.iterdir() if path.name.startswith("gone-")]
@@ -180,7 +180,7 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world
     (parent / "new-half").mkdir()
     (parent / "gone-half" / "blobs").mkdir(parents=True)
 
-    async with distribution.tended(world.store):
+    async with distribution.maintained(world.store):
         left = sorted(path.name for path in parent.iterdir())
 
     assert left == ["lock", f"template-{TEMPLATE.name}"]

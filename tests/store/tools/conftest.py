@@ -52,7 +52,7 @@ def world_of(desk: Desk) -> World:
 
 @asynccontextmanager
 async def _opened(settings: Settings) -> AsyncIterator[Desk]:
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             world = World(store, client)

@@ -27,7 +27,7 @@ def places(stretches: list[ByteRange]) -> set[int]:
 
 @given(parts)
 def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) -> None:
-    arrived = uploads.arrived(known)
+    arrived = uploads.received_ranges(known)
 
     assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
     assert all(before.stop < after.start for before, after in itertools.pairwise(arrived))
@@ -37,7 +37,7 @@ def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) 
 def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: ByteRange) -> None:
     missing = uploads.missing(known, span)
 
-    assert places(missing) == places([span]) - places(uploads.arrived(known))
+    assert places(missing) == places([span]) - places(uploads.received_ranges(known))
     assert missing == sorted(missing)
     assert all(gap.length > 0 for gap in missing)
 
@@ -50,7 +50,7 @@ def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
 def test_stretches_are_told_from_first_to_last_byte() -> None:
     known = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
 
-    assert uploads.pairs(known) == [(0, 14), (20, 20)]
+    assert uploads.received_pairs(known) == [(0, 14), (20, 20)]
     assert uploads.received_header(known) == "0-14,20-20"
 
 

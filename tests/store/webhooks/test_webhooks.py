@@ -11,7 +11,7 @@ from countersign.kernel import clock
 from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings
 from countersign.store import events
-from countersign.store.app import tend
+from countersign.store.app import run_maintenance
 from countersign.store.auth import queries
 from countersign.store.auth.agents import claim, registrations
 from countersign.store.auth.agents.registrations import Applicant
@@ -222,7 +222,7 @@ async def test_deliveries_go_with_their_days(world: World, receiver: Receiver) -
     await told(world.store, receiver)
 
     with clock.fixed(clock.later(clock.now(), seconds=15 * 86_400)):
-        await tend(world.store)
+        await run_maintenance(world.store)
 
     assert await world.store.database.fetch("SELECT count(*) FROM webhook_delivery") == [(0,)]
     assert await world.store.database.fetch("SELECT count(*) FROM webhook_event") == [(0,)]

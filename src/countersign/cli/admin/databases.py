@@ -354,7 +354,7 @@ async def _migration_tables(move: Migration) -> MigrationTables:
 
         async def settle_store(transaction: Transaction) -> None:
             if move.blobs_to:
-                await uploads.forget_every_part(transaction)
+                await uploads.forget_all_parts(transaction)
 
         found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
     async with record_store.TABLES.open_existing(move.settings) as database:

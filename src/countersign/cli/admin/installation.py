@@ -28,7 +28,7 @@ from countersign.settings import Settings
 from countersign.store import lifespan
 from countersign.store.context import Store
 from countersign.store.releases import blob_gc, blobs
-from countersign.store.releases.blob_gc import Collected, Report
+from countersign.store.releases.blob_gc import CollectionReport, CollectResult
 
 SCHEMAS = (lifespan.SCHEMA, app.SCHEMA)
 REPORT_EVERY_S = 5.0
@@ -96,7 +96,7 @@ class InstallationOverview(NamedTuple):
     places: list[InstallationPlace]
     conflict: str
     remedy: str
-    report: Report | None
+    report: CollectionReport | None
     notes: list[str]
 
 
@@ -150,7 +150,7 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     Exit code 5 when the collector is stopped: files are removed only where database and blob store belong together.
     """
 
-    async def work(opened: Store) -> tuple[Collected, Report | None]:
+    async def work(opened: Store) -> tuple[CollectResult, CollectionReport | None]:
         done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
         return done, await blob_gc.report(opened.database)
 
@@ -183,7 +183,10 @@ async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPl
         own = await stack.enter_async_context(store.TABLES.open_existing(settings))
         other = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
         yield [
-            replace(lifespan.places_of(settings, own, lifespan.files_of(settings)), sibling=await _database_id(other)),
+            replace(
+                lifespan.installation_places(settings, own, lifespan.open_blob_store(settings)),
+                sibling=await _database_id(other),
+            ),
             replace(app.places_of(settings, other), sibling=await _database_id(own)),
         ]
 
@@ -216,7 +219,7 @@ async def overview(settings: Settings) -> InstallationOverview:
         return InstallationOverview(listed, "", "", report, notes)
 
 
-async def _collector_report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
+async def _collector_report(places: InstallationPlaces) -> tuple[CollectionReport | None, list[str]]:
     database, blobs = places.database, places.blobs
     if database is None or blobs is None or await migrate.pending(database, lifespan.MIGRATIONS):
         return None, []
@@ -233,9 +236,9 @@ async def _collector_report(places: InstallationPlaces) -> tuple[Report | None, 
 
 
 async def _blob_store_place(settings: Settings) -> InstallationPlace:
-    name = lifespan.files_name(settings)
+    name = lifespan.blob_store_name(settings)
     try:
-        marker = await installation_id.blobs_marker(lifespan.files_of(settings), name)
+        marker = await installation_id.blobs_marker(lifespan.open_blob_store(settings), name)
     except Refused as refused:
         return InstallationPlace(name, None, refused.detail)
     return InstallationPlace(name, marker and marker.id)

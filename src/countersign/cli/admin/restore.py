@@ -157,7 +157,7 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
                 master = _master_key(folder.path, into.settings)
                 await target.finish(manifest, _finishing_steps(master, into, own))
                 if kept.store is not None:
-                    await installation_id.claim(kept.store, own, lifespan.files_name(into.settings))
+                    await installation_id.claim(kept.store, own, lifespan.blob_store_name(into.settings))
                 installation_id.write_directory(folder.path, own, reading.about.schemas)
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
@@ -204,7 +204,7 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
 def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
-        await uploads.forget_every_part(transaction)
+        await uploads.forget_all_parts(transaction)
         await hold(transaction)
         if not into.keeps_sessions:
             await app.end_all_access(transaction, master)
@@ -252,7 +252,7 @@ async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
         return
     store = installation.blob_store(settings)
     await require_empty(store)
-    name = lifespan.files_name(settings)
+    name = lifespan.blob_store_name(settings)
     marker = await installation_id.blobs_marker(store, name)
     if marker is not None:
         remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json there."

@@ -227,7 +227,7 @@ def run(
         elif new is not None:
             await TABLES.wait_until_created(settings)
         alters = upgrades or not is_there
-        async with lifespan.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
+        async with lifespan.open_store(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
     return run_coroutine(open_and_work(), doing)

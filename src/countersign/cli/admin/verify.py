@@ -40,7 +40,7 @@ UNDECRYPTABLE_REMEDY = (
 DamagedRange: TypeAlias = tuple[int, int, str]
 """Where an archive is damaged: the first byte, the one after the last, and in words."""
 
-MEANINGS: dict[blobs.What, str] = {
+MEANINGS: dict[blobs.BlobDefect, str] = {
     "missing": "the database refers to it, and the blob store does not have it",
     "changed": "its bytes are not the ones that were stored",
     "surplus": "the database does not know it; the collector keeps it",
@@ -245,7 +245,7 @@ async def _check_blobs(settings: Settings) -> AsyncIterator[Finding]:
     told = installation.progress_reporter()
     done = 0
     async with store.TABLES.open(settings) as database:
-        async for blob in blobs.looked_at(database, installation.blob_store(settings)):
+        async for blob in blobs.verify(database, installation.blob_store(settings)):
             done += blob.size
             told("reading files", done)
             if blob.what is not None:

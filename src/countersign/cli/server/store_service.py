@@ -26,7 +26,7 @@ async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator
         Refused: the database, the blob store or the key cannot be used.
         BadSetting: a setting cannot be used.
     """
-    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as store:
+    async with app.open_store(settings, place.root_url, is_loopback=place.is_loopback) as store:
         yield store
 
 
@@ -41,7 +41,7 @@ async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
     async with AsyncExitStack() as stack:
         if tends:
             await stack.enter_async_context(lifespan.sole_node(store.settings))
-            await stack.enter_async_context(app.tended(store))
+            await stack.enter_async_context(app.maintained(store))
             await stack.enter_async_context(worker.background_workers(store))
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
@@ -96,5 +96,5 @@ SERVICE = Service(
     database=lambda store: store.database,
     prepare=prepare,
     application=application,
-    checks=health_checks.watched,
+    checks=health_checks.service_checks,
 )

@@ -70,8 +70,8 @@ async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> A
     """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
     artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
     few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
-    ready = nullcontext() if settings.storage_mib else sandboxed_process.kept_ready(sandboxed_process.PROGRAM)
-    async with app.opened(few, root_url, is_loopback=is_loopback) as opened, ready:
+    ready = nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
+    async with app.open_store(few, root_url, is_loopback=is_loopback) as opened, ready:
         yield opened
 
 

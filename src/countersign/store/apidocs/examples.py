@@ -394,7 +394,7 @@ class Examples:
             if referred.get("type") == "object":
                 return self._object(referred, depth + 1, SHAPES.get(component, {}))
             return self.of(referred, name, depth + 1)
-        known = _known(schema, name)
+        known = _candidates(schema, name)
         if known:
             return known[0]
         if "anyOf" in schema:
@@ -426,7 +426,7 @@ class Examples:
             # What refers to itself ends at some depth.
             if each in known:
                 made[each] = known[each]
-            elif each in required or (depth < _MAX_DEPTH and not _is_unsaid(each, member)):
+            elif each in required or (depth < _MAX_DEPTH and not _is_null_default(each, member)):
                 made[each] = self.of(member, each, depth + 1)
         return {each: value for each, value in made.items() if value is not LEFT_OUT}
 
@@ -438,7 +438,7 @@ class Examples:
         return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
 
 
-def _known(schema: Document, name: str) -> Sequence[Any]:
+def _candidates(schema: Document, name: str) -> Sequence[Any]:
     """The values that the schema shows or allows, or the one by this name; the first is the example."""
     if said := schema.get("examples"):
         return cast("list[Any]", said)
@@ -449,7 +449,7 @@ def _known(schema: Document, name: str) -> Sequence[Any]:
     return [schema["default"]] if "default" in schema else []
 
 
-def _is_unsaid(name: str, schema: Document) -> bool:
+def _is_null_default(name: str, schema: Document) -> bool:
     """Whether a member is null where it is not sent, and there is no value to show."""
     return "default" in schema and schema["default"] is None and not (name in NAMED and _fits(NAMED[name], schema))
 

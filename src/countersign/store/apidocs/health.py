@@ -21,7 +21,7 @@ from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as jobs
 
 API_VERSION = "1.0.0"
-UNATTENDED_S = 60
+MAX_UNATTENDED_S = 60
 
 
 class Health(msgspec.Struct):
@@ -54,7 +54,7 @@ async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
         async with call.context.database.transaction() as transaction:
             await versions.check_writable(transaction)
         await call.context.blobs.check()
-        await _require_attended(call.context)
+        await _require_workers(call.context)
     except Refused as refused:
         waited = f"{clock.monotonic_s() - started_s:.1f} s"
         raise Unavailable(
@@ -63,14 +63,14 @@ async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     return render_format(Health("ok", API_VERSION), call.query.format)
 
 
-async def _require_attended(store: Store) -> None:
+async def _require_workers(store: Store) -> None:
     """Raises Unavailable when jobs wait that no worker will take. A server without workers of its own on the embedded
     engine leaves that to whoever starts them."""
     settings = store.settings
     is_shared = store.database.dialect == "postgres" and settings.job_engine != "embedded"
     if not settings.job_workers and not is_shared:
         return
-    if await jobs.unattended_s(store.database) > UNATTENDED_S:
+    if await jobs.unattended_s(store.database) > MAX_UNATTENDED_S:
         remedy = "Start `countersign worker`, or set COUNTERSIGN_JOB_WORKERS, and look into the log of the workers."
         raise Unavailable("jobs wait, and no worker has been seen for a minute", resolution=remedy)
 
@@ -131,12 +131,12 @@ DOCUMENT_LINKS = ", ".join(f'<{documents.DOCUMENTS[name]}>; rel="{rel}"' for rel
 
 async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
-    shown = await _shown(call)
+    shown = await _home_page(call)
     shown.headers = (*shown.headers, ("Link", DOCUMENT_LINKS))
     return shown
 
 
-async def _shown(call: StoreRequest[Nothing, Nothing]) -> Response:
+async def _home_page(call: StoreRequest[Nothing, Nothing]) -> Response:
     visitor = await sign_in_pages.current_person(call.context, call.headers)
     if visitor is not None:
         return _signed_in(call.context, visitor)

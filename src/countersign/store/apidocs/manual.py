@@ -181,16 +181,16 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
         version=API_VERSION,
         base_url=root_url + PREFIX,
         sections=[
-            *(Section(name, text, []) for name, text in shared_words(root_url).items()),
-            *(Section(name, openapi.about(name), _of_section(pages, name)) for name in features),
+            *(Section(name, text, []) for name, text in shared_sections(root_url).items()),
+            *(Section(name, openapi.section_text(name), _of_section(pages, name)) for name in features),
         ],
         endpoints=pages,
-        errors=[problems.page_of(each) for _, each in sorted(problems.types(described).items())],
+        errors=[problems.problem_page(each) for _, each in sorted(problems.types(described).items())],
         documents={name: root_url + path for name, path in documents.DOCUMENTS.items()},
     )
 
 
-def shared_words(root_url: str) -> Mapping[str, str]:
+def shared_sections(root_url: str) -> Mapping[str, str]:
     """What many endpoints share, by subject."""
     return {
         "authentication": (

@@ -31,7 +31,7 @@ from countersign.store.events import EventType
 from countersign.store.webhooks import SUBJECTS, WebhookEvent
 
 FOLDER = "/openapi"
-Whole: TypeAlias = Callable[[str, str], Document]
+MakeDocument: TypeAlias = Callable[[str, str], Document]
 """Makes the whole description, given the root address and the name of the session's cookie."""
 
 _REFERENCE = re.compile(r'"#/components/([a-zA-Z]+)/([^"]+)"')
@@ -48,13 +48,13 @@ def address(root_url: str, section: str) -> str:
     return f"{root_url}{FOLDER}/{section}"
 
 
-def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
+def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
     """The route of the sections of a description."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, cookie: str) -> dict[str, bytes]:
         found = whole(root_url, cookie)
-        return {tag["name"]: encode(of(found, tag["name"])) for tag in found["tags"]}
+        return {tag["name"]: encode(section_document(found, tag["name"])) for tag in found["tags"]}
 
     async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Describe one section of the API."""
@@ -78,7 +78,7 @@ def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
     )
 
 
-def of(whole: Document, section: str) -> Document:
+def section_document(whole: Document, section: str) -> Document:
     """The description of one section: its operations, and the components that these refer to."""
     paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
     webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
@@ -92,10 +92,10 @@ def of(whole: Document, section: str) -> Document:
 
 
 def _operations(whole: Document, item: Document, section: str) -> Document:
-    return {method: _slim(whole, each) for method, each in item.items() if section in each["tags"]}
+    return {method: _without_headers(whole, each) for method, each in item.items() if section in each["tags"]}
 
 
-def _slim(whole: Document, operation: Document) -> Document:
+def _without_headers(whole: Document, operation: Document) -> Document:
     responses = {status: _answer(whole, status, each) for status, each in operation["responses"].items()}
     return {**operation, "responses": {status: each for status, each in responses.items() if each}}
 
@@ -212,7 +212,7 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
     paths: dict[str, Document] = {}
     for each in listed:
         paths.setdefault(address_of(each), {})[each.method.lower()] = operations.describe(each)
-    repeated = _repeated(paths)
+    repeated = _share_responses(paths)
     features = dict.fromkeys(feature_of(each) for each in listed)
     return {
         "openapi": "3.1.0",
@@ -238,7 +238,7 @@ def _tag(feature: str, root_url: str) -> Document:
         "description": "This section alone, without what others have in common.",
         "url": address(root_url, feature),
     }
-    return {"name": feature, "description": about(feature), "externalDocs": words}
+    return {"name": feature, "description": section_text(feature), "externalDocs": words}
 
 
 def response(whole: Document, operation: Document, status: str) -> Document:
@@ -249,7 +249,7 @@ def response(whole: Document, operation: Document, status: str) -> Document:
     return whole["components"]["responses"][str(found["$ref"]).rpartition("/")[2]]
 
 
-def _repeated(paths: Document) -> Document:
+def _share_responses(paths: Document) -> Document:
     """Give every answer that several operations share a name, and let them refer to it."""
     uses: dict[bytes, list[tuple[Document, str]]] = {}
     for item in paths.values():
@@ -269,7 +269,7 @@ def _repeated(paths: Document) -> Document:
     return components
 
 
-def about(feature: str) -> str:
+def section_text(feature: str) -> str:
     """What a section is about."""
     return SECTIONS.get(feature, feature)
 

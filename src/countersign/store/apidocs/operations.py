@@ -100,7 +100,7 @@ def header_components() -> Document:
 
 def of_request(route: Route[Store], examples: Examples) -> list[Document]:
     """The parameters of a route: of its path, its query, and the headers it looks at."""
-    known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNSAID).parameters
+    known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
     listed = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
     for each in listed:
         if each["name"] not in known:
@@ -149,7 +149,7 @@ def _of_header(route: Route[Store], examples: Examples) -> list[Document]:
 Key: TypeAlias = tuple[str, str]
 
 
-class Link(NamedTuple):
+class OperationLink(NamedTuple):
     """From an answer with this status: the operation that goes on, and what its parameters take from the answer
     (runtime expressions)."""
 
@@ -170,7 +170,7 @@ _ARTIFACTS = ("POST", _OF_RELEASE + "/artifacts")
 
 LINKS = (
     *(
-        Link(_NEW_PRODUCT, 201, target, _PRODUCT)
+        OperationLink(_NEW_PRODUCT, 201, target, _PRODUCT)
         for target in (
             ("GET", "/products/{id}"),
             ("PUT", "/products/{id}"),
@@ -180,12 +180,12 @@ LINKS = (
             _NEW_RELEASE,
         )
     ),
-    Link(("GET", "/products"), 200, ("GET", "/products/{id}"), _LISTED),
-    Link(("GET", "/products"), 200, ("GET", "/products/{id}/releases"), _LISTED),
-    Link(("GET", "/products"), 200, ("GET", "/products"), {"cursor": "$response.body#/next_cursor"}),
-    Link(("GET", "/catalog"), 200, ("GET", "/catalog"), {"cursor": "$response.body#/next_cursor"}),
+    OperationLink(("GET", "/products"), 200, ("GET", "/products/{id}"), _LISTED),
+    OperationLink(("GET", "/products"), 200, ("GET", "/products/{id}/releases"), _LISTED),
+    OperationLink(("GET", "/products"), 200, ("GET", "/products"), {"cursor": "$response.body#/next_cursor"}),
+    OperationLink(("GET", "/catalog"), 200, ("GET", "/catalog"), {"cursor": "$response.body#/next_cursor"}),
     *(
-        Link(_NEW_RELEASE, 201, target, _RELEASE)
+        OperationLink(_NEW_RELEASE, 201, target, _RELEASE)
         for target in (
             ("PUT", _OF_RELEASE),
             ("DELETE", _OF_RELEASE),
@@ -194,15 +194,17 @@ LINKS = (
             _ARTIFACTS,
         )
     ),
-    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/yank"), _SAME_RELEASE),
-    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/promote"), _SAME_RELEASE),
-    Link(_ARTIFACTS, 201, ("GET", "/artifacts/{artifact_id}"), {"artifact_id": "$response.body#/artifact_id"}),
+    OperationLink(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/yank"), _SAME_RELEASE),
+    OperationLink(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/promote"), _SAME_RELEASE),
+    OperationLink(_ARTIFACTS, 201, ("GET", "/artifacts/{artifact_id}"), {"artifact_id": "$response.body#/artifact_id"}),
     *(
-        Link(("POST", "/jobs"), status, target, _JOB)
+        OperationLink(("POST", "/jobs"), status, target, _JOB)
         for status in (200, 202)
         for target in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
     ),
-    Link(("POST", "/codes"), 201, ("POST", "/codes/{batch_id}/revoke"), {"batch_id": "$response.body#/batch_id"}),
+    OperationLink(
+        ("POST", "/codes"), 201, ("POST", "/codes/{batch_id}/revoke"), {"batch_id": "$response.body#/batch_id"}
+    ),
 )
 
 
@@ -211,18 +213,18 @@ def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
     whole path."""
     found: Document = {}
     for each in LINKS:
-        to = ids.get(_whole(each.target))
-        if (_whole(each.source), each.status) == (source, status) and to is not None:
+        to = ids.get(_with_prefix(each.target))
+        if (_with_prefix(each.source), each.status) == (source, status) and to is not None:
             found[to] = {"operationId": to, "parameters": {**each.parameters}}
     return found
 
 
-def _whole(key: Key) -> Key:
+def _with_prefix(key: Key) -> Key:
     return key[0], PREFIX + key[1]
 
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-BEFORE_ROUTES = {
+SERVER_STATUSES = {
     408: "The request did not arrive in time; there is no body.",
     431: "The address, or the headers together, are too long; there is no body.",
 }
@@ -257,7 +259,7 @@ def feature_of(route: Route[Store]) -> str:
     return section_of(route.handler.__module__)
 
 
-def words_of(route: Route[Store]) -> str:
+def description_of(route: Route[Store]) -> str:
     """What the handler's docstring says, without the refusals, which are listed elsewhere."""
     words = inspect.cleandoc(route.handler.__doc__ or "")
     return words.partition("Raises:")[0].strip()
@@ -277,7 +279,7 @@ class Operations:
             "operationId": self._ids[route.method, address_of(route)],
             "tags": [feature_of(route)],
             "summary": route.summary,
-            "description": words_of(route),
+            "description": description_of(route),
             "parameters": of_request(route, self._examples),
             "responses": self._responses(route),
             "security": security_of(route),
@@ -312,7 +314,7 @@ class Operations:
             found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, found)
-        for status, meaning in BEFORE_ROUTES.items():
+        for status, meaning in SERVER_STATUSES.items():
             found.setdefault(status, {"description": meaning})
         for status, each in found.items():
             if not is_documented(route, status):
@@ -385,9 +387,9 @@ def security_of(route: Route[Store]) -> list[Document]:
 
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """What the route may refuse with: what every route may where it can arise, and its own."""
-    skipped = _impossible(route)
+    skipped = _impossible_statuses(route)
     general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
-    return [*general, *_endings(route), *route.refusals]
+    return [*general, *_deprecation_refusals(route), *route.refusals]
 
 
 def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
@@ -398,7 +400,7 @@ def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -
     return refusal.status not in skipped
 
 
-def _impossible(route: Route[Store]) -> set[int]:
+def _impossible_statuses(route: Route[Store]) -> set[int]:
     """The statuses of general refusals that cannot arise at the route. 405 is that of other methods."""
     may_arise = {
         403: route.scope is not None or route.signed_in,
@@ -415,13 +417,13 @@ def _impossible(route: Route[Store]) -> set[int]:
     return {status for status, may in may_arise.items() if not may}
 
 
-def _endings(route: Route[Store]) -> list[type[Refused]]:
+def _deprecation_refusals(route: Route[Store]) -> list[type[Refused]]:
     """What a route refuses with when it, or something it takes, has ended."""
-    members = [deprecation.MemberGone] if _ending_members(route) else []
+    members = [deprecation.MemberGone] if _has_deprecated_members(route) else []
     return [*([] if route.deprecation is None else [deprecation.EndpointGone]), *members]
 
 
-def _ending_members(route: Route[Store]) -> bool:
+def _has_deprecated_members(route: Route[Store]) -> bool:
     """Whether a parameter of the route, or a member of its body, is deprecated."""
     shapes = (route.query, *(() if route.body is None else (route.body,)))
     return any(deprecation.of_fields(shape) for shape in shapes)
@@ -437,7 +439,7 @@ def _headers(route: Route[Store], status: int) -> Document:
         ("WWW-Authenticate",): status == 401,
         ("Idempotency-Replayed",): route.writes and status < HTTPStatus.TOO_MANY_REQUESTS,
         ("ETag", "Cache-Control"): route.cached and status in (200, 304),
-        ("Deprecation", "Sunset", "Link"): bool(route.announced) or _ending_members(route),
+        ("Deprecation", "Sunset", "Link"): bool(route.announced) or _has_deprecated_members(route),
     }
     names = dict.fromkeys(name for group, is_sent in sent.items() if is_sent for name in group)
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -85,7 +85,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         found = known().get(call.path["type"])
         if found is None:
             raise ProblemTypeNotFound("no problem has this type")
-        shown = page_of(found)
+        shown = problem_page(found)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
             return documents.answer(encode(shown), headers=vary)
@@ -106,7 +106,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     )
 
 
-def page_of(refusal: type[Refused]) -> ProblemType:
+def problem_page(refusal: type[Refused]) -> ProblemType:
     """What a problem's page says."""
     meaning = " ".join((refusal.__doc__ or "").split())
     return ProblemType(refusal.code, refusal.title, refusal.status, meaning, refusal.resolution)

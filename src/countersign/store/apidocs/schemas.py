@@ -62,7 +62,7 @@ OBJECTS: Mapping[str, Members] = {
     },
     "revocation": {"token": False, "token_type_hint": False},
 }
-HELD: Mapping[tuple[str, str], str] = {
+ITEM_OBJECTS: Mapping[tuple[str, str], str] = {
     ("ProductList", "items"): "Product",
     ("batch request", "operations"): "operation",
     ("batch response", "results"): "result",
@@ -122,7 +122,7 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("GET", "/auth/authorize"): Endpoint((), None, {200: None}),
     ("POST", "/healthz"): Endpoint((), None, {202: None}),
 }
-UNSAID = Endpoint((), None, {200: None})
+UNDESCRIBED = Endpoint((), None, {200: None})
 """An endpoint that the document names without saying more."""
 
 
@@ -181,11 +181,11 @@ class Schemas:
         self._by_shape = dict(zip(shapes, found, strict=True))
         received = _structs(bodies)
         for struct in _structs((Problem, OAuthError, *answers)) - received:
-            _as_sent(self.components[_name_of(struct, self.components)], struct)
+            _describe_sent(self.components[_name_of(struct, self.components)], struct)
         self._mark(listed)
         for schema in self.components.values():
             schema["description"] = " ".join(schema.get("description", "").split())
-            _say_plainly(schema)
+            _simplify(schema)
 
     def of(self, shape: object) -> Document:
         """The schema of a body or an answer."""
@@ -198,7 +198,7 @@ class Schemas:
         known: dict[str, str] = {}
         self._name(known, Problem, "problem details")
         for each in routes:
-            entry = ENDPOINTS.get((each.method, each.path), UNSAID)
+            entry = ENDPOINTS.get((each.method, each.path), UNDESCRIBED)
             self._name(known, each.body, entry.body)
             for status, name in entry.answers.items():
                 self._name(known, each.answers.get(status), name)
@@ -220,7 +220,7 @@ class Schemas:
         if not name or name in known:
             return
         known[name] = called
-        for (outer, member), inner in HELD.items():
+        for (outer, member), inner in ITEM_OBJECTS.items():
             if outer == called:
                 self._follow(known, self.components[name]["properties"][member], inner)
 
@@ -229,7 +229,7 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
     """The schemas of query parameters by name, and which of them are required. None of them can be null."""
     _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
     schema = components[shape.__name__]
-    _say_plainly(schema)
+    _simplify(schema)
     members: Mapping[str, Document] = schema.get("properties", {})
     return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
 
@@ -258,7 +258,7 @@ def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
     return found
 
 
-def _as_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
+def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
     """Say of an answer's struct what is sent: members with a default are left out, or are always there."""
     members: dict[str, Document] = schema["properties"]
     for each in msgspec.structs.fields(struct):
@@ -296,20 +296,20 @@ def _mark_members(schema: Document, called: str) -> None:
     schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
 
 
-def _say_plainly(schema: Document) -> None:
+def _simplify(schema: Document) -> None:
     """Say the same of every part in words that all readers of descriptions know."""
     waiting: list[Any] = [schema]
     while waiting:
         here = waiting.pop()
         if isinstance(here, dict):
             part = cast("Document", here)
-            _say_of_part(part)
+            _simplify_part(part)
             waiting += part.values()
         elif isinstance(here, list):
             waiting += cast("list[object]", here)
 
 
-def _say_of_part(part: Document) -> None:
+def _simplify_part(part: Document) -> None:
     """Say of an enumeration of texts that it is one, and of a fixed row of values, by `items`, what these may be."""
     values = part.get("enum")
     if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
@@ -322,5 +322,5 @@ def _say_of_part(part: Document) -> None:
 
 def is_documented(route: Route[Store], status: int) -> bool:
     """Whether the API document names this status of the route's."""
-    entry = ENDPOINTS.get((route.method, route.path), UNSAID)
+    entry = ENDPOINTS.get((route.method, route.path), UNDESCRIBED)
     return route.documented and (status in entry.answers or status in IN_GENERAL)

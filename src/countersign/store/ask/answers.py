@@ -14,7 +14,7 @@ from countersign.store.ask.conditions import SLOT_OF_FIELD
 from countersign.store.ask.lexicon import DENIALS
 from countersign.store.ask.parser import OF_OTHERS, Reading, read
 from countersign.store.catalog import filter_queries
-from countersign.store.catalog.filter import Filter, Values, conditions, described, fault, joined, with_slots
+from countersign.store.catalog.filter import Filter, Values, conditions, describe, error_in, join_words, with_slots
 from countersign.store.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable
 from countersign.store.catalog.filter_queries import facts
 from countersign.store.context import Store
@@ -34,7 +34,7 @@ _REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """What a list cannot leave out: a denial, a choice, and a field that is asked for instead of products."""
 
 
-class Answered(FilterAnswer, frozen=True):
+class QuestionAnswer(FilterAnswer, frozen=True):
     """A question answered. `candidates` are titles that could be meant, `unused` the words that were not used."""
 
     confidence: float = 1.0
@@ -45,7 +45,7 @@ class Answered(FilterAnswer, frozen=True):
 
 async def answer(
     store: Store, question: str, now: clock.Instant, previous: Sequence[str] = (), *, with_model: bool = False
-) -> Answered:
+) -> QuestionAnswer:
     """The answer to the question as of `now`, out of what anybody may see in the catalog. `previous` are the questions
     before it, the oldest first; `with_model`: the configured model reads it whatever the rules understand."""
     at = datetime.fromtimestamp(now / 1_000_000, UTC)
@@ -64,16 +64,16 @@ async def answer(
     return found if filter is None else replace(await of_filter(store, filter), confidence=BY_MODEL)
 
 
-async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
+async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
     """The answer to what was read, with the words that were not used, or the reason why there is none."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
-    found = Answered("") if reason else await of_filter(store, filter)
+    found = QuestionAnswer("") if reason else await of_filter(store, filter)
     if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
     suggestions = await _suggestions(store, filter, at)
     if found.total:
-        text = f"Read as: {described(filter)}. Not used: {quoted(unused)}. {found.text}"
+        text = f"Read as: {describe(filter)}. Not used: {quoted(unused)}. {found.text}"
         return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
     # What was not used may be why nothing fits.
     reason = reason or _not_known(unused)
@@ -81,13 +81,13 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
 
 
-async def of_filter(store: Store, filter: Filter) -> Answered:
+async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
     """The answer to a filter."""
-    return Answered(*astuple(await answer_of(store, filter)))
+    return QuestionAnswer(*astuple(await answer_of(store, filter)))
 
 
-def _refused(reason: str) -> Answered:
-    return Answered(unable(reason), status="refused", confidence=0.0)
+def _refused(reason: str) -> QuestionAnswer:
+    return QuestionAnswer(unable(reason), status="refused", confidence=0.0)
 
 
 def _not_known(words: Sequence[str]) -> str:
@@ -97,16 +97,16 @@ def _not_known(words: Sequence[str]) -> str:
 def _reason(reading: Reading, unused: Sequence[str]) -> str:
     """Why there is no answer; empty where there is one."""
     if reading.beyond:
-        return f"the catalog has nothing about {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
+        return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
     if unused and (_is_turned_round(reading) or not _is_worth_telling(reading)):
         return _not_known(unused)
     is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
-    return fault(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
+    return error_in(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
 
 
-async def _with_candidates(store: Store, reading: Reading, found: Answered) -> Answered:
+async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
     """The answer with the titles that could be meant where there are several."""
     if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(reading.filter)] == ["text"]:
         # "What is Slow?"
@@ -115,13 +115,13 @@ async def _with_candidates(store: Store, reading: Reading, found: Answered) -> A
     return _corrected(reading, found) if reading.corrected else found
 
 
-def _corrected(reading: Reading, found: Answered) -> Answered:
+def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
     """The answer with the name that was taken, and the others that fit too."""
     several = [each for each in reading.corrected if each.others]
     text = found.text
     if several:
-        taken = joined([f'"{each.written}" as {each.title}' for each in several])
-        others = joined([other for each in several for other in each.others])
+        taken = join_words([f'"{each.written}" as {each.title}' for each in several])
+        others = join_words([other for each in several for other in each.others])
         text += f" (I read {taken}; {others} would fit too.)"
     candidates = tuple(title for each in several for title in (each.title, *each.others))
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
@@ -164,7 +164,7 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
 async def _questions(store: Store, plain: Filter) -> list[str]:
     titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
     if not titles:
-        return [f"Which {described(plain)} are there?", f"How many {described(plain)} are there?"]
+        return [f"Which {describe(plain)} are there?", f"How many {describe(plain)} are there?"]
     if len(titles) > 1:
-        return [f"Compare {joined(titles)}"]
+        return [f"Compare {join_words(titles)}"]
     return [f"What is {titles[0]}?", f"What is the newest version of {titles[0]}?", f"What changed in {titles[0]}?"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.store.ask.lexicon import Token
+from countersign.store.ask.lexicon import WordToken
 from countersign.store.ask.scope import AUXILIARIES, SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
@@ -37,7 +37,7 @@ class Bound:
     """What is bound after all items were read: `found` are the items of a slot or class, `values` the conditions in the
     order of the question."""
 
-    def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
+    def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self.words = [token.word for token in tokens]
         scope = Scope(tokens, items)
         self.sentence = scope.question

@@ -35,7 +35,7 @@ class Range(NamedTuple):
     until: datetime | None
 
 
-class Found(NamedTuple):
+class DateMatch(NamedTuple):
     """A time, and the place after its last word."""
 
     range: Range
@@ -45,7 +45,7 @@ class Found(NamedTuple):
 _Period = tuple[datetime, datetime]
 
 
-def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
+def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
     """The time that begins with this word."""
     text = " ".join(words[at : at + MAX_WORDS])
     opening = _OPENING.match(text)
@@ -54,7 +54,7 @@ def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
         time = _linked(text, kind, begin, now)
     except (ValueError, OverflowError):
         return None
-    return time and Found(time[0], at + text.count(" ", 0, time[1]) + 1)
+    return time and DateMatch(time[0], at + text.count(" ", 0, time[1]) + 1)
 
 
 def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:

@@ -19,7 +19,7 @@ from countersign.store.ask.lexicon import (
     MAX_PHRASE,
     WORDS,
     Meaning,
-    Token,
+    WordToken,
     respelled,
 )
 from countersign.store.ask.scope import Item, Scope
@@ -86,7 +86,7 @@ class Recognition:
     is_in_texts: bool = False
 
 
-async def recognize(database: Database, question: str, tokens: list[Token], now: datetime) -> Recognition:
+async def recognize(database: Database, question: str, tokens: list[WordToken], now: datetime) -> Recognition:
     """What the tokens of the question are."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
@@ -95,7 +95,7 @@ async def recognize(database: Database, question: str, tokens: list[Token], now:
     for name in exact:
         if name.others and (name.value, name.start, name.end) in taken:
             recognition.corrected.append(Corrected(name.title, f"{name.title} ({name.value})", name.others))
-    await _Unknown(database, question, tokens, recognition).look_up()
+    await _UnknownItems(database, question, tokens, recognition).look_up()
     recognition.items.sort(key=lambda item: item.start)
     return recognition
 
@@ -107,14 +107,14 @@ def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
     return next((name for name in named if name not in known), "")
 
 
-def known_items(question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
+def known_items(question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> list[Item]:
     """The items that need no guess, from left to right."""
-    return _Known(question, tokens, exact, now).items
+    return _KnownItems(question, tokens, exact, now).items
 
 
-def spans(question: str, tokens: Sequence[Token]) -> list[names.Span]:
+def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
     """Runs of words that could be a name, the longest first; a bounded number of them."""
-    runs: list[names.Span] = []
+    runs: list[names.WordSpan] = []
     for start, first in enumerate(tokens):
         if first.is_mark:
             continue
@@ -123,7 +123,7 @@ def spans(question: str, tokens: Sequence[Token]) -> list[names.Span]:
             if last.word in _ENDS_OF_NAMES or last.end - first.start > MAX_NAME_LENGTH:
                 break
             if not last.is_mark:
-                runs.append(names.Span(start, end, question[first.start : last.end]))
+                runs.append(names.WordSpan(start, end, question[first.start : last.end]))
     runs.sort(key=lambda run: run.start - run.end)
     return runs[-MAX_SPANS:]
 
@@ -134,7 +134,7 @@ Candidate = tuple[int, Item]
 class _Question:
     """The words of a question, as they are written."""
 
-    def __init__(self, question: str, tokens: list[Token]) -> None:
+    def __init__(self, question: str, tokens: list[WordToken]) -> None:
         self._question, self._tokens = question, tokens
 
     def _text(self, start: int, end: int) -> str:
@@ -147,8 +147,8 @@ class _Question:
         return at > 0 and self._question[self._tokens[at].start].isupper()
 
 
-class _Known(_Question):
-    def __init__(self, question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> None:
+class _KnownItems(_Question):
+    def __init__(self, question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> None:
         super().__init__(question, tokens)
         self._now = now
         self._words = [token.word for token in tokens]
@@ -294,10 +294,10 @@ class _Known(_Question):
         return item.end
 
 
-class _Unknown(_Question):
+class _UnknownItems(_Question):
     """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
 
-    def __init__(self, database: Database, question: str, tokens: list[Token], recognition: Recognition) -> None:
+    def __init__(self, database: Database, question: str, tokens: list[WordToken], recognition: Recognition) -> None:
         super().__init__(question, tokens)
         self._database, self._recognition = database, recognition
         self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}

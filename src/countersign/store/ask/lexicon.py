@@ -6,7 +6,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from countersign.kernel.normalization import normalized
-from countersign.store.catalog.search import distance, shortened
+from countersign.store.catalog.search import deletion_variants, distance
 
 MAX_PHRASE = 5
 """Words of a phrase at most."""
@@ -32,7 +32,7 @@ _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's ho
 _WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _WHOLE - {"it's", "let's", "he's", "she's"}}
 
 
-class Token(NamedTuple):
+class WordToken(NamedTuple):
     """A word of the question: as it is compared, and where it stands. The possessive is left out of both."""
 
     word: str
@@ -42,9 +42,9 @@ class Token(NamedTuple):
     is_mark: bool = False
 
 
-def tokens_of(question: str) -> list[Token]:
+def tokens_of(question: str) -> list[WordToken]:
     """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
-    found: list[Token] = []
+    found: list[WordToken] = []
     text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
     for match in _TOKEN.finditer(text):
         if len(found) >= MAX_TOKENS:
@@ -55,23 +55,23 @@ def tokens_of(question: str) -> list[Token]:
         elif match["word"]:
             found.append(_word(match[0], start, end))
         elif match["minus"]:
-            found.append(Token("not", start, end))
+            found.append(WordToken("not", start, end))
         elif not match["joint"]:
-            found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
+            found.append(WordToken(match[0].lower(), start, end, is_mark=match["mark"] is not None))
     return found[:MAX_TOKENS]
 
 
-def _quoted(text: str, start: int, end: int, following: str) -> list[Token]:
+def _quoted(text: str, start: int, end: int, following: str) -> list[WordToken]:
     """A quoted text; the words of a quoted key (`"published since": …`) and of an identifier (`"list_releases"`)."""
     if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
-        return [Token(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
-    return [Token(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
+        return [WordToken(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
+    return [WordToken(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
 
 
-def _word(text: str, start: int, end: int) -> Token:
+def _word(text: str, start: int, end: int) -> WordToken:
     word = _WITHOUT_APOSTROPHE.get(folded(text), folded(text))
     is_possessive = word.endswith("'s") and word not in _WHOLE
-    return Token(word[:-2], start, end - 2) if is_possessive else Token(word, start, end)
+    return WordToken(word[:-2], start, end - 2) if is_possessive else WordToken(word, start, end)
 
 
 def folded(text: str) -> str:
@@ -114,14 +114,14 @@ DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if mea
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
 for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
-    for _form in shortened(_known):
+    for _form in deletion_variants(_known):
         _SHORTENED.setdefault(_form, []).append(_known)
 
 
 def respelled(word: str) -> str:
     """The known word that a mistyped one is, or an empty text: one letter more, less, swapped with its neighbour, or in
     a long word another one. Short words that differ by one other letter are mostly words of their own."""
-    forms = sorted(shortened(word)) if len(word) <= MAX_RESPELLED else []
+    forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
     near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
     meant = next((each for each in near if _is_typing_error(word, each)), "")
     return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant

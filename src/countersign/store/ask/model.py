@@ -14,7 +14,7 @@ import msgspec
 from countersign.kernel import telemetry
 from countersign.settings import Settings
 from countersign.store.catalog import names
-from countersign.store.catalog.filter import Filter, Values, fault, slot, with_slots
+from countersign.store.catalog.filter import Filter, Values, error_in, slot, with_slots
 from countersign.store.context import Store
 
 MAX_ANSWER = 64 << 10
@@ -58,7 +58,7 @@ async def filter_of(store: Store, question: str, now: datetime) -> Filter | None
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError, RecursionError, ValueError) as error:
         telemetry.logger("ask").warning("the model gave no answer", reason=type(error).__name__)
         return None
-    return None if filter == Filter() or fault(filter) is not None else await _named(store, filter)
+    return None if filter == Filter() or error_in(filter) is not None else await _named(store, filter)
 
 
 async def _named(store: Store, filter: Filter) -> Filter | None:

@@ -17,9 +17,9 @@ from countersign.kernel.http.problems import problem
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, OneOf, Options, route
 from countersign.store.ask import answers
-from countersign.store.ask.answers import Answered
+from countersign.store.ask.answers import QuestionAnswer
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.catalog.filter import Filter, fault
+from countersign.store.catalog.filter import Filter, error_in
 from countersign.store.catalog.filter_answers import Source, Status
 from countersign.store.catalog.filter_queries import Facts, facts
 from countersign.store.context import Store
@@ -61,7 +61,7 @@ class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     stream: Streamed = False
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class QuestionParameters(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What every question can have beside its text."""
 
     decontextualized_query: Standalone | None = None
@@ -69,7 +69,7 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     query_id: QueryId | None = None
 
 
-class AskQuery(Asked):
+class AskQuery(QuestionParameters):
     """The parameters of GET /ask."""
 
     q: Question
@@ -77,7 +77,7 @@ class AskQuery(Asked):
     prev: Previous | None = None
 
 
-class FlatQuestion(Asked, kw_only=True):
+class FlatQuestion(QuestionParameters, kw_only=True):
     """What the flat forms of NLWeb have beside it."""
 
     streaming: Streamed | None = None
@@ -192,7 +192,7 @@ Events = Iterator[tuple[str, object]]
 """Events of a stream: name, '' for none, and data."""
 
 
-async def wire_answer(store: Store, answered: Answered, query_id: str) -> AskAnswer:
+async def wire_answer(store: Store, answered: QuestionAnswer, query_id: str) -> AskAnswer:
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
@@ -227,7 +227,7 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
     return Result(source.url, name, store.root_url, score, detail.description or "", described)
 
 
-def nested(answered: Answered, answer: AskAnswer) -> NlwebAnswer:
+def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
     """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
     if answered.candidates:
         question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
@@ -244,14 +244,14 @@ def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
     return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
-def documented_events(answered: Answered, answer: AskAnswer) -> Events:
+def documented_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
     """A `source` each, the text in `delta`s, and `done` with the whole answer."""
     yield from (("source", source) for source in answer.sources)
     yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
     yield "done", answer
 
 
-def flat_events(answered: Answered, answer: AskAnswer) -> Events:
+def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
     """Unnamed messages of NLWeb's first generation, each with its `message_type`."""
     tail = {"query_id": answer.query_id}
     if answer.results:
@@ -260,7 +260,7 @@ def flat_events(answered: Answered, answer: AskAnswer) -> Events:
     yield "", {"message_type": "complete", **tail}
 
 
-def nested_events(answered: Answered, answer: AskAnswer) -> Events:
+def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
     """`result` and `complete`: fragments of the `_meta` form."""
     whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
     results = whole.pop("results", None)
@@ -281,7 +281,7 @@ class ModeNotSupported(Refused):
     resolution = "Ask with mode=list or mode=summarize, or without a mode."
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """A question, and the form of its answer."""
 
     question: str
@@ -292,15 +292,15 @@ class _Asked(NamedTuple):
     is_streamed: bool
 
 
-def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Asked:
+def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
     standalone = (given.decontextualized_query or "").strip()
     previous = [] if standalone else _lines(given.prev)
     question, query_id = standalone or question, given.query_id or ids.new_uuid()
     if isinstance(given, AskQuery):
-        return _Asked(question, previous, query_id, given.mode or "list", "documented", given.stream)
+        return _Question(question, previous, query_id, given.mode or "list", "documented", given.stream)
     form = "flat" if given.streaming else "documented"
-    return _Asked(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
+    return _Question(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
 
 
 def _lines(given: str | list[str] | None) -> list[str]:
@@ -338,14 +338,14 @@ async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
 
 async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
     """Search products, releases and publishers with the filter object that answers to questions show as `query`."""
-    wrong = fault(call.body)
+    wrong = error_in(call.body)
     if wrong is not None:
         raise invalid_member("/where", wrong)
     found = await answers.of_filter(call.context, call.body)
     return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
 
 
-async def _answer(call: StoreRequest[Any, Any], asked: _Asked) -> Response:
+async def _answer(call: StoreRequest[Any, Any], asked: _Question) -> Response:
     store = call.context
     is_streamed = asked.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
@@ -362,13 +362,13 @@ async def _answer(call: StoreRequest[Any, Any], asked: _Asked) -> Response:
     return http_answer.json(nested(answered, answer) if asked.form == "nested" else answer)
 
 
-async def _outcome(store: Store, asked: _Asked) -> tuple[Answered, AskAnswer]:
+async def _outcome(store: Store, asked: _Question) -> tuple[QuestionAnswer, AskAnswer]:
     is_read_by_model = asked.mode == "generate"
     found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
     return found, await wire_answer(store, found, asked.query_id)
 
 
-async def _stream(call: StoreRequest[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
+async def _stream(call: StoreRequest[Any, Any], asked: _Question) -> AsyncGenerator[bytes]:
     """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
     yield _event(*_start(asked))
     try:
@@ -385,14 +385,14 @@ def _event(name: str, data: object) -> bytes:
     return b"%bdata: %b\n\n" % (head, encode(data))
 
 
-def _start(asked: _Asked) -> tuple[str, object]:
+def _start(asked: _Question) -> tuple[str, object]:
     if asked.form == "documented":
         return "start", {"id": asked.query_id}
     head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": asked.query_id}
     return ("start", {**head, "_meta": {"version": API_VERSION}}) if asked.form == "nested" else ("", head)
 
 
-def _refusal(call: StoreRequest[Any, Any], asked: _Asked, refused: Refused) -> tuple[str, object]:
+def _refusal(call: StoreRequest[Any, Any], asked: _Question, refused: Refused) -> tuple[str, object]:
     if asked.form == "documented":
         body = problem(refused, call.context.problems_root, call.target).body
         return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from countersign.store.ask.lexicon import IGNORED, Token
+from countersign.store.ask.lexicon import IGNORED, WordToken
 from countersign.store.catalog.filter import SLOTS
 
 _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
@@ -94,7 +94,7 @@ _NOWHERE = Sentence(0, 0)
 class _Text:
     """A text cut into sentences."""
 
-    def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
+    def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
         self._within = {place for item in items for place in range(item.start, item.end)}
         self._slot_at = {item.start: item.slot for item in items}
@@ -209,7 +209,7 @@ class _Text:
 class Scope(_Text):
     """The sentence that asks, and the one beside it that says of what, if it needs one."""
 
-    def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
+    def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         super().__init__(tokens, items)
         self._all = self._sentences()
         has_pairs = True in [item.is_pair for item in items]

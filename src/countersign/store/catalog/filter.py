@@ -122,7 +122,7 @@ def moment(text: str) -> Instant:
     return clock.from_datetime(datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z"))
 
 
-def fault(asked: Filter) -> str | None:
+def error_in(asked: Filter) -> str | None:
     """What is wrong with a filter: its form, a value that its slot does not have, a day that does not exist."""
     try:
         msgspec.convert(msgspec.to_builtins(asked), Filter)
@@ -132,10 +132,10 @@ def fault(asked: Filter) -> str | None:
     for name, value in given:
         if value not in KNOWN.get(name, (value,)):
             return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
-    return _fault_of_texts(asked) or _fault_of_times(asked)
+    return _error_in_texts(asked) or _error_in_times(asked)
 
 
-def _fault_of_texts(asked: Filter) -> str | None:
+def _error_in_texts(asked: Filter) -> str | None:
     where = asked.where
     texts = [each for values in (where.title, where.text) for each in (*values.any, *values.all, *values.none)]
     if sum(len(words(text)) for text in texts) > MAX_TERMS:
@@ -143,7 +143,7 @@ def _fault_of_texts(asked: Filter) -> str | None:
     return None
 
 
-def _fault_of_times(asked: Filter) -> str | None:
+def _error_in_times(asked: Filter) -> str | None:
     try:
         early = [text for text in (asked.since, asked.until) if text is not None and moment(text) < 0]
     except ValueError:
@@ -151,10 +151,10 @@ def _fault_of_times(asked: Filter) -> str | None:
     return f"{early[0]} must not be before 1970" if early else None
 
 
-def described(filter: Filter) -> str:
+def describe(filter: Filter) -> str:
     """The filter in words that mean the same when they are asked."""
     where = filter.where
-    noun = joined([f"{kind}s" for kind in where.kind.any], "or") or filter.find
+    noun = join_words([f"{kind}s" for kind in where.kind.any], "or") or filter.find
     text = " ".join([*where.access.any, *where.tag.any[:1], noun])
     text += "".join(_condition(name, values) for name, values in conditions(filter))
     ends = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
@@ -167,12 +167,12 @@ def _condition(name: str, values: Values) -> str:
     wanted = () if is_before else (*values.all, *values.any)
     parts = (("", wanted, "and" if values.all else "or"), ("not ", values.none, "or"))
     return "".join(
-        f" {sign}{_PHRASES.get(name, '')} {joined([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
+        f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
         for sign, texts, last in parts
         if texts
     )
 
 
-def joined(items: Sequence[str], last: str = "and") -> str:
+def join_words(items: Sequence[str], last: str = "and") -> str:
     """a, b and c."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""

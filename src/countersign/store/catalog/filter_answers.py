@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from countersign.kernel import clock
 from countersign.store.catalog import filter_queries
-from countersign.store.catalog.filter import PLATFORM_NAMES, Filter, Values, joined, with_slots
-from countersign.store.catalog.filter_queries import MAX_ROWS, Facts, FoundProduct, FoundRelease, facts
+from countersign.store.catalog.filter import PLATFORM_NAMES, Filter, Values, join_words, with_slots
+from countersign.store.catalog.filter_queries import MAX_ROWS, Facts, ProductMatch, ReleaseMatch, facts
 from countersign.store.catalog.projection import CHANNELS
 from countersign.store.context import Store
 
@@ -74,21 +74,21 @@ async def _list_of_publishers(store: Store, asked: Filter) -> FilterAnswer:
     return FilterAnswer(f"{_listed(names)}." if names else "None: no publisher has such a product.", total=len(names))
 
 
-def _releases_text(rows: Sequence[FoundRelease], asked: Filter) -> str:
+def _releases_text(rows: Sequence[ReleaseMatch], asked: Filter) -> str:
     if not rows:
         return "None: no published release fits."
     if len(rows) == 1 and asked.order in ("newest", "oldest"):
         which = "latest" if asked.order == "newest" else "first"
         of = " of these versions" if asked.where.version else ""
-        return f"The {which} release{of} is {_named(rows[0])}, published on {_day(rows[0].published_at)}."
-    return f"{_number(rows, 'release')}: {_listed([_dated(row) for row in rows])}."
+        return f"The {which} release{of} is {_release_name(rows[0])}, published on {_day(rows[0].published_at)}."
+    return f"{_number(rows, 'release')}: {_listed([_release_with_date(row) for row in rows])}."
 
 
-def _named(row: FoundRelease) -> str:
+def _release_name(row: ReleaseMatch) -> str:
     return f"{row.title} {row.version} ({row.channel})"
 
 
-def _dated(row: FoundRelease) -> str:
+def _release_with_date(row: ReleaseMatch) -> str:
     return f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
 
 
@@ -126,7 +126,7 @@ async def _exists(store: Store, asked: Filter) -> FilterAnswer:
 async def _is_alike(store: Store, asked: Filter, products: Sequence[Facts]) -> FilterAnswer:
     """Whether the named products have the same fields; with an order, whether the first of them comes first."""
     if asked.order == "title":
-        is_so = len({_said(each, asked.fields) for each in products}) == 1
+        is_so = len({_predicates(each, asked.fields) for each in products}) == 1
         text = " ".join(_about(each, asked.fields) for each in products)
     else:
         first = await filter_queries.products(store.database, replace(asked, limit=1))
@@ -196,10 +196,10 @@ def _no_release(asked: Filter, product: Facts) -> str:
     return f"{product.detail.title} has no {f'published version {versions}' if versions else 'such published release'}."
 
 
-async def _release(store: Store, asked: Filter, row: FoundRelease) -> str:
-    text = f"{_named(row)} was published on {_day(row.published_at)}"
+async def _release(store: Store, asked: Filter, row: ReleaseMatch) -> str:
+    text = f"{_release_name(row)} was published on {_day(row.published_at)}"
     if "notes" in asked.fields:
-        text = f"{_dated(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
+        text = f"{_release_with_date(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
     if "artifacts" in asked.fields:
         files = await filter_queries.files(store.database, row.slug, row.version)
         names = [f"{each.name} ({each.size} bytes, sha256 {each.sha256}, {each.platform})" for each in files]
@@ -210,7 +210,7 @@ async def _release(store: Store, asked: Filter, row: FoundRelease) -> str:
 def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> FilterAnswer:
     wanted = (*asked.channel.any, *asked.channel.all) or CHANNELS
     found = [each for each in product.detail.channels if each.channel in wanted]
-    names = joined([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found]) or "none"
+    names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found]) or "none"
     text = f"{product.detail.title} has releases in {_number(found, 'channel')}: {names}."
     return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in found))
 
@@ -218,7 +218,7 @@ def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> FilterAn
 def _about(product: Facts, fields: Sequence[str] = ()) -> str:
     """What is said of a product: the fields, or all of them."""
     detail = product.detail
-    text = f"{detail.title} {_said(product, fields)}"
+    text = f"{detail.title} {_predicates(product, fields)}"
     if fields:
         return f"{text}."
     for newest in detail.channels[:1]:
@@ -226,11 +226,11 @@ def _about(product: Facts, fields: Sequence[str] = ()) -> str:
     return f"{text}. {detail.description or ''}".rstrip()
 
 
-def _said(product: Facts, fields: Sequence[str]) -> str:
+def _predicates(product: Facts, fields: Sequence[str]) -> str:
     """The fields of a product, or all of them, as what follows its title."""
     detail = product.detail
-    platforms = joined([PLATFORM_NAMES[name] for name in detail.platforms])
-    channels = joined([f"{each.channel} ({each.version})" for each in detail.channels])
+    platforms = join_words([PLATFORM_NAMES[name] for name in detail.platforms])
+    channels = join_words([f"{each.channel} ({each.version})" for each in detail.channels])
     phrases = {
         "kind": {"game": "is a game", "app": "is an app", "tool": "is a tool"}[detail.kind],
         "org": f"is published by {product.publisher}",
@@ -241,7 +241,7 @@ def _said(product: Facts, fields: Sequence[str]) -> str:
         "tags": f"is tagged {', '.join(detail.tags)}" if detail.tags else "has no tags",
         "channels": f"has releases in {channels}" if channels else "has no releases",
     }
-    return joined([phrases[name] for name in fields or phrases if name in phrases])
+    return join_words([phrases[name] for name in fields or phrases if name in phrases])
 
 
 def _number(items: Sequence[object], noun: str) -> str:
@@ -250,7 +250,7 @@ def _number(items: Sequence[object], noun: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - MAX_SHOWN
-    return f"{', '.join(names[:MAX_SHOWN])}, and {more} more" if more > 0 else joined(names)
+    return f"{', '.join(names[:MAX_SHOWN])}, and {more} more" if more > 0 else join_words(names)
 
 
 def _day(at: clock.Instant) -> str:
@@ -262,9 +262,9 @@ def _source(store: Store, slug: str, version: str | None = None) -> Source:
     return Source(slug, version, address if version is None else f"{address}/releases")
 
 
-def _sources(store: Store, rows: Iterable[FoundProduct | Facts | FoundRelease]) -> tuple[Source, ...]:
+def _sources(store: Store, rows: Iterable[ProductMatch | Facts | ReleaseMatch]) -> tuple[Source, ...]:
     """The products, or the releases, that an answer is from."""
-    return tuple(_source(store, row.slug, row.version if isinstance(row, FoundRelease) else None) for row in rows)
+    return tuple(_source(store, row.slug, row.version if isinstance(row, ReleaseMatch) else None) for row in rows)
 
 
 def unable(reason: str) -> str:
@@ -275,4 +275,4 @@ def unable(reason: str) -> str:
 def quoted(texts: Sequence[str], separator: str = "") -> str:
     """The texts in quotation marks, with "or" before the last or the separator between them."""
     marked = [f'"{text}"' for text in dict.fromkeys(texts)]
-    return separator.join(marked) if separator else joined(marked, "or")
+    return separator.join(marked) if separator else join_words(marked, "or")

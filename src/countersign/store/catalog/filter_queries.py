@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Row, Value
 from countersign.store.catalog.filter import KNOWN, By, Filter, Values, conditions, moment, slot, with_slots
-from countersign.store.catalog.projection import CHANNELS, ORG_KEY, PLATFORMS, WEIGHT_OF_TITLE, bits, key
+from countersign.store.catalog.projection import CHANNELS, ORG_KEY, PLATFORMS, WEIGHT_OF_TITLE, bit_mask, lookup_key
 from countersign.store.catalog.schemas import ProductDetail
-from countersign.store.catalog.search import Statement, words
+from countersign.store.catalog.search import SqlBuilder, words
 from countersign.store.catalog.versions import sort_key
 
 MAX_ROWS = 200
@@ -95,14 +95,14 @@ _COLUMNS = {
 Built = tuple[str, list[Value]]
 
 
-class FoundProduct(NamedTuple):
+class ProductMatch(NamedTuple):
     """A product that a filter finds."""
 
     slug: str
     title: str
 
 
-class FoundRelease(NamedTuple):
+class ReleaseMatch(NamedTuple):
     """A release that a filter finds."""
 
     slug: str
@@ -113,7 +113,7 @@ class FoundRelease(NamedTuple):
     notes: str | None
 
 
-class FoundPublisher(NamedTuple):
+class PublisherMatch(NamedTuple):
     """A publisher that a filter finds, with how many of the products they publish."""
 
     slug: str
@@ -133,7 +133,7 @@ class Facts(NamedTuple):
         return self.detail.slug
 
 
-class File(NamedTuple):
+class ArtifactFile(NamedTuple):
     """A file of a release."""
 
     name: str
@@ -144,7 +144,7 @@ class File(NamedTuple):
 
 async def total(database: Database, asked: Filter) -> int:
     """How many rows there are, whatever the limit."""
-    statement = Statement()
+    statement = SqlBuilder()
     what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
     text = f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
     return int((await database.scan(text, *statement.values))[0][0])
@@ -153,26 +153,26 @@ async def total(database: Database, asked: Filter) -> int:
 async def has_rows(database: Database, asked: Filter) -> bool:
     """Whether there is a row."""
     # Without an order: PostgreSQL would read and sort all that fits to find the first of a frequent tag.
-    statement = Statement()
+    statement = SqlBuilder()
     text = f"SELECT 1 FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}{_dated_only(asked)} LIMIT 1"
     return bool(await database.scan(text, *statement.values))
 
 
-async def products(database: Database, asked: Filter) -> list[FoundProduct]:
+async def products(database: Database, asked: Filter) -> list[ProductMatch]:
     """The first products that fit, whatever is to be found otherwise."""
     asked = replace(asked, find="products")
     rows = await _walked(database, asked) if _is_walked(database, asked) else None
-    return [FoundProduct(*row) for row in (await _rows(database, asked) if rows is None else rows)]
+    return [ProductMatch(*row) for row in (await _rows(database, asked) if rows is None else rows)]
 
 
-async def releases(database: Database, asked: Filter) -> list[FoundRelease]:
+async def releases(database: Database, asked: Filter) -> list[ReleaseMatch]:
     """The first releases that fit, whatever is to be found otherwise."""
-    return [FoundRelease(*row) for row in await _rows(database, replace(asked, find="releases"))]
+    return [ReleaseMatch(*row) for row in await _rows(database, replace(asked, find="releases"))]
 
 
-async def publishers(database: Database, asked: Filter) -> list[FoundPublisher]:
+async def publishers(database: Database, asked: Filter) -> list[PublisherMatch]:
     """The first publishers of products that fit, whatever is to be found otherwise."""
-    return [FoundPublisher(*row) for row in await _rows(database, replace(asked, find="publishers"))]
+    return [PublisherMatch(*row) for row in await _rows(database, replace(asked, find="publishers"))]
 
 
 async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
@@ -181,7 +181,7 @@ async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
         held = slot(asked, by)
         narrowed = {each: with_slots(asked, **{by: replace(held, all=(*held.all, each))}) for each in KNOWN[by]}
         return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
-    statement, column = Statement(), _COLUMNS[by]
+    statement, column = SqlBuilder(), _COLUMNS[by]
     counted = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
     text = f"SELECT {column}, {counted} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
     text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if by == 'tag' else 50}"
@@ -193,7 +193,7 @@ async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
 
 async def _by_name(database: Database, found: Counter[str]) -> Counter[str]:
     """The numbers of organisations by their names."""
-    statement = Statement()
+    statement = SqlBuilder()
     text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(found))})"
     rows = await database.scan(text, *statement.values) if found else []
     names = {str(slug): str(name) for slug, name in rows}
@@ -205,16 +205,16 @@ async def _by_name(database: Database, found: Counter[str]) -> Counter[str]:
 
 async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
     """The public products with these slugs, in their order."""
-    statement = Statement()
+    statement = SqlBuilder()
     rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
     known = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
     by_slug = {each.slug: each for each in known}
     return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 
-async def files(database: Database, slug: str, version: str) -> list[File]:
+async def files(database: Database, slug: str, version: str) -> list[ArtifactFile]:
     """The first files of a product's published release, by name."""
-    return [File(*row) for row in await database.fetch(FILES, slug, version)]
+    return [ArtifactFile(*row) for row in await database.fetch(FILES, slug, version)]
 
 
 def _is_walked(database: Database, asked: Filter) -> bool:
@@ -231,7 +231,7 @@ def _is_walked(database: Database, asked: Filter) -> bool:
 
 async def _walked(database: Database, asked: Filter) -> list[Row] | None:
     """The first products that fit among the first of all, or of a tag; None: there may be more."""
-    statement, limit = Statement(), min(asked.limit or MAX_ROWS, MAX_ROWS)
+    statement, limit = SqlBuilder(), min(asked.limit or MAX_ROWS, MAX_ROWS)
     tag = _only_tag(asked)
     facet = statement.value(f"tag:{tag}") if tag else ""
     walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
@@ -250,7 +250,7 @@ def _only_tag(asked: Filter) -> str:
 
 
 async def _rows(database: Database, asked: Filter) -> list[Row]:
-    statement = Statement()
+    statement = SqlBuilder()
     where = _where(statement, asked) + _dated_only(asked)
     columns, order = "c.slug, c.title", _ORDERS[asked.order]
     if asked.find == "releases":
@@ -267,7 +267,7 @@ async def _rows(database: Database, asked: Filter) -> list[Row]:
     return await database.scan(text, *statement.values)
 
 
-def _where(statement: Statement, asked: Filter) -> str:
+def _where(statement: SqlBuilder, asked: Filter) -> str:
     found = _of_releases(statement, asked) if asked.find == "releases" else _of_products(statement, asked)
     return " AND ".join(found) or "1 = 1"
 
@@ -278,7 +278,7 @@ def _dated_only(asked: Filter) -> str:
     return " AND c.last_at IS NOT NULL" if is_dated else ""
 
 
-def _of_products(statement: Statement, asked: Filter) -> list[str]:
+def _of_products(statement: SqlBuilder, asked: Filter) -> list[str]:
     dated = asked.since is not None or asked.until is not None
     found = _conditions(statement, asked, without=("channel",) if dated and asked.when in ("any", "none") else ())
     if asked.when in ("first", "last"):
@@ -298,7 +298,7 @@ def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> 
     return f"c.product_id {sign} (SELECT {distinct}r.product_id FROM release r WHERE {' AND '.join(tests)})"
 
 
-def _of_releases(statement: Statement, asked: Filter) -> list[str]:
+def _of_releases(statement: SqlBuilder, asked: Filter) -> list[str]:
     is_of_product = bool(asked.where.product.any)
     found = ["r.status = 'published'"]
     found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
@@ -307,18 +307,18 @@ def _of_releases(statement: Statement, asked: Filter) -> list[str]:
     return found + _joined(statement, _version, asked.where.version)
 
 
-def _range(statement: Statement, column: str, asked: Filter) -> list[str]:
+def _range(statement: SqlBuilder, column: str, asked: Filter) -> list[str]:
     ends = ((">=", asked.since), ("<", asked.until))
     return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in ends if end is not None]
 
 
-def _channels(statement: Statement, wanted: Values) -> list[str]:
+def _channels(statement: SqlBuilder, wanted: Values) -> list[str]:
     held = (*wanted.any, *wanted.all)
     found = [f"r.channel IN ({statement.list(held)})"] if held else []
     return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
 
 
-def _version(statement: Statement, text: str) -> str:
+def _version(statement: SqlBuilder, text: str) -> str:
     """A condition of releases: `>1.0` compares in their order; others are alike with `v` before or `.0` after."""
     compared = _COMPARISON.fullmatch(text)
     if compared:
@@ -327,7 +327,7 @@ def _version(statement: Statement, text: str) -> str:
     return f"(lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])}))"
 
 
-def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:
+def _conditions(statement: SqlBuilder, asked: Filter, without: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name, wanted in conditions(asked):
         if name in without or name == "version":
@@ -336,57 +336,57 @@ def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> 
     return found
 
 
-def _of_bits(statement: Statement, slot: str, wanted: Values) -> list[str]:
+def _of_bits(statement: SqlBuilder, slot: str, wanted: Values) -> list[str]:
     # Never `=`: PostgreSQL takes an expression to equal a value rarely, and reads and sorts the whole table.
     found: list[str] = []
     for values, test in ((wanted.any, "> 0"), (wanted.none, "< 1")):
         if values:
-            found.append(f"(c.{slot}s & {statement.value(bits(_BITS[slot], [*values]))}) {test}")
+            found.append(f"(c.{slot}s & {statement.value(bit_mask(_BITS[slot], [*values]))}) {test}")
     if wanted.all:
-        held = bits(_BITS[slot], [*wanted.all])
+        held = bit_mask(_BITS[slot], [*wanted.all])
         found.append(f"(c.{slot}s & {statement.value(held)}) >= {statement.value(held)}")
     return found
 
 
-def _joined(statement: Statement, test: Callable[[Statement, str], str], wanted: Values) -> list[str]:
+def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], wanted: Values) -> list[str]:
     found = [test(statement, value) for value in wanted.all]
     if wanted.any:
         found.append(f"({' OR '.join(test(statement, value) for value in wanted.any)})")
     return found + [f"NOT {test(statement, value)}" for value in wanted.none]
 
 
-def _tag(statement: Statement, value: str) -> str:
+def _tag(statement: SqlBuilder, value: str) -> str:
     # Other letters no tag has, and two of them would mean something to LIKE.
     plain = value.lower().replace(" ", "-")
     return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
 
 
-def _org(statement: Statement, value: str) -> str:
-    named = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(key(value))}"
+def _org(statement: SqlBuilder, value: str) -> str:
+    named = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(lookup_key(value))}"
     return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {named}))"
 
 
-def _license(statement: Statement, value: str) -> str:
+def _license(statement: SqlBuilder, value: str) -> str:
     if value == NO_LICENSE:
         return "(c.license IS NULL)"
     if value == OPEN:
         return "(c.license_key NOT IN ('-', 'proprietary'))"
-    return f"(c.license_key = {statement.value(key(value))})"
+    return f"(c.license_key = {statement.value(lookup_key(value))})"
 
 
-def _notes(statement: Statement, value: str) -> str:
+def _notes(statement: SqlBuilder, value: str) -> str:
     # Words have neither of the characters that mean something to LIKE.
     held = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
     return f"({' AND '.join(held) or '1 = 0'})"
 
 
-_TESTS: dict[str, Callable[[Statement, str], str]] = {
+_TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {
     "kind": lambda statement, value: f"c.kind = {statement.value(value)}",
     "access": lambda _, value: f"c.is_free = {int(value == 'free')}",
     "tag": _tag,
     "org": _org,
     "license": _license,
-    "product": lambda it, value: f"(c.slug = {it.value(value)} OR c.name_key = {it.value(key(value))})",
+    "product": lambda it, value: f"(c.slug = {it.value(value)} OR c.name_key = {it.value(lookup_key(value))})",
     "title": lambda statement, value: _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
     "text": lambda statement, value: _terms(statement, [forms(word) for word in words(value)], 0),
 }
@@ -406,6 +406,6 @@ def forms(word: str) -> list[str]:
     return found
 
 
-def _terms(statement: Statement, wanted: Sequence[list[str]], weight: int) -> str:
+def _terms(statement: SqlBuilder, wanted: Sequence[list[str]], weight: int) -> str:
     found = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
     return f"({' AND '.join(found) or '1 = 0'})"

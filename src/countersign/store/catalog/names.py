@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from countersign.kernel.database.port import Database
-from countersign.store.catalog.projection import ORG_KEY, WEIGHT_OF_TITLE, key
-from countersign.store.catalog.search import SHORTEST_FORGIVEN, Statement, distance, shortened, words
+from countersign.store.catalog.projection import ORG_KEY, WEIGHT_OF_TITLE, lookup_key
+from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, deletion_variants, distance, words
 
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100
@@ -109,7 +109,7 @@ class Name(NamedTuple):
     title: str = ""
 
 
-class Span(NamedTuple):
+class WordSpan(NamedTuple):
     """A run of words."""
 
     start: int
@@ -117,11 +117,11 @@ class Span(NamedTuple):
     text: str
 
 
-async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
+async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     """What the runs name exactly, but for case, accents and punctuation; the longest first."""
-    places: dict[str, list[Span]] = {}
+    places: dict[str, list[WordSpan]] = {}
     for span in runs:
-        for form in {key(span.text), "-".join(words(span.text))} - {""}:
+        for form in {lookup_key(span.text), "-".join(words(span.text))} - {""}:
             places.setdefault(form, []).append(span)
     found: list[Name] = []
     products = await _rows(database, _PRODUCTS, list(places))
@@ -131,13 +131,13 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
     for name_key, slug, title in products:
         found += [each._replace(title=title) for each in _named("product", slug, places, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(places)):
-        found += _named("org", slug, places, key(name), slug)
+        found += _named("org", slug, places, lookup_key(name), slug)
     for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
         found += _named("license", name, places, license_key) if name else []
-    return _by_place([*found, *await _families(database, runs), *await _tags(database, places)])
+    return _by_span([*found, *await _families(database, runs), *await _tags(database, places)])
 
 
-async def _families(database: Database, runs: Sequence[Span]) -> list[Name]:
+async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
     found: list[Name] = []
     licenses: dict[str, str] = {}
@@ -160,12 +160,12 @@ def _family(text: str) -> str:
     return "".join([family, *kept]) if is_family else ""
 
 
-def _named(slot: str, value: str, places: dict[str, list[Span]], *forms: str) -> Iterable[Name]:
+def _named(slot: str, value: str, places: dict[str, list[WordSpan]], *forms: str) -> Iterable[Name]:
     spans = {span for form in forms for span in places.get(form, ())}
     return [Name(slot, value, span.start, span.end) for span in spans]
 
 
-def _by_place(found: list[Name]) -> list[Name]:
+def _by_span(found: list[Name]) -> list[Name]:
     """One name for each run and slot; several products of one title are told apart by their slugs."""
     kept: dict[tuple[str, int, int], Name] = {}
     for each in found:
@@ -175,9 +175,9 @@ def _by_place(found: list[Name]) -> list[Name]:
     return sorted(kept.values(), key=lambda each: each.start - each.end)
 
 
-async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]:
+async def _tags(database: Database, places: dict[str, list[WordSpan]]) -> list[Name]:
     """Tags with a hyphen, without it, and in the plural."""
-    wanted: dict[str, list[Span]] = {}
+    wanted: dict[str, list[WordSpan]] = {}
     for form, runs in places.items():
         for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
             wanted.setdefault(tag, []).extend(runs)
@@ -186,13 +186,13 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
     return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, wanted, tag)]
 
 
-def _spelt_words(text: str) -> list[str]:
+def _significant_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
 
 
 async def spellings_of(database: Database, texts: Sequence[str]) -> Spellings:
     """The spellings of the words by which products of these texts are looked for."""
-    return await spellings(database, list(dict.fromkeys(word for text in texts for word in _spelt_words(text))))
+    return await spellings(database, list(dict.fromkeys(word for text in texts for word in _significant_words(text))))
 
 
 async def products_like(
@@ -202,16 +202,16 @@ async def products_like(
     `is_known`: its words are words of the catalog, which may well be no name. `known`: the `spellings_of` several
     texts, this one among them."""
     known = await spellings_of(database, [text]) if known is None else known
-    likest = _likest(text, await _with_words(database, {word: known[word] for word in _spelt_words(text)}))
+    likest = _closest(text, await _with_words(database, {word: known[word] for word in _significant_words(text)}))
     is_word = is_known and " " not in text
-    return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
+    return likest if likest or len(text) < 4 or is_word else await _longer(database, lookup_key(text))
 
 
 async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, str]]:
     """Products whose titles have each word in one of its spellings: slug, title."""
     if not spelt or not all(spelt.values()):
         return []
-    statement = Statement()
+    statement = SqlBuilder()
     rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
     # The titles of a rare word are few enough to be compared here; those of a frequent one are found by all words.
     wanted = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
@@ -225,14 +225,14 @@ async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
     """Products whose titles go on after the text; the one of which it is the main part, or all."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
     longer = [(slug, title) for slug, title in rows]
-    main = [each for each in longer if (match := _MAIN.match(each[1])) and key(match[1]) == begin]
+    main = [each for each in longer if (match := _MAIN.match(each[1])) and lookup_key(match[1]) == begin]
     return main if len(main) == 1 else longer
 
 
 async def publishers_like(database: Database, text: str) -> list[tuple[str, str]]:
     """Publishers that a mistyped name may mean, the likest first: slug, name."""
     rows = await database.scan(_PUBLISHERS, text[:1].lower(), len(text) - 4, len(text) + 4)
-    return _likest(text, [(slug, name) for slug, name in rows])
+    return _closest(text, [(slug, name) for slug, name in rows])
 
 
 async def publisher_of(database: Database, slug: str) -> str:
@@ -243,7 +243,7 @@ async def publisher_of(database: Database, slug: str) -> str:
 
 async def resolved(database: Database, slot: str, text: str) -> str | None:
     """The value of the slot product, org or tag that this text names, mistyped or not; None: nothing has that name."""
-    for each in await exact(database, [Span(0, 1, text)]):
+    for each in await exact(database, [WordSpan(0, 1, text)]):
         if each.slot == slot:
             return each.value
     like = {"product": products_like, "org": publishers_like}.get(slot)
@@ -267,13 +267,13 @@ async def spellings(database: Database, asked: Sequence[str]) -> Spellings:
     many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
     keys: set[str] = set()
     for word in asked:
-        keys |= shortened(word) & {word} if word.isdigit() else shortened(word)
+        keys |= deletion_variants(word) & {word} if word.isdigit() else deletion_variants(word)
     counts: dict[str, int] = dict(await _rows(database, _TERMS_LIKE, sorted(keys)))
     return {word: _spellings(word, counts) for word in asked}
 
 
 def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
-    if len(word) < SHORTEST_FORGIVEN:
+    if len(word) < MIN_CORRECTED_LENGTH:
         return {word: MAX_COUNTED}
     limit = 0 if word.isdigit() else 1 + (len(word) > 7)
     public = [term for term, count in counts.items() if count]
@@ -281,7 +281,7 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
     return {term: counts[term] for term in sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]}
 
 
-def _likest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those whose names are the text but for typing errors and small words; numbers have to agree."""
     wanted, numbers = _plain(text)
     far: dict[tuple[str, str], int] = {}
@@ -306,7 +306,7 @@ async def _rows(database: Database, text: str, keys: Sequence[str], separator: s
     wanted = 16
     while wanted < len(keys):
         wanted *= 4
-    statement = Statement()
+    statement = SqlBuilder()
     values = statement.list([*keys, *([keys[-1]] * (wanted - len(keys)))]).replace(", ", separator)
     sql = text.format(keys=values if separator == ", " else f"({values})")
     return [tuple(row) for row in await database.scan(sql, *statement.values)]

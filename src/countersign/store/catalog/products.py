@@ -51,7 +51,7 @@ ARTIFACTS = """
 NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff", "\U0010ffff")
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """A product as its page shows it: encoded detail and entity tag."""
 
     product_id: str
@@ -72,16 +72,16 @@ class Card(NamedTuple):
     status: str
 
 
-async def page(database: Database, wanted: search.Wanted) -> list[Row]:
+async def page(database: Database, wanted: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
     text, values = search.page(wanted)
     return await (database.fetch(text, *values) if wanted.is_bounded else database.scan(text, *values))
 
 
-async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> Entry | None:
+async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:
     """The product with this id or slug, whoever may see it."""
     row = await reader.fetch_one(DETAIL_BY_ID if is_id else DETAIL_BY_SLUG, id_or_slug)
-    return None if row is None else Entry(*row)
+    return None if row is None else CatalogEntry(*row)
 
 
 async def owns(reader: Reader, owner: str, product_id: str) -> bool:
@@ -95,7 +95,7 @@ async def catalog_page(database: Database, after: Sequence[str], limit: int) -> 
     return [(title, product_id, card, newest) for title, product_id, card, newest in rows]
 
 
-class Position(NamedTuple):
+class ReleaseRow(NamedTuple):
     """A release or a draft with the keys its list is ordered by."""
 
     release: Release | Draft
@@ -109,7 +109,7 @@ SEES_PUBLISHED, SEES_YANKED = 0, 1
 
 async def releases(
     database: Database, product_id: str, channel: str, sees: int, after: tuple[int, str, str], limit: int
-) -> list[Position]:
+) -> list[ReleaseRow]:
     """A product's releases, newest first, with their artifacts. `sees` is which rows the caller may see: published
     releases, or yanked ones as well. A row is the same for every caller."""
     rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
@@ -119,12 +119,12 @@ async def releases(
 
 async def drafts(
     database: Database, product_id: str, channel: str, after: tuple[int, str, str], limit: int
-) -> list[Position]:
+) -> list[ReleaseRow]:
     """A product's drafts, newest first, with all their artifacts."""
     rows = await database.fetch(DRAFTS, product_id, channel, *after, limit)
     files = await _artifacts(database, product_id, ready_only=False)
     return [
-        Position(
+        ReleaseRow(
             Draft(
                 version=version,
                 channel=channel,
@@ -153,7 +153,7 @@ async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -
 
 def _position(
     row: tuple[str, str, ChannelName, int, str, str, str, str, int], files: dict[str, list[Artifact]]
-) -> Position:
+) -> ReleaseRow:
     release_id, version, channel, published_at, sort_key, notes, status, yank_reason, notes_only = row
     release = Release(
         version=version,
@@ -165,7 +165,7 @@ def _position(
         notes_only=bool(notes_only),
         artifacts=files.get(release_id, []),
     )
-    return Position(release, published_at, sort_key, release_id)
+    return ReleaseRow(release, published_at, sort_key, release_id)
 
 
 SHOW_DRAFTS = ("read:releases", "read:products", "write:releases")
@@ -177,7 +177,7 @@ class ProductNotFound(NotFound):
     resolution = "List the products with GET /api/v1/products and use an id or slug from there."
 
 
-async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Entry:
+async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> CatalogEntry:
     """The product as the caller may see it.
 
     Raises:
@@ -189,7 +189,7 @@ async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Entr
     return found
 
 
-async def _may_see(reader: Reader, caller: Caller, found: Entry) -> bool:
+async def _may_see(reader: Reader, caller: Caller, found: CatalogEntry) -> bool:
     if found.status == "public" or is_member(caller, found):
         return True
     if found.status != "archived" or caller.is_anonymous:
@@ -197,12 +197,12 @@ async def _may_see(reader: Reader, caller: Caller, found: Entry) -> bool:
     return await owns(reader, caller.owner, found.product_id)
 
 
-def is_member(caller: Caller, found: Entry) -> bool:
+def is_member(caller: Caller, found: CatalogEntry) -> bool:
     """Whether the caller sees the product from inside its organisation."""
     return found.org_id in caller.orgs_allowing("read:products")
 
 
-def require_drafts_visible(caller: Caller, found: Entry) -> None:
+def require_drafts_visible(caller: Caller, found: CatalogEntry) -> None:
     """Let only members of the product's organisation see its drafts.
 
     Raises:

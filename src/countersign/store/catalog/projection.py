@@ -18,14 +18,14 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.http.response import encode, etag_of
 from countersign.kernel.normalization import normalized
 from countersign.store.catalog.schemas import Channel, ChannelName, Media, Platform, Product, ProductDetail, Release
-from countersign.store.catalog.search import shortened, words
+from countersign.store.catalog.search import deletion_variants, words
 
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
 
-FORGET = "DELETE FROM catalog_public WHERE product_id = $1"
-PUT = """
+DELETE_PUBLIC = "DELETE FROM catalog_public WHERE product_id = $1"
+PUT_PUBLIC = """
     INSERT INTO catalog_public (
         product_id, slug, title, name_key, org_slug, kind, platforms, channels, is_free, license, license_key,
         tags, first_at, last_at
@@ -41,7 +41,7 @@ PUT = """
         is_free = excluded.is_free, license = excluded.license, license_key = excluded.license_key,
         tags = excluded.tags, first_at = excluded.first_at, last_at = excluded.last_at
 """
-UNNAMED = "SELECT product_id, title, license FROM catalog_public WHERE name_key = '' LIMIT $1"
+WITHOUT_KEYS = "SELECT product_id, title, license FROM catalog_public WHERE name_key = '' LIMIT $1"
 PUT_KEYS = "UPDATE catalog_public SET name_key = $2, license_key = $3 WHERE product_id = $1"
 _LETTERS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i", "&": " and "}
@@ -52,7 +52,7 @@ ORG_KEY = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), '
 """The name of an organisation as `key` makes it of a text, in SQL."""
 
 
-def key(text: str) -> str:
+def lookup_key(text: str) -> str:
     """A name as it is looked up: without case, accents, blanks and punctuation, `&` being `and`; never empty.
 
     "Ember & Ash" and "ember and ash", "Clockmaker's Debt" and "clockmakers debt" have one key.
@@ -62,26 +62,26 @@ def key(text: str) -> str:
     return _SILENT.sub("", bare.casefold().translate(_LETTERS)) or text
 
 
-def bits(known: tuple[str, ...], held: list[str]) -> int:
+def bit_mask(known: tuple[str, ...], held: list[str]) -> int:
     """One bit for each of the known words that is held."""
     return sum(1 << place for place, word in enumerate(known) if word in held)
 
 
-async def put(transaction: Transaction, detail: ProductDetail) -> None:
+async def put_public(transaction: Transaction, detail: ProductDetail) -> None:
     """Write the product's row anew; none while it is not public."""
     if detail.status != "public":
-        await transaction.run(FORGET, detail.id)
+        await transaction.run(DELETE_PUBLIC, detail.id)
         return
     await transaction.run(
-        PUT,
+        PUT_PUBLIC,
         detail.id,
         detail.slug,
         detail.title,
-        key(detail.title),
+        lookup_key(detail.title),
         detail.org,
         detail.kind,
-        bits(PLATFORMS, [*detail.platforms]),
-        bits(CHANNELS, [each.channel for each in detail.channels]),
+        bit_mask(PLATFORMS, [*detail.platforms]),
+        bit_mask(CHANNELS, [each.channel for each in detail.channels]),
         int(detail.access == "free"),
         detail.license,
         license_key(detail.license),
@@ -91,15 +91,15 @@ async def put(transaction: Transaction, detail: ProductDetail) -> None:
 
 def license_key(name: str | None) -> str:
     """A licence as it is looked up; `-` for none."""
-    return "-" if name is None else key(name)
+    return "-" if name is None else lookup_key(name)
 
 
-async def complete(database: Database) -> None:
+async def complete_public(database: Database) -> None:
     """Write the keys of rows that a migration made, which knows nothing of accents."""
-    while rows := await database.fetch(UNNAMED, AT_ONCE):
+    while rows := await database.fetch(WITHOUT_KEYS, AT_ONCE):
         async with database.transaction() as transaction:
             await transaction.run_many(
-                PUT_KEYS, [(product_id, key(title), license_key(name)) for product_id, title, name in rows]
+                PUT_KEYS, [(product_id, lookup_key(title), license_key(name)) for product_id, title, name in rows]
             )
 
 
@@ -162,7 +162,7 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     row = await transaction.fetch_one(PRODUCT, product_id)
     if row is None:
         raise LookupError(f"no product {product_id}")
-    newest = await _newest(transaction, product_id)
+    newest = await _newest_releases(transaction, product_id)
     detail = _detail(row, newest, await _media(transaction, product_id))
     org_id, org_slug = row[13], row[14]
     published_at = max((published for _, published in newest), default=row[11])
@@ -192,7 +192,7 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
         encode([release for release, _ in newest]),
         etag_of(encoded),
     )
-    await put(transaction, detail)
+    await put_public(transaction, detail)
     if reindex:
         await _index(transaction, detail, org_slug)
     await transaction.run(CLEAR_CHANNELS, product_id)
@@ -201,7 +201,7 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     await versions.bump(transaction, "catalog")
 
 
-async def _newest(transaction: Transaction, product_id: str) -> list[tuple[Release, int]]:
+async def _newest_releases(transaction: Transaction, product_id: str) -> list[tuple[Release, int]]:
     return [
         (Release(version=version, channel=channel, published_at=clock.rfc3339(at), notes=notes), at)
         for channel, version, at, notes in await transaction.fetch(NEWEST_OF_CHANNELS, product_id)
@@ -250,7 +250,7 @@ async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str)
     found = weights(detail.title, detail.tags, detail.description or "")
     await transaction.run(CLEAR_TERMS, detail.id)
     await transaction.run_many(PUT_TERM, [(term, detail.id, weight) for term, weight in found.items()])
-    await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(shortened(term))])
+    await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(deletion_variants(term))])
 
 
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:

@@ -21,8 +21,8 @@ from countersign.store.auth.callers import Caller, StoreRequest
 from countersign.store.catalog import products, search
 from countersign.store.catalog.products import (
     NEWEST_POSSIBLE,
-    Position,
     ProductNotFound,
+    ReleaseRow,
     is_member,
     require_drafts_visible,
     visible_entry,
@@ -45,7 +45,7 @@ _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 _detail = msgspec.json.Decoder(ProductDetail)
 
 
-def feed(encoded: bytes, newest: Sequence[Position], root_url: str, base_url: str) -> bytes:
+def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_url: str) -> bytes:
     """The feed of the product with this encoded detail and these published releases, the newest first. Its ids are
     those of product and release: they stay when either is renamed."""
     product = _detail.decode(encoded)
@@ -62,7 +62,7 @@ def feed(encoded: bytes, newest: Sequence[Position], root_url: str, base_url: st
     return text.encode()
 
 
-def _entry(product: ProductDetail, at: Position, page: str) -> str:
+def _entry(product: ProductDetail, at: ReleaseRow, page: str) -> str:
     release = at.release
     moment = clock.rfc3339(clock.Instant(at.at))
     return (
@@ -89,30 +89,30 @@ KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str
 """The types of the keys each order of products goes by."""
 
 Kind: TypeAlias = Literal["releases", "drafts"]
-ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[Position]]]
+ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[ReleaseRow]]]
 """Reads so many releases that come after a position."""
 
 
 async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     """List products a page at a time, narrowed and ordered as asked."""
     query = call.query
-    wanted = _wanted(call.context, call.caller, query)
+    wanted = _page_query(call.context, call.caller, query)
     rows = await products.page(call.context.database, wanted)
     following = b"null"
     if len(rows) > query.limit:
         rows.pop()
-        position = cursor.Position("products", _filter(query), _key(wanted, products.Card(*rows[-1])))
+        position = cursor.Position("products", _filter_values(query), _key(wanted, products.Card(*rows[-1])))
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
     return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
 
 
-def _wanted(store: Store, caller: Caller, query: ListQuery) -> search.Wanted:
+def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQuery:
     after: list[str | int] = []
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "products")
-        query = _continued(query, position)
+        query = _continue_query(query, position)
         after = position.after
     facets = [
         f"{name}:{value}"
@@ -132,25 +132,25 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> search.Wanted:
     if query.sort == "relevance" and not searched:
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
-    since = _beginning(query.published_since)
-    return search.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel)
+    since = _start_of_day(query.published_since)
+    return search.PageQuery(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel)
 
 
-def _beginning(day: date | None) -> clock.Instant | None:
+def _start_of_day(day: date | None) -> clock.Instant | None:
     """The first moment of a day in UTC."""
     return None if day is None else clock.from_datetime(datetime.combine(day, time(), UTC))
 
 
-def _filter(query: ListQuery) -> list[str]:
+def _filter_values(query: ListQuery) -> list[str]:
     given = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
     return [str(value or "") for value in (*given, query.channel, query.access, query.published_since)]
 
 
-def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
+def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
     # One of a version that knew fewer filters goes on without them.
     made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
-    given = _filter(query)
+    given = _filter_values(query)
     if given == made_for:
         cursor.require_keys(position, *KEYS[query.sort or "title"])
         return query
@@ -165,7 +165,7 @@ def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     return continued
 
 
-def _key(wanted: search.Wanted, last: products.Card) -> list[str | int]:
+def _key(wanted: search.PageQuery, last: products.Card) -> list[str | int]:
     if wanted.sort == "-published_at":
         return [last.published_at, last.product_id]
     if wanted.sort == "relevance":
@@ -186,12 +186,12 @@ async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """
     database = call.context.database
     found = await visible_entry(database, call.caller, call.path["id"])
-    channel, sees = call.query.channel or "", await _sees(call, found)
+    channel, sees = call.query.channel or "", await _visible_statuses(call, found)
 
-    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+    async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
         return await products.releases(database, found.product_id, channel, sees, after, limit)
 
-    return await _listed(call, found, "releases", read, tagged=f"{channel}-{sees}")
+    return await _release_list(call, found, "releases", read, tagged=f"{channel}-{sees}")
 
 
 async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
@@ -201,15 +201,20 @@ async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     require_drafts_visible(call.caller, found)
     channel = call.query.channel or ""
 
-    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+    async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
         return await products.drafts(database, found.product_id, channel, after, limit)
 
     # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
-    return await _listed(call, found, "drafts", read, tagged=None)
+    return await _release_list(call, found, "drafts", read, tagged=None)
 
 
-async def _listed(
-    call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
+async def _release_list(
+    call: StoreRequest[ReleasesQuery, Nothing],
+    found: products.CatalogEntry,
+    kind: Kind,
+    read: ReadPage,
+    *,
+    tagged: str | None,
 ) -> Response:
     """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
     after = _after(call, found, kind)
@@ -219,8 +224,8 @@ async def _listed(
         return response.json([row.release for row in rows])
     if call.query.limit is None:
         # The array is read again from the start, after its tag was made.
-        etag = None if tagged is None else await _tag_of_all(call.context, found.product_id, tagged)
-        return Response(200, _all_of(read), etag=etag)
+        etag = None if tagged is None else await _list_etag(call.context, found.product_id, tagged)
+        return Response(200, _stream_array(read), etag=etag)
     following = _next(call, found, kind, rows[wanted - 1])
     return response.json([row.release for row in rows[:wanted]], headers=(following,))
 
@@ -232,10 +237,12 @@ async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
     newest = await products.releases(
         store.database, found.product_id, "", products.SEES_PUBLISHED, NEWEST_POSSIBLE, MAX_ENTRIES
     )
-    return Response(200, feed(found.detail, newest, store.root_url, store.base_url), ATOM)
+    return Response(200, atom_feed(found.detail, newest, store.root_url, store.base_url), ATOM)
 
 
-def _after(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind) -> tuple[int, str, str]:
+def _after(
+    call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry, kind: Kind
+) -> tuple[int, str, str]:
     """The keys after which the page begins."""
     query = call.query
     if query.cursor is None:
@@ -249,7 +256,7 @@ def _after(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, ki
 
 
 def _next(
-    call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry, kind: Kind, last: Position
+    call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry, kind: Kind, last: ReleaseRow
 ) -> tuple[str, str]:
     channel = call.query.channel or ""
     position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
@@ -260,7 +267,7 @@ def _next(
     return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
-async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entry) -> int:
+async def _visible_statuses(call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry) -> int:
     if call.caller.is_anonymous:
         return products.SEES_PUBLISHED
     if is_member(call.caller, found) or await products.owns(call.context.database, call.caller.owner, found.product_id):
@@ -268,13 +275,13 @@ async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: products.Entr
     return products.SEES_PUBLISHED
 
 
-async def _tag_of_all(store: Store, product_id: str, tagged: str) -> str:
+async def _list_etag(store: Store, product_id: str, tagged: str) -> str:
     """The tag of an array too long to keep in memory: every change of it counts the catalog's version."""
     version = (await store.versions())[0]
     return etag_of(f"{version}-{product_id}-{tagged}".encode())
 
 
-async def _all_of(read: ReadPage) -> AsyncIterator[bytes]:
+async def _stream_array(read: ReadPage) -> AsyncIterator[bytes]:
     """The whole array, page by page, in constant memory."""
     yield b"["
     separator = b""

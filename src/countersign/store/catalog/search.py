@@ -12,7 +12,7 @@ from countersign.kernel.normalization import normalized
 _WORD = re.compile(r"[^\W_]+")
 MAX_WORD = 40
 MAX_WORDS = 400
-SHORTEST_FORGIVEN = 4
+MIN_CORRECTED_LENGTH = 4
 
 
 def words(text: str) -> list[str]:
@@ -22,13 +22,13 @@ def words(text: str) -> list[str]:
     return [word[:MAX_WORD] for word in _WORD.findall(bare.casefold())][:MAX_WORDS]
 
 
-def shortened(word: str) -> set[str]:
+def deletion_variants(word: str) -> set[str]:
     """The word and all it becomes when one letter is left out; nothing for words below four letters.
 
     Two words share one of these whenever they differ by one letter added, lost, changed, or swapped with its
     neighbour (the symmetric-delete method of spelling correction).
     """
-    if len(word) < SHORTEST_FORGIVEN:
+    if len(word) < MIN_CORRECTED_LENGTH:
         return set()
     return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
 
@@ -96,7 +96,7 @@ WORD_HITS = """
 
 
 @dataclass(slots=True)
-class Statement:
+class SqlBuilder:
     """SQL under construction: fixed text, and values by number."""
 
     values: list[Value] = field(default_factory=lambda: list[Value]())
@@ -114,7 +114,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageQuery:
     """Which page: facets all of which must hold, words all of which must match, order, position, length.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
@@ -142,9 +142,9 @@ def search_words(question: str) -> list[str]:
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
-def page(wanted: Wanted) -> tuple[str, list[Value]]:
+def page(wanted: PageQuery) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status."""
-    statement = Statement()
+    statement = SqlBuilder()
     source = "catalog_entry e"
     conditions: list[str] = []
     facets = list(wanted.facets)
@@ -173,19 +173,19 @@ def page(wanted: Wanted) -> tuple[str, list[Value]]:
     return text, statement.values
 
 
-def _visible(statement: Statement, orgs: Sequence[str]) -> str:
+def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
     if not orgs:
         return VISIBLE_TO_ALL
     return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
 
 
-def _published(statement: Statement, since: Instant, channel: str | None) -> str:
+def _published(statement: SqlBuilder, since: Instant, channel: str | None) -> str:
     if channel is None:
         return f"e.published_at >= {statement.value(since)}"
     return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
 
 
-def _order(statement: Statement, wanted: Wanted, *, walks_facet: bool) -> tuple[str, list[str]]:
+def _order(statement: SqlBuilder, wanted: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
     """ORDER BY, and the condition that continues after the last row."""
     after = [statement.value(value) for value in wanted.after]
     if wanted.sort == "-published_at":
@@ -197,11 +197,11 @@ def _order(statement: Statement, wanted: Wanted, *, walks_facet: bool) -> tuple[
     return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
 
 
-def _hits(statement: Statement, searched: Sequence[str]) -> str:
+def _hits(statement: SqlBuilder, searched: Sequence[str]) -> str:
     """The products that every word matches, with the sum of how well."""
     tables: list[str] = []
     for word in searched:
-        typos = sorted(shortened(word)) or [word]
+        typos = sorted(deletion_variants(word)) or [word]
         text, end = statement.value(word), statement.value(prefix_end(word))
         tables.append(WORD_HITS.format(word=text, end=end, typos=statement.list(typos)))
     first, *others = (f"({table}) AS w{number}" for number, table in enumerate(tables))

@@ -32,11 +32,11 @@ from countersign.store.releases.publishing import Yanked
 from countersign.store.releases.receive_upload import Progress
 from countersign.store.releases.schemas import Announced, NewArtifact, SignedQuery
 from countersign.store.releases.uploads import (
-    Address,
     Content,
     Purpose,
     TooManyParts,
     Upload,
+    UploadAddress,
     UploadNotFound,
     check_filename,
 )
@@ -82,7 +82,7 @@ class Announcement(NamedTuple):
     """An announced artifact and the address its bytes go to."""
 
     artifact_id: str
-    address: Address
+    address: UploadAddress
 
 
 async def announce(
@@ -211,10 +211,10 @@ async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Download a file of a release: anyone where the product is free, else whoever is entitled to it."""
     store = call.context
     found, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
-    count = download.counting(store, found.id)
-    address = await download.elsewhere(store, found)
+    count = download.download_counter(store, found.id)
+    address = await download.redirect_address(store, found)
     if address is None:
-        offered = download.offered(found, is_for_anyone=is_for_anyone)
+        offered = download.stored_content(found, is_for_anyone=is_for_anyone)
         return await range_response.range_response(store.blobs, call.headers, offered, count)
     wanted = requested_range(call.headers.get("range"), found.size)
     counts = wanted is None or wanted.start == 0
@@ -233,7 +233,7 @@ async def download_blob(call: StoreRequest[SignedQuery, Nothing]) -> Response:
     """Download bytes by a signed address, which a download answered with; for CDNs."""
     store, query = call.context, call.query
     sha256 = call.path["sha256"]
-    left_s = download.check(store.addresses, sha256, query.filename, query.expires, query.signature)
+    left_s = download.check_signature(store.addresses, sha256, query.filename, query.expires, query.signature)
     size = await store.blobs.size(sha256)
     if size is None:
         raise NotFound("these bytes are no longer here")

@@ -22,9 +22,9 @@ from countersign.store.context import Store
 from countersign.store.releases import artifacts, blobs, media, uploads
 from countersign.store.releases.uploads import Upload
 
-SPARED_S = 86_400
+MIN_IDLE_S = 86_400
 """Bytes younger than this are left alone, and so is what something referred to since."""
-UPLOADS_AT_ONCE = 200
+UPLOADS_PER_BATCH = 200
 MAX_SHARE = 10
 """At most one file in so many is removed in one run; one always may be."""
 CONFIRM = "countersign installation collect --yes"
@@ -42,7 +42,7 @@ REMOVED = metrics.counter("countersign_blobs_removed_total", "Stored files that 
 REMOVED_BYTES = metrics.counter("countersign_blob_bytes_removed_total", "Bytes of the files that it removed.")
 
 
-class Collected(NamedTuple):
+class CollectResult(NamedTuple):
     """How much was removed: expired uploads, leftovers of others, and stored files. `stopped` says why the files that
     are due were not removed; `blobs` then counts the removals that an earlier run began. Empty: the collector was not
     stopped."""
@@ -53,7 +53,7 @@ class Collected(NamedTuple):
     stopped: str = ""
 
 
-class Report(NamedTuple):
+class CollectionReport(NamedTuple):
     """What the collector found when it last ran: all stored files, those due for removal, those that the database never
     knew with their bytes, and why it did not remove those due (empty: it was not stopped)."""
 
@@ -83,31 +83,31 @@ class _Survey(NamedTuple):
     unknown_bytes: int
 
 
-async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bool = False) -> Collected:
+async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bool = False) -> CollectResult:
     """Remove what has expired and what nothing refers to. `is_confirmed` removes more than a tenth of the files as
     well; `takes_unknown` notes files that the database never knew as idle, so that they are removed a day later.
 
     Raises:
         Unavailable: database or blob store are away; what was removed before that stays removed.
     """
-    before = clock.later(clock.now(), seconds=-SPARED_S)
+    before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
     try:
         await _require_own(store)
     except (InstallationMismatch, DatabaseOutdated) as refused:
-        await _report(store, Report(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
-        return Collected(0, 0, 0, refused.detail)
+        await _report(store, CollectionReport(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
+        return CollectResult(0, 0, 0, refused.detail)
     expired = await _expired_uploads(store)
-    staged = await _forgotten_stages(store, before)
+    staged = await _abandoned_stages(store, before)
     if expired or staged:
         _log().info("removed uploads", expired=expired, leftovers=staged)
     removed, stopped = await _unused_blobs(store, before, is_confirmed=is_confirmed, takes_unknown=takes_unknown)
-    return Collected(expired, staged, removed, stopped)
+    return CollectResult(expired, staged, removed, stopped)
 
 
-async def report(reader: Reader) -> Report | None:
+async def report(reader: Reader) -> CollectionReport | None:
     """What the last run found; None: it has not run yet."""
     row = await reader.fetch_one(REPORT)
-    return None if row is None else Report(*row)
+    return None if row is None else CollectionReport(*row)
 
 
 async def _require_own(store: Store) -> None:
@@ -117,14 +117,14 @@ async def _require_own(store: Store) -> None:
         InstallationMismatch, DatabaseOutdated: it is not.
         Unavailable: database or blob store are away.
     """
-    places = lifespan.places_of(store.settings, store.database, store.blobs)
+    places = lifespan.installation_places(store.settings, store.database, store.blobs)
     await installation_id.register(places, await installation_id.examine(places))
     await installation_id.advance(store.database, store.blobs, places.blobs_name)
 
 
 async def _expired_uploads(store: Store) -> int:
     removed = 0
-    while batch := await uploads.expired(store.database, UPLOADS_AT_ONCE):
+    while batch := await uploads.expired(store.database, UPLOADS_PER_BATCH):
         for upload in batch:
             await _remove_upload(store, upload)
         removed += len(batch)
@@ -140,7 +140,7 @@ async def _remove_upload(store: Store, upload: Upload) -> None:
     await store.blobs.discard(upload.id)
 
 
-async def _forgotten_stages(store: Store, before: Instant) -> int:
+async def _abandoned_stages(store: Store, before: Instant) -> int:
     """Staged bytes of uploads that are finished or gone, once no request has written to them for a day. The blob store
     is the installation's own, so that they are nobody else's."""
     removed = 0
@@ -165,7 +165,7 @@ class _Removals:
 
 
 @contextmanager
-def _counted() -> Generator[_Removals]:
+def _count_removals() -> Generator[_Removals]:
     """Count and log what the block removes, also when an error ends it."""
     removals = _Removals()
     try:
@@ -183,17 +183,17 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
     """Complete the removals that an earlier run began, then remove the files that are due; how many files are removed,
     and why those due are not."""
     database = store.database
-    with _counted() as removals:
-        await _interrupted(store, removals)
+    with _count_removals() as removals:
+        await _finish_removals(store, removals)
         await blobs.note_unused(database)
-        survey = await _surveyed(store, before)
+        survey = await _survey(store, before)
         if takes_unknown and survey.unknown:
             await blobs.note_idle(database, *survey.unknown)
             _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
             survey = survey._replace(unknown=[], unknown_bytes=0)
-        stopped = "" if is_confirmed else _excess(survey)
+        stopped = "" if is_confirmed else _stop_reason(survey)
         found = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
-        await _report(store, Report(clock.now(), *found, stopped))
+        await _report(store, CollectionReport(clock.now(), *found, stopped))
         if stopped:
             return removals.files, stopped
         for sha256 in survey.gone:
@@ -204,20 +204,20 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
         return removals.files, ""
 
 
-async def _interrupted(store: Store, removals: _Removals) -> None:
+async def _finish_removals(store: Store, removals: _Removals) -> None:
     """Remove the files whose removal was begun by a run that was cut off."""
-    while condemned := await blobs.condemned(store.database, UPLOADS_AT_ONCE):
+    while condemned := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
         for sha256, size in condemned:
             if await blobs.remove_condemned(store.database, store.blobs, sha256):
                 removals.add(size)
 
 
-async def _surveyed(store: Store, before: Instant) -> _Survey:
+async def _survey(store: Store, before: Instant) -> _Survey:
     """Compare what is stored with what the database knows; both come in the order of the digests."""
     files, unknown_bytes = 0, 0
     due, unknown = dict[str, int](), list[str]()
     left = await blobs.due(store.database, before)
-    known = blobs.known(store.database)
+    known = blobs.known_digests(store.database)
     last = await anext(known, None)
     async for each in store.blobs.sealed():
         files += 1
@@ -232,7 +232,7 @@ async def _surveyed(store: Store, before: Instant) -> _Survey:
     return _Survey(files, due, sorted(left), unknown, unknown_bytes)
 
 
-def _excess(survey: _Survey) -> str:
+def _stop_reason(survey: _Survey) -> str:
     """Why the run must not remove all that is due; empty: it may."""
     if len(survey.due) <= max(1, survey.files // MAX_SHARE):
         return ""
@@ -242,7 +242,7 @@ def _excess(survey: _Survey) -> str:
     )
 
 
-async def _report(store: Store, made: Report) -> None:
+async def _report(store: Store, made: CollectionReport) -> None:
     """Keep the report for `doctor` and the metrics, and log what an operator should look at when it changes."""
     before = await report(store.database)
     async with store.database.transaction() as transaction:

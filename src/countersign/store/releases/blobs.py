@@ -21,7 +21,7 @@ NOTE_IDLE = """
     INSERT INTO idle_blob (sha256, since) VALUES ($1, $2)
     ON CONFLICT (sha256) DO UPDATE SET since = excluded.since
 """
-FOUND_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
+NOTE_FIRST_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
 LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
 """Blobs that are in use, or were until shortly, after a digest; for a backup, which reads past the port."""
 IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
@@ -98,11 +98,11 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
             made again.
     """
     if not await transaction.run(KEEP, sha256, size, clock.now()):
-        raise being_removed()
+        raise removal_in_progress()
     await transaction.run(FORGET_IDLE, sha256)
 
 
-def being_removed() -> Unavailable:
+def removal_in_progress() -> Unavailable:
     """The refusal when bytes that are no longer used are just being removed."""
     return Unavailable("older bytes of the same content are just being removed", headers={"Retry-After": "1"})
 
@@ -131,7 +131,7 @@ async def note_idle(database: Database, *digests: str) -> None:
     await _note(database, NOTE_IDLE, digests, clock.now())
 
 
-async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
+async def put(database: Database, store: BlobStore, data: bytes) -> str:
     """Make the bytes a blob that the database knows; its SHA-256.
 
     Raises:
@@ -157,7 +157,7 @@ async def note_unused(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
     found = [sha256 async for sha256 in unused(database, now)]
-    await _note(database, FOUND_IDLE, found, now)
+    await _note(database, NOTE_FIRST_IDLE, found, now)
 
 
 async def _note(database: Database, statement: str, digests: Sequence[str], since: Instant) -> None:
@@ -176,7 +176,7 @@ async def due(database: Database, before: Instant) -> set[str]:
     return found
 
 
-async def known(database: Database) -> AsyncIterator[str]:
+async def known_digests(database: Database) -> AsyncIterator[str]:
     """Every digest that the database knows, in order."""
     last = ""
     while rows := await database.scan(KNOWN_AFTER, last, PAGE):
@@ -216,55 +216,55 @@ async def remove_unused(database: Database, store: BlobStore, sha256: str, befor
     return await remove_condemned(database, store, sha256)
 
 
-async def stored(database: Database) -> tuple[int, int]:
+async def usage(database: Database) -> tuple[int, int]:
     """How many blobs are in use, and their bytes."""
     ((count, size),) = await database.scan(STORED)
     return count, int(size)
 
 
-AT_ONCE = 1000
-SPARED_S = 3600
+BLOBS_PER_BATCH = 1000
+MIN_SURPLUS_AGE_S = 3600
 
-What: TypeAlias = Literal["missing", "changed", "surplus"]
+BlobDefect: TypeAlias = Literal["missing", "changed", "surplus"]
 """The store does not have the blob; it has other bytes; or the database does not know it, and it is not new."""
 
 
-class Blob(NamedTuple):
+class BlobCheck(NamedTuple):
     """A blob that was looked at, its bytes, and what is wrong with it, if anything."""
 
     sha256: str
     size: int
-    what: What | None
+    what: BlobDefect | None
 
 
-async def looked_at(reader: Reader, store: BlobStore) -> AsyncIterator[Blob]:
+async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
     """Every blob that is in use, read from its first byte to its last; then those that nothing knows.
 
     Raises:
         Unavailable: database or store cannot be read.
     """
     last = ""
-    while rows := await reader.fetch(LIVE, last, AT_ONCE):
+    while rows := await reader.fetch(LIVE, last, BLOBS_PER_BATCH):
         for (sha256,) in rows:
             found = await _read(store, sha256)
             # One that is not used any more may go at any time.
             if found.what is None or await is_live(reader, sha256):
                 yield found
         last = rows[-1][0]
-    before = clock.later(clock.now(), seconds=-SPARED_S)
+    before = clock.later(clock.now(), seconds=-MIN_SURPLUS_AGE_S)
     async for sha256, changed_at, _ in store.sealed():
         if changed_at < before and not await is_known(reader, sha256):
-            yield Blob(sha256, await store.size(sha256) or 0, "surplus")
+            yield BlobCheck(sha256, await store.size(sha256) or 0, "surplus")
 
 
-async def _read(store: BlobStore, sha256: str) -> Blob:
+async def _read(store: BlobStore, sha256: str) -> BlobCheck:
     size = await store.size(sha256)
     if size is None:
-        return Blob(sha256, 0, "missing")
+        return BlobCheck(sha256, 0, "missing")
     digest = hashlib.sha256()
     try:
         async for piece in store.read(sha256, 0, size):
             digest.update(piece)
     except NotFound:
-        return Blob(sha256, 0, "missing")
-    return Blob(sha256, size, None if digest.hexdigest() == sha256 else "changed")
+        return BlobCheck(sha256, 0, "missing")
+    return BlobCheck(sha256, size, None if digest.hexdigest() == sha256 else "changed")

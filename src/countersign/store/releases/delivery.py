@@ -49,7 +49,7 @@ NEWEST_BUILT = """
 """
 STATEMENT = "SELECT counter, said, envelope, expires_at FROM channel_statement WHERE product_id = $1 AND channel = $2"
 # The row is held until the transaction ends: whoever comes second counts on from the first.
-TAKE = """
+NEXT_COUNTER = """
     INSERT INTO channel_statement (product_id, channel, counter, said, envelope, expires_at)
     VALUES ($1, $2, $3, '', '', 0)
     ON CONFLICT (product_id, channel) DO UPDATE SET counter = CASE
@@ -57,7 +57,7 @@ TAKE = """
         ELSE channel_statement.counter + 1
     END
 """
-SAY = """
+STORE_STATEMENT = """
     UPDATE channel_statement SET said = $3, envelope = $4, expires_at = $5
     WHERE product_id = $1 AND channel = $2
 """
@@ -70,7 +70,7 @@ PRODUCT = """
 RELEASE = "SELECT id, status FROM release WHERE product_id = $1 AND version = $2"
 
 
-class Product(NamedTuple):
+class ChannelProduct(NamedTuple):
     """A product and its organisation, by id and slug."""
 
     id: str
@@ -79,7 +79,7 @@ class Product(NamedTuple):
     org: str
 
 
-class Said(NamedTuple):
+class StoredStatement(NamedTuple):
     """A stored statement: its counter, what it says beside number and dates, the envelope, and when it expires."""
 
     counter: int
@@ -88,12 +88,12 @@ class Said(NamedTuple):
     expires_at: Instant
 
 
-async def product_row(reader: Reader, product_id: str) -> Product:
+async def product_row(reader: Reader, product_id: str) -> ChannelProduct:
     """The product of a known id."""
     row = await reader.fetch_one(PRODUCT, product_id)
     if row is None:
         raise LookupError(f"no product {product_id}")
-    return Product(*row)
+    return ChannelProduct(*row)
 
 
 async def newest_built(reader: Reader, product_id: str, channel: str) -> tuple[str, str] | None:
@@ -108,24 +108,24 @@ async def release_status(reader: Reader, product_id: str, version: str) -> tuple
     return None if row is None else (row[0], row[1])
 
 
-async def statement(reader: Reader, product_id: str, channel: str) -> Said | None:
+async def statement(reader: Reader, product_id: str, channel: str) -> StoredStatement | None:
     """What was said of the channel last."""
     row = await reader.fetch_one(STATEMENT, product_id, channel)
-    return None if row is None else Said(*row)
+    return None if row is None else StoredStatement(*row)
 
 
-async def take(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
+async def next_counter(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
     """The number of the next statement: above every one before, and at least `least`."""
-    await transaction.run(TAKE, product_id, channel, least)
+    await transaction.run(NEXT_COUNTER, product_id, channel, least)
     row = await transaction.fetch_one(STATEMENT, product_id, channel)
     if row is None:
         raise LookupError("a row that is held is gone")
     return row[0]
 
 
-async def say(transaction: Transaction, product_id: str, channel: str, said: Said) -> None:
+async def store_statement(transaction: Transaction, product_id: str, channel: str, said: StoredStatement) -> None:
     """Keep the statement."""
-    await transaction.run(SAY, product_id, channel, said.said, said.envelope, said.expires_at)
+    await transaction.run(STORE_STATEMENT, product_id, channel, said.said, said.envelope, said.expires_at)
 
 
 class NothingBuilt(NotFound):
@@ -139,7 +139,7 @@ class NothingBuilt(NotFound):
     )
 
 
-async def state(store: Store, product_id: str, channel: str) -> ChannelState:
+async def channel_state(store: Store, product_id: str, channel: str) -> ChannelState:
     """The channel's signed statement with the keys that lead to it.
 
     The number is the time in seconds where it can be, so that it goes on rising when the service is restored from a
@@ -149,15 +149,15 @@ async def state(store: Store, product_id: str, channel: str) -> ChannelState:
         NothingBuilt: there is nothing to state.
     """
     product = await product_row(store.database, product_id)
-    wanted = await _present(store.database, product, channel)
+    wanted = await _current_content(store.database, product, channel)
     known = await statement(store.database, product_id, channel)
     if known is None or known.said != wanted or await _is_outdated(store, product, known):
-        known = await _say(store, product, channel)
+        known = await _issue_statement(store, product, channel)
     chain, rotations = await signing.chain(store.database, product.org_id)
     return ChannelState(msgspec.json.decode(known.envelope, type=Envelope), chain[0], rotations)
 
 
-async def _present(reader: Reader, product: Product, channel: str) -> str:
+async def _current_content(reader: Reader, product: ChannelProduct, channel: str) -> str:
     """What there is to say, as JSON: version and builds."""
     newest = await newest_built(reader, product.id, channel)
     if newest is None:
@@ -166,7 +166,7 @@ async def _present(reader: Reader, product: Product, channel: str) -> str:
     return msgspec.json.encode((newest[1], found), order="deterministic").decode()
 
 
-async def _is_outdated(store: Store, product: Product, known: Said) -> bool:
+async def _is_outdated(store: Store, product: ChannelProduct, known: StoredStatement) -> bool:
     """Whether half of its life is over, or another key signs by now."""
     if known.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
@@ -174,14 +174,14 @@ async def _is_outdated(store: Store, product: Product, known: Said) -> bool:
     return msgspec.json.decode(known.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
-async def _say(store: Store, product: Product, channel: str) -> Said:
+async def _issue_statement(store: Store, product: ChannelProduct, channel: str) -> StoredStatement:
     await signing_keys.ensure_key(store, product.org_id)
     now = clock.now()
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
-        counter = await take(transaction, product.id, channel, now // clock.SECOND)
+        counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
         # Asked again behind the number: who was slow would say with a higher one what was so before.
-        wanted = await _present(transaction, product, channel)
+        wanted = await _current_content(transaction, product, channel)
         version, found = msgspec.json.decode(wanted, type=tuple[str, dict[str, str]])
         newest = await signing.current_key(transaction, store.master, product.org_id)
         if newest is None:
@@ -198,8 +198,8 @@ async def _say(store: Store, product: Product, channel: str) -> Said:
             expires_at=clock.rfc3339(expires_at),
         )
         signed = msgspec.json.encode(trust.sign_statement(statement, newest[1])).decode()
-        said = Said(counter, wanted, signed, expires_at)
-        await say(transaction, product.id, channel, said)
+        said = StoredStatement(counter, wanted, signed, expires_at)
+        await store_statement(transaction, product.id, channel, said)
     return said
 
 
@@ -217,7 +217,7 @@ class NotProcessed(NotFound):
 
 async def permitted_build(
     store: Store, caller: Caller, id_or_slug: str, version: str, platform: str | None
-) -> tuple[Build, download.Ready, bool]:
+) -> tuple[Build, download.DownloadableArtifact, bool]:
     """The release's build for the platform, its artifact, and whether anyone may have it.
 
     Raises:
@@ -249,7 +249,7 @@ async def address(store: Store, sha256: str, filename: str) -> str:
     return (settings.cdn_url.rstrip("/") if is_at_cdn else store.capability_base_url) + path
 
 
-class NoBill(NotFound):
+class NoSbom(NotFound):
     """The build does not tell what it consists of."""
 
     code = "no_sbom"
@@ -260,7 +260,7 @@ class NoBill(NotFound):
 async def show_channel(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show what a channel is at, signed by the organisation, with the keys that lead to the one that signs."""
     entry = await visible_entry(call.context.database, call.caller, call.path["id"])
-    return response.json(await state(call.context, entry.product_id, call.path["channel"]))
+    return response.json(await channel_state(call.context, entry.product_id, call.path["channel"]))
 
 
 async def show_manifest(call: StoreRequest[BuildQuery, Nothing]) -> Response:
@@ -287,7 +287,7 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
         store, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     names = await builds.chunk_names(store, build)
-    located = await builds.located(store.database, build.org_id, names)
+    located = await builds.chunk_locations(store.database, build.org_id, names)
     packs = [
         Pack(
             await address(store, sha256, "pack"),
@@ -298,7 +298,7 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     ]
     url = await address(store, ready.sha256, ready.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":
-        await download.counting(store, ready.id)()
+        await download.download_counter(store, ready.id)()
     return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
 
@@ -307,10 +307,10 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     store, query = call.context, call.query
     new, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
     old, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
-    prepared = await deltas.state(store.database, old.artifact_id, new.artifact_id)
+    prepared = await deltas.pair_state(store.database, old.artifact_id, new.artifact_id)
     listed: list[Delta] = []
     for sha256, size, listing in await deltas.deltas(store.database, old.artifact_id, new.artifact_id):
-        said = msgspec.json.decode(listing, type=deltas.Listed)
+        said = msgspec.json.decode(listing, type=deltas.DeltaListing)
         url = await address(store, sha256, "delta")
         listed.append(Delta(url, size, sha256, said.old, said.files, said.memory))
     status = "ready" if listed else "preparing" if prepared == "wanted" else "none"
@@ -319,13 +319,13 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     )
 
 
-async def show_bill(call: StoreRequest[BuildQuery, Nothing]) -> Response:
+async def show_sbom(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     """Show what a build says it consists of, as CycloneDX 1.5."""
     build, _, _ = await permitted_build(
         call.context, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     if build.sbom is None:
-        raise NoBill("no file of the build names its parts")
+        raise NoSbom("no file of the build names its parts")
     return Response(200, build.sbom.encode(), JSON)
 
 
@@ -371,9 +371,9 @@ ROUTES = (
     route(
         "GET",
         _OF_BUILD + "/sbom",
-        show_bill,
+        show_sbom,
         query=BuildQuery,
         answers={200: Bill},
-        refusals=(*_REFUSALS, NoBill),
+        refusals=(*_REFUSALS, NoSbom),
     ),
 )

@@ -45,7 +45,7 @@ def signed_path(signer: Signer, sha256: str, filename: str, expires: int) -> str
     return f"/blobs/{sha256}?" + urlencode({"expires": expires, "filename": filename, "signature": signature})
 
 
-def check(signer: Signer, sha256: str, filename: str, expires: int, signature: str) -> int:
+def check_signature(signer: Signer, sha256: str, filename: str, expires: int, signature: str) -> int:
     """Insist that the address is one of `signed_path` and still good; the seconds it has left.
 
     Raises:
@@ -97,7 +97,7 @@ class NotEntitled(Refused):
     resolution = "Redeem a code for the product with POST /api/v1/redeem, then download again."
 
 
-class Ready(NamedTuple):
+class DownloadableArtifact(NamedTuple):
     """A finished artifact, with what its release and product say about it."""
 
     id: str
@@ -111,7 +111,7 @@ class Ready(NamedTuple):
     product_status: str
 
 
-async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Ready, bool]:
+async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[DownloadableArtifact, bool]:
     """The artifact, when the caller may download it; and whether anyone may.
 
     Raises:
@@ -120,7 +120,7 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Rea
         Unauthenticated: it takes an entitlement, and there is no credential.
         NotEntitled: it takes an entitlement, and the caller has none.
     """
-    found = await _ready(store.database, artifact_id)
+    found = await _ready_artifact(store.database, artifact_id)
     if found is None:
         raise ArtifactNotFound("no artifact has this id")
     if found.org_id in caller.orgs_allowing(READ_RELEASES):
@@ -138,20 +138,20 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Rea
     raise NotEntitled("the product is not in the caller's library")
 
 
-async def _is_entitled(reader: Reader, caller: Caller, found: Ready) -> bool:
+async def _is_entitled(reader: Reader, caller: Caller, found: DownloadableArtifact) -> bool:
     if caller.is_anonymous or found.product_status == "draft" or found.release_status == "draft":
         return False
     return await catalog.owns(reader, caller.owner, found.product_id)
 
 
-async def _ready(reader: Reader, artifact_id: str) -> Ready | None:
+async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtifact | None:
     if not ids.is_uuid(artifact_id):
         return None
     row = await reader.fetch_one(READY, artifact_id.lower())
-    return None if row is None else Ready(*row)
+    return None if row is None else DownloadableArtifact(*row)
 
 
-def offered(found: Ready, *, is_for_anyone: bool) -> StoredContent:
+def stored_content(found: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
     """The artifact's bytes with the headers they are sent under; a yanked release's are marked."""
     headers = (("Content-Disposition", attachment(found.filename)),)
     if found.release_status == "yanked":
@@ -159,7 +159,7 @@ def offered(found: Ready, *, is_for_anyone: bool) -> StoredContent:
     return StoredContent(found.sha256, found.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
 
 
-async def elsewhere(store: Store, found: Ready) -> str | None:
+async def redirect_address(store: Store, found: DownloadableArtifact) -> str | None:
     """The signed address at the CDN or the store that the customer is sent to; None: the service sends the bytes."""
     settings = store.settings
     if settings.downloads != "redirect":
@@ -171,7 +171,7 @@ async def elsewhere(store: Store, found: Ready) -> str | None:
     return await store.blobs.signed_url(found.sha256, found.filename, settings.signed_url_ttl_s)
 
 
-def counting(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
+def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
     """What counts one download of the artifact, today (UTC). A customer gets the file though it cannot be counted."""
 
     async def count() -> None:

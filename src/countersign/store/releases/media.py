@@ -23,17 +23,17 @@ from countersign.store.releases.media_formats import (
     MEDIA_TYPES,
     UnsupportedImage,
     UnsupportedVideo,
-    encode_anew,
     media_type,
+    reencode,
 )
 from countersign.store.releases.permissions import NotYourOrganisation, OwnedProduct, owned_product
 from countersign.store.releases.receive_upload import Progress
 from countersign.store.releases.uploads import (
-    Address,
     Content,
     Purpose,
     TooManyParts,
     Upload,
+    UploadAddress,
     UploadNotFound,
     check_filename,
 )
@@ -54,7 +54,7 @@ DELETE_UNRECEIVED = "DELETE FROM media WHERE id = $1 AND sha256 IS NULL"
 BY_ID = "SELECT id, kind, sha256, alt, width, height FROM media WHERE id = $1"
 KIND_OF = "SELECT kind FROM media WHERE id = $1"
 PRODUCT_OF = "SELECT product_id FROM media WHERE id = $1"
-SHOWN = """
+VISIBLE = """
     SELECT DISTINCT m.media_type, m.size, p.id, p.org_id, p.status
     FROM media m
     JOIN product p ON p.id = m.product_id
@@ -96,7 +96,7 @@ class TooManyMedia(Refused):
     resolution = "Delete a picture or film of the product first."
 
 
-class Shown(NamedTuple):
+class StoredMedia(NamedTuple):
     """Received media as they are sent; `is_public` tells whether anyone may see them."""
 
     media_type: str
@@ -106,7 +106,7 @@ class Shown(NamedTuple):
 
 async def announce(
     transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
-) -> tuple[str, Address]:
+) -> tuple[str, UploadAddress]:
     """The id of a picture or film to come, and the address its bytes go to.
 
     Raises:
@@ -147,20 +147,20 @@ async def remove(transaction: Transaction, product: OwnedProduct, media_id: str)
     await projection.refresh(transaction, product.id, reindex=False)
 
 
-async def shown(reader: Reader, caller: Caller, sha256: str) -> Shown:
+async def visible_media(reader: Reader, caller: Caller, sha256: str) -> StoredMedia:
     """The media with this digest, when the caller may see a product that has them.
 
     Raises:
         MediaNotFound: no such product.
     """
-    for kind, size, product_id, org_id, status in await reader.fetch(SHOWN, sha256):
+    for kind, size, product_id, org_id, status in await reader.fetch(VISIBLE, sha256):
         if status == "public":
-            return Shown(kind, size, is_public=True)
+            return StoredMedia(kind, size, is_public=True)
         is_member = org_id in caller.orgs_allowing("read:products")
         if is_member or (
             status == "archived" and not caller.is_anonymous and await catalog.owns(reader, caller.owner, product_id)
         ):
-            return Shown(kind, size, is_public=False)
+            return StoredMedia(kind, size, is_public=False)
     raise MediaNotFound("no media have this digest")
 
 
@@ -176,16 +176,16 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         raise UploadNotFound("the media of this upload are gone")
     if row[0] == "video":
         head = await _read(store, sha256, min(upload.size, HEAD_BYTES))
-        return await _checked_film(store, upload, sha256, head)
+        return await _check_video(store, upload, sha256, head)
     try:
-        picture = await encode_anew(await _read(store, sha256, upload.size))
+        picture = await reencode(await _read(store, sha256, upload.size))
     finally:
         await _remove_original(store, sha256)
-    digest = await blobs.seal_whole(store.database, store.blobs, picture.data)
+    digest = await blobs.put(store.database, store.blobs, picture.data)
     return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
 
 
-async def _checked_film(store: Store, upload: Upload, sha256: str, head: bytes) -> Content:
+async def _check_video(store: Store, upload: Upload, sha256: str, head: bytes) -> Content:
     try:
         return Content(sha256, upload.size, media_type(head))
     except Refused:
@@ -206,7 +206,7 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
     try:
         return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])
     except NotFound as error:
-        raise blobs.being_removed() from error
+        raise blobs.removal_in_progress() from error
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
@@ -276,7 +276,7 @@ async def show_media_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show a picture or film of a product."""
     store, sha256 = call.context, call.path["sha256"]
-    found = await shown(store.database, call.caller, sha256)
+    found = await visible_media(store.database, call.caller, sha256)
     caching = SHARED if found.is_public else PRIVATE
     return await range_response.range_response(
         store.blobs, call.headers, StoredContent(sha256, found.size, caching, found.media_type, INERT)

@@ -93,17 +93,17 @@ class Picture(NamedTuple):
     height: int
 
 
-async def encode_anew(data: bytes) -> Picture:
+async def reencode(data: bytes) -> Picture:
     """The picture in its own format, upright, in sRGB, without any metadata and without further frames.
 
     Raises:
         UnsupportedImage: it is no PNG, JPEG, WebP or AVIF, is damaged, or has more than 18 megapixels or 8192 a side.
     """
     async with _turn:
-        return await asyncio.to_thread(_encode_anew, data)
+        return await asyncio.to_thread(_reencode, data)
 
 
-def _encode_anew(data: bytes) -> Picture:
+def _reencode(data: bytes) -> Picture:
     try:
         with Image.open(io.BytesIO(data), formats=[name for name in FORMATS if _is_readable(name)]) as image:
             name = image.format or ""
@@ -111,7 +111,7 @@ def _encode_anew(data: bytes) -> Picture:
             if max(sides) > MAX_PIXELS_A_SIDE or min(sides) < 1 or sides[0] * sides[1] > MAX_PIXELS:
                 raise UnsupportedImage(f"the image has {image.width} × {image.height} pixels")
             image.load()
-            plain = _plain(image, name)
+            plain = _pixels_only(image, name)
     except _BROKEN as error:
         raise UnsupportedImage("the bytes are no image the store can show, or it is damaged") from error
     out = io.BytesIO()
@@ -126,7 +126,7 @@ def _is_readable(name: str) -> bool:
     return name not in ("WEBP", "AVIF") or bool(features.check(name.lower()))
 
 
-def _plain(image: Image.Image, name: str) -> Image.Image:
+def _pixels_only(image: Image.Image, name: str) -> Image.Image:
     """The pixels alone: turned as the camera meant them, in RGB or RGBA, in the colours of sRGB."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):

@@ -343,14 +343,14 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
         return
     if not files:
         raise ReleaseIncomplete(f"the release {release.version} has no file")
-    missing = _without_build(files)
+    missing = _files_without_build(files)
     if missing:
         names = ", ".join(missing[:MAX_NAMED])
         more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
         raise ReleaseIncomplete(f"no build was made of {names}{more}: not processed yet, or refused")
 
 
-def _without_build(files: Sequence[ReleaseFile]) -> list[str]:
+def _files_without_build(files: Sequence[ReleaseFile]) -> list[str]:
     """The names of the files that keep a release from being published: those of a platform without any build; all of
     them where there is no build at all."""
     built = {each.platform for each in files if each.is_built}
@@ -412,7 +412,7 @@ async def remove(transaction: Transaction, release: OwnedRelease) -> None:
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
-async def shown(reader: Reader, release_id: str) -> Release | Draft:
+async def release_view(reader: Reader, release_id: str) -> Release | Draft:
     """The release as its organisation sees it."""
     row = await reader.fetch_one(RELEASE, release_id)
     if row is None:

@@ -21,7 +21,7 @@ from countersign.store.releases import blobs, uploads
 from countersign.store.releases.uploads import Content, Purpose, Upload
 
 
-class Body:
+class UploadBody:
     """Bytes as they arrive. A cut connection ends them like any end, so that what came before it can be kept; `gone`
     holds it then."""
 
@@ -68,7 +68,7 @@ ATTEMPTS = 3
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
-class _BytesGone(Exception):
+class _BlobMissing(Exception):
     """The sealed bytes were removed before anything referred to them."""
 
 
@@ -83,14 +83,14 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """
     async with _turns.setdefault(upload.id, asyncio.Lock()):
         for _ in range(ATTEMPTS):
-            present = await uploads.again(store.database, upload)
+            present = await uploads.reload(store.database, upload)
             if present.finished_at is not None:
                 return await purpose.answer(store.database, present)
             content = await _content(store, present, purpose)
             if content is not None and await _conclude(store, present, purpose, content):
                 await _discard(store, present)
                 return await purpose.answer(store.database, present)
-    raise blobs.being_removed()
+    raise blobs.removal_in_progress()
 
 
 async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | None:
@@ -99,7 +99,7 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
         parts = await uploads.parts(store.database, upload.id)
         if not parts:
             return None
-        digest = await _sealed(store, upload, parts)
+        digest = await _seal(store, upload, parts)
         return await purpose.content(store, upload, digest)
     except Refused as refused:
         if refused.status != UNPROCESSABLE:
@@ -109,7 +109,7 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
         raise
 
 
-async def _sealed(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
+async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
     """Seal the parts. The digest is noted before, where it is known by then, so that a process that dies in between
     leaves nothing that the database does not know."""
     expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
@@ -130,10 +130,10 @@ async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Con
             # From here on nobody can remove the blob: they need its row, which this transaction holds.
             await blobs.keep(transaction, content.sha256, content.size)
             if await store.blobs.size(content.sha256) != content.size:
-                raise _BytesGone
+                raise _BlobMissing
             await purpose.keep(transaction, upload, content)
             return True
-    except _BytesGone:
+    except _BlobMissing:
         return False
 
 
@@ -174,12 +174,12 @@ async def show(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Respon
     database = call.context.database
     upload = await uploads.by_token(database, purpose.name, call.path["token"])
     if upload.finished_at is not None:
-        return response.json(Progress([(0, upload.size - 1)], upload.size), headers=(_UNKEPT,))
+        return response.json(Progress([(0, upload.size - 1)], upload.size), headers=(_NO_STORE,))
     parts = await uploads.parts(database, upload.id)
-    return response.json(Progress(uploads.pairs(parts), upload.size), headers=(_UNKEPT,))
+    return response.json(Progress(uploads.received_pairs(parts), upload.size), headers=(_NO_STORE,))
 
 
-_UNKEPT = ("Cache-Control", "no-store")
+_NO_STORE = ("Cache-Control", "no-store")
 
 
 async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
@@ -203,7 +203,7 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
         return await _receive(call, upload, span, purpose)
     except Unavailable:
         # A node that finishes the upload removes its staged files, those that another node is writing too.
-        present = await uploads.again(store.database, upload)
+        present = await uploads.reload(store.database, upload)
         if present.finished_at is None:
             raise
         return await purpose.answer(store.database, present)
@@ -213,15 +213,15 @@ async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: B
     store = call.context
     parts = await uploads.parts(store.database, upload.id)
     if not uploads.is_whole(parts, upload.size):
-        await _take(store, upload, span, parts, Body(call.chunks()))
+        await _take(store, upload, span, parts, UploadBody(call.chunks()))
         parts = await uploads.parts(store.database, upload.id)
-        upload = await uploads.again(store.database, upload)
+        upload = await uploads.reload(store.database, upload)
     if upload.finished_at is None and not uploads.is_whole(parts, upload.size):
-        return Response(204, headers=(("Upload-Received", uploads.received_header(parts)), _UNKEPT))
+        return Response(204, headers=(("Upload-Received", uploads.received_header(parts)), _NO_STORE))
     return await finish(store, upload, purpose)
 
 
-async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: Body) -> None:
+async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: UploadBody) -> None:
     """Stage what of the span is missing, stretch by stretch, each counted once it is durable."""
     taken: list[Part] = []
     position = span.start
@@ -229,7 +229,7 @@ async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[P
         await body.skip(gap.start - position)
         position = gap.start
         while position < gap.stop and await body.has_more():
-            uploads.require_few([*known, *taken])
+            uploads.require_part_limit([*known, *taken])
             limit = min(gap.stop - position, STRETCH_BYTES)
             part = await store.blobs.stage(upload.id, position, body.stretch(limit, STRETCH_S))
             async with store.database.transaction() as transaction:

@@ -26,11 +26,11 @@ from countersign.store.releases.publishing import (
     ReleaseIncomplete,
     Yanked,
 )
-from countersign.store.releases.schemas import NewRelease, OrgQuery, ProductWrite, Promotion, ReleaseUpdate, Yank
+from countersign.store.releases.schemas import NewProductQuery, NewRelease, ProductWrite, Promotion, ReleaseUpdate, Yank
 from countersign.store.scopes import WRITE_PRODUCTS, WRITE_RELEASES
 
 
-async def create_product(call: StoreRequest[OrgQuery, ProductWrite]) -> Response:
+async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> Response:
     """Create a product; a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await publishing.create(call.transaction, org.id, call.body)
@@ -61,35 +61,35 @@ async def draft_release(call: StoreRequest[Nothing, NewRelease]) -> Response:
     """Draft a release of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
     release_id = await publishing.draft(call.transaction, product, call.body)
-    return response.json(await publishing.shown(call.transaction, release_id), 201)
+    return response.json(await publishing.release_view(call.transaction, release_id), 201)
 
 
 async def update_release(call: StoreRequest[Nothing, ReleaseUpdate]) -> Response:
     """Change a release's notes or channel, or whether it is for notes only."""
     release = await _release(call)
     await publishing.update(call.transaction, release, call.body)
-    return response.json(await publishing.shown(call.transaction, release.id))
+    return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def publish_release(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
     release = await _release(call)
     await publishing.publish(call.transaction, release)
-    return response.json(await publishing.shown(call.transaction, release.id))
+    return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def yank_release(call: StoreRequest[Nothing, Yank]) -> Response:
     """Take a published release back, with a reason."""
     release = await _release(call)
     await publishing.yank(call.transaction, release, call.body.reason)
-    return response.json(await publishing.shown(call.transaction, release.id))
+    return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def promote_release(call: StoreRequest[Nothing, Promotion]) -> Response:
     """Move a published release to another channel."""
     release = await _release(call)
     await publishing.promote(call.transaction, release, call.body.channel)
-    return response.json(await publishing.shown(call.transaction, release.id))
+    return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
@@ -111,7 +111,7 @@ ROUTES = (
         "POST",
         "/products",
         create_product,
-        query=OrgQuery,
+        query=NewProductQuery,
         body=ProductWrite,
         answers={201: ProductDetail},
         refusals=(SlugTaken,),

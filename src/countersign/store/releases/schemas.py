@@ -53,7 +53,7 @@ class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status: Status | None = None
 
 
-class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
+class NewProductQuery(msgspec.Struct, forbid_unknown_fields=True):
     """For which of the caller's organisations."""
 
     org: OwnOrg | None = None

@@ -66,7 +66,7 @@ PUT_PART = """
 """
 FORGET_PART = "DELETE FROM upload_part WHERE upload_id = $1 AND start_at = $2 AND sha256 = $3"
 FORGET_PARTS = "DELETE FROM upload_part WHERE upload_id = $1"
-FORGET_EVERY_PART = """
+FORGET_ALL_PARTS = """
     DELETE FROM upload_part WHERE upload_id IN (SELECT id FROM upload WHERE finished_at IS NULL)
 """
 DELETE_UPLOAD = "DELETE FROM upload WHERE id = $1"
@@ -100,7 +100,7 @@ class Upload(NamedTuple):
     finished_at: Instant | None
 
 
-class Address(NamedTuple):
+class UploadAddress(NamedTuple):
     """The secret that an upload address ends in, and when that expires."""
 
     token: str
@@ -117,7 +117,7 @@ async def announce(
     size: int,
     sha256: str | None,
     ttl_s: int,
-) -> Address:
+) -> UploadAddress:
     """A fresh upload of the subject's file. Whoever knows the token may send it, while `announced_by` (a caller's
     key) may write for the organisation; only a hash of it is kept."""
     token = new_secret("cup")
@@ -128,7 +128,7 @@ async def announce(
         *(size, sha256, now, expires_at),
     )
     await transaction.run(INSERT_UPLOAD, *row)
-    return Address(token, expires_at)
+    return UploadAddress(token, expires_at)
 
 
 async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
@@ -143,7 +143,7 @@ async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
     return Upload(*row)
 
 
-async def again(reader: Reader, upload: Upload) -> Upload:
+async def reload(reader: Reader, upload: Upload) -> Upload:
     """The upload as it is now.
 
     Raises:
@@ -174,9 +174,9 @@ async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[
         await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in unwanted])
 
 
-async def forget_every_part(transaction: Transaction) -> None:
+async def forget_all_parts(transaction: Transaction) -> None:
     """Count nothing of any open upload as arrived: whoever sends it begins anew, at the same address."""
-    await transaction.run(FORGET_EVERY_PART)
+    await transaction.run(FORGET_ALL_PARTS)
 
 
 async def finish(transaction: Transaction, upload_id: str) -> bool:
@@ -295,7 +295,7 @@ def span_of_request(range_header: str | None, length_header: str | None, size: i
     return span
 
 
-def arrived(parts: Iterable[Part]) -> list[ByteRange]:
+def received_ranges(parts: Iterable[Part]) -> list[ByteRange]:
     """The stretches that the parts cover together: in order, apart from each other."""
     spans: list[ByteRange] = []
     for part in sorted(parts, key=lambda part: part.offset):
@@ -309,14 +309,14 @@ def arrived(parts: Iterable[Part]) -> list[ByteRange]:
 
 def is_whole(parts: Iterable[Part], size: int) -> bool:
     """Whether nothing of the file is missing."""
-    return arrived(parts) == [ByteRange(0, size)]
+    return received_ranges(parts) == [ByteRange(0, size)]
 
 
 def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
     """What of the span has not arrived yet, in order."""
     gaps: list[ByteRange] = []
     position = span.start
-    for known in arrived(parts):
+    for known in received_ranges(parts):
         if known.start > position:
             gaps.append(ByteRange(position, min(known.start, span.stop)))
         position = max(position, known.stop)
@@ -327,17 +327,17 @@ def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
     return [gap for gap in gaps if gap.start < gap.stop]
 
 
-def pairs(parts: Iterable[Part]) -> list[tuple[int, int]]:
+def received_pairs(parts: Iterable[Part]) -> list[tuple[int, int]]:
     """What has arrived, each stretch from its first byte to its last (as Content-Range counts)."""
-    return [(span.start, span.stop - 1) for span in arrived(parts)]
+    return [(span.start, span.stop - 1) for span in received_ranges(parts)]
 
 
 def received_header(parts: Iterable[Part]) -> str:
     """What has arrived as `FIRST-LAST,FIRST-LAST,…`, the first 100 stretches; empty when nothing has."""
-    return ",".join(f"{first}-{last}" for first, last in pairs(parts)[:MAX_SHOWN])
+    return ",".join(f"{first}-{last}" for first, last in received_pairs(parts)[:MAX_SHOWN])
 
 
-def require_few(parts: Sequence[Part]) -> None:
+def require_part_limit(parts: Sequence[Part]) -> None:
     """Keep one file from coming in countless crumbs.
 
     Raises:

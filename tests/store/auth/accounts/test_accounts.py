@@ -193,7 +193,7 @@ async def test_the_pages_are_kept_nowhere_framed_nowhere_and_run_nothing(visitor
 
 
 async def test_without_https_the_pages_answer_on_this_machine_alone(settings: Settings) -> None:
-    async with distribution.opened(settings, "http://store.example", is_loopback=False) as store:
+    async with distribution.open_store(settings, "http://store.example", is_loopback=False) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://store.example") as http:
             for path in ("/auth/signup", "/auth/reset", "/auth/prove"):
@@ -206,7 +206,7 @@ async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
 ) -> None:
     monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     away = replace(settings, smtp_url="smtp://127.0.0.1:1")
-    async with distribution.opened(away, "http://127.0.0.1:8480", is_loopback=True) as store:
+    async with distribution.open_store(away, "http://127.0.0.1:8480", is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as http:
             answer = await http.post("/auth/signup", data={"email": ANN}, headers=OWN_PAGE)

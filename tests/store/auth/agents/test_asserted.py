@@ -105,7 +105,7 @@ async def test_t14_an_assertion_stays_used_after_a_restart(
     assertion = provider.mint(ROOT_URL)
     await register(world, assertion)
 
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as again:
+    async with app.open_store(settings, ROOT_URL, is_loopback=True) as again:
         transport = httpx.ASGITransport(app.create(again), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             _, answered = await register(World(again, http), assertion)

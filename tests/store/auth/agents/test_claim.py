@@ -414,7 +414,7 @@ async def test_t31_a_claim_that_came_too_late_is_told_so_for_a_week_alone(world:
         unknown = Agent(world.http, {"claim_token": "clm_" + "0" * 49})
         never = await unknown.poll()
     with clock.fixed(clock.later(clock.now(), seconds=8 * day_s + 1)):
-        await app.tend(world.store)
+        await app.run_maintenance(world.store)
         forgotten = await agent.poll()
 
     assert (late.status_code, late.json()["code"]) == (410, "claim_expired")
@@ -498,7 +498,7 @@ async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: W
     with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
         later = await pat.get("/auth/agents")
     with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
-        await app.tend(world.store)
+        await app.run_maintenance(world.store)
         kept = await registrations.with_id(world.store.database, agent.answer["id"])
 
     assert "mailbot/2.1" in shown.text

@@ -40,7 +40,7 @@ async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
 async def test_t49_when_the_counters_are_away_agents_register_all_the_same(world: World, settings: Settings) -> None:
     away = replace(settings, counters_url="redis://127.0.0.1:1/0")
 
-    async with app.opened(away, ROOT_URL, is_loopback=True) as store:
+    async with app.open_store(away, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(app.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             answered = await Agent(http).register({"type": "anonymous"})

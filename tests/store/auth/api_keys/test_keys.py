@@ -204,10 +204,10 @@ async def test_a_key_that_nobody_uses_dies_and_one_that_is_used_lives(world: Wor
     later = clock.later(clock.now(), seconds=29 * DAY_S)
     with clock.fixed(later):
         assert (await world.http.get("/api/v1/info", headers={"X-API-Key": used})).status_code == 200
-        await distribution.tend(world.store)
+        await distribution.run_maintenance(world.store)
     with clock.fixed(clock.later(later, seconds=2 * DAY_S)):
         before_tending = await world.http.get("/api/v1/info", headers={"X-API-Key": unused})
-        await distribution.tend(world.store)
+        await distribution.run_maintenance(world.store)
         answers = [await world.http.get("/api/v1/info", headers={"X-API-Key": key}) for key in (used, unused)]
 
     assert before_tending.status_code == 401
@@ -220,7 +220,7 @@ async def test_a_use_that_is_not_written_down_yet_saves_a_key_from_tending(world
     with clock.fixed(clock.later(clock.now(), seconds=29 * DAY_S)):
         await world.http.get("/api/v1/info", headers={"X-API-Key": key})
     with clock.fixed(clock.later(clock.now(), seconds=31 * DAY_S)):
-        await distribution.tend(world.store)
+        await distribution.run_maintenance(world.store)
         assert (await world.http.get("/api/v1/info", headers={"X-API-Key": key})).status_code == 200
 
 

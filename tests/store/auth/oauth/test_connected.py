@@ -121,7 +121,7 @@ async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: Worl
 
     await agent.library(token)
     after = await visitor.get("/auth/agents")
-    async with app.opened(settings, ROOT_URL, is_loopback=True) as second:
+    async with app.open_store(settings, ROOT_URL, is_loopback=True) as second:
         second.uses.note(agent.answer["id"])
     kept = await registrations.with_id(world.store.database, agent.answer["id"])
 

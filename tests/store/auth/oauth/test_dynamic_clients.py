@@ -381,7 +381,7 @@ async def test_a_client_that_nobody_uses_ends_with_what_was_allowed_to_it(
     await world.call("GET", "/library", tokens_of[used.id])
     capsys.readouterr()
 
-    await distribution.tend(world.store)
+    await distribution.run_maintenance(world.store)
 
     seen = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
     assert seen == [200, 200, 200, 400]
@@ -405,7 +405,7 @@ async def test_a_client_that_everybody_took_back_ends_30_days_after_its_last_use
     for client in (taken_back, wanted):
         await age(world, client, days)
 
-    await distribution.tend(world.store)
+    await distribution.run_maintenance(world.store)
 
     assert (await browser.get(ASK, asking(taken_back))).status_code == status
     assert (await browser.get(ASK, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200

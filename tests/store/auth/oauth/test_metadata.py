@@ -132,7 +132,7 @@ async def test_what_is_switched_off_is_not_offered(settings: Settings) -> None:
         resource_name="Paper <Lantern>",
         claim_grant="urn:acme:agent-auth:grant-type:claim",
     )
-    async with distribution.opened(changed, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(changed, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             resource, server = (await http.get(RESOURCE)).json(), (await http.get(SERVER)).json()

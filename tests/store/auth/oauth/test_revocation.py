@@ -21,7 +21,7 @@ REVOKE = "/auth/revoke"
 async def other_worker(world: World, settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
     """A client of another worker on the same database."""
     assert world.http
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
             yield client

@@ -119,7 +119,7 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
     await provider.trust(store)
     careful = with_settings(settings, private_issuers=False)
 
-    async with distribution.opened(careful, ROOT_URL, is_loopback=True) as same:
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
         await away(same, provider.mint(ROOT_URL))
 
     assert provider.requests == 0

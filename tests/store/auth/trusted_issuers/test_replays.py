@@ -70,7 +70,7 @@ async def test_t14_a_restart_does_not_forget(store: Store, settings: Settings) -
     token = asserted("jti")
     assert await use(store, token)
 
-    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as again:
+    async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as again:
         assert not await use(again, token)
 
 
@@ -97,6 +97,6 @@ async def test_what_was_used_is_forgotten_by_the_upkeep(store: Store) -> None:
     await use(store, asserted("jti"))
 
     with clock.fixed(clock.later(clock.now(), seconds=4_000)):
-        await distribution.tend(store)
+        await distribution.run_maintenance(store)
 
     assert await store.database.fetch("SELECT jti_hash FROM seen_token") == []

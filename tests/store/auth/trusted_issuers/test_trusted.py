@@ -78,7 +78,7 @@ async def test_what_makes_no_sense_of_an_issuer_is_refused(store: Store) -> None
 
 async def test_plain_http_is_for_those_who_allow_it(store: Store, settings: Settings) -> None:
     careful = with_settings(settings, private_issuers=False)
-    async with distribution.opened(careful, ROOT_URL, is_loopback=True) as same:
+    async with distribution.open_store(careful, ROOT_URL, is_loopback=True) as same:
         for members in ({"issuer": "http://id.example"}, {"jwks_uri": "http://id.example/jwks.json"}):
             with pytest.raises(InvalidRequest):
                 await add(same, **members)

@@ -88,7 +88,7 @@ RELEASE_CHUNK = """
     UPDATE chunk SET refs = refs - 1, idle_at = CASE WHEN refs = 1 THEN CAST($3 AS BIGINT) END
     WHERE org_id = $1 AND id = $2
 """
-PLACES: dict[Dialect, str] = {
+CHUNK_LOCATIONS: dict[Dialect, str] = {
     "sqlite": """
         SELECT p.sha256, p.size, c.id, c.start_at, c.length, c.size
         FROM chunk c
@@ -104,10 +104,10 @@ PLACES: dict[Dialect, str] = {
         ORDER BY p.id, c.start_at
     """,
 }
-AT_ONCE = 20_000
+CHUNKS_PER_QUERY = 20_000
 
 
-class Artifact(NamedTuple):
+class ReadyArtifact(NamedTuple):
     """A ready artifact with what its release, product and organisation are called."""
 
     id: str
@@ -143,7 +143,7 @@ class Build(NamedTuple):
     blocks: bytes
 
 
-class Place(NamedTuple):
+class ChunkRow(NamedTuple):
     """Where a chunk lies: its size in bytes, the pack, and its frame's first byte and length in there."""
 
     id: str
@@ -153,7 +153,7 @@ class Place(NamedTuple):
     length: int
 
 
-class Located(NamedTuple):
+class ChunkLocation(NamedTuple):
     """A chunk with the blob its frame is in."""
 
     pack_sha256: str
@@ -164,10 +164,10 @@ class Located(NamedTuple):
     size: int
 
 
-async def artifact(reader: Reader, artifact_id: str) -> Artifact | None:
+async def artifact(reader: Reader, artifact_id: str) -> ReadyArtifact | None:
     """The ready artifact of that id."""
     row = await reader.fetch_one(ARTIFACT, artifact_id)
-    return None if row is None else Artifact(*row)
+    return None if row is None else ReadyArtifact(*row)
 
 
 async def build(reader: Reader, artifact_id: str) -> Build | None:
@@ -187,24 +187,24 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
     return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
 
 
-async def earlier_builds(reader: Reader, made: Artifact, platform: str, limit: int) -> list[str]:
+async def earlier_builds(reader: Reader, made: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Artifacts that people who will update to this one most likely have, the newest first."""
     rows = await reader.fetch(EARLIER_BUILDS, made.product_id, platform, made.release_id, made.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
 
-async def known_chunks(database: Database, org_id: str, names: Sequence[str]) -> list[Place]:
+async def known_chunks(database: Database, org_id: str, names: Sequence[str]) -> list[ChunkRow]:
     """Those of the chunks that the organisation has."""
     rows = await database.fetch(KNOWN_CHUNKS[database.dialect], org_id, msgspec.json.encode(names).decode())
-    return [Place(*row) for row in rows]
+    return [ChunkRow(*row) for row in rows]
 
 
-async def located(database: Database, org_id: str, names: Sequence[str]) -> list[Located]:
+async def chunk_locations(database: Database, org_id: str, names: Sequence[str]) -> list[ChunkLocation]:
     """Where the chunks lie, pack by pack."""
-    found: list[Located] = []
-    for start in range(0, len(names), AT_ONCE):
-        said = msgspec.json.encode(names[start : start + AT_ONCE]).decode()
-        found += [Located(*row) for row in await database.scan(PLACES[database.dialect], org_id, said)]
+    found: list[ChunkLocation] = []
+    for start in range(0, len(names), CHUNKS_PER_QUERY):
+        said = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
+        found += [ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, said)]
     return found
 
 
@@ -230,13 +230,13 @@ async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: 
     await transaction.run(ADD_PACK, pack_id, org_id, sha256, size, clock.now())
 
 
-async def use_chunks(transaction: Transaction, org_id: str, places: Iterable[Place]) -> None:
+async def use_chunks(transaction: Transaction, org_id: str, places: Iterable[ChunkRow]) -> None:
     """Count one more use of each chunk; in the order of their names, so that nobody waits in a circle."""
     rows = [(org_id, *place) for place in sorted(places)]
     await transaction.run_many(USE_CHUNK, rows)
 
 
-async def move_chunks(transaction: Transaction, org_id: str, places: Iterable[Place]) -> None:
+async def move_chunks(transaction: Transaction, org_id: str, places: Iterable[ChunkRow]) -> None:
     """Say where the chunks lie from now on."""
     rows = [(org_id, place.id, place.pack_id, place.start, place.length) for place in sorted(places)]
     await transaction.run_many(MOVE_CHUNK, rows)
@@ -251,7 +251,7 @@ class ArtifactGone(NotFound):
     resolution = "List the release's artifacts, and use the id of one whose status is ready."
 
 
-async def ready(reader: Reader, artifact_id: str) -> Artifact:
+async def ready_artifact(reader: Reader, artifact_id: str) -> ReadyArtifact:
     """The artifact.
 
     Raises:
@@ -272,7 +272,7 @@ async def admit(
         ArtifactGone: there is none, or it is another organisation's: the same answer.
         InsufficientScope: the caller may only look.
     """
-    found = await ready(reader, payload.artifact_id)
+    found = await ready_artifact(reader, payload.artifact_id)
     if found.org_id not in caller.orgs:
         raise ArtifactGone("no ready artifact has this id")
     if found.org_id not in caller.orgs_allowing(WRITE_RELEASES):

@@ -12,23 +12,23 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.errors import NotFound, Refused
 from countersign.store.context import Store
 from countersign.store.releases import blobs
-from countersign.store.releases.processing.builds import Place
+from countersign.store.releases.processing.builds import ChunkRow
 
 PACK_BYTES = 32 << 20
 WAITING_BATCHES = 2
 TOUCH_EVERY_S = 600
 
 
-class Pack(NamedTuple):
+class SealedPack(NamedTuple):
     """A sealed blob of chunks: its id, digest and size, and where each chunk is in it."""
 
     id: str
     sha256: str
     size: int
-    places: list[Place]
+    places: list[ChunkRow]
 
 
-class Packing:
+class PackWriter:
     """Takes frames and seals them in packs of about PACK_BYTES. What was packed and never referred to is removed by
     the collector after a while, so that a job that ends early leaves nothing to clean up."""
 
@@ -39,12 +39,12 @@ class Packing:
         self._staging: asyncio.Task[Part] | None = None
         self._touched_s = clock.monotonic_s()
         self._begin()
-        self.sealed: list[Pack] = []
+        self.sealed: list[SealedPack] = []
 
     def _begin(self) -> None:
         self._id = ids.new_uuid()
         self._size = 0
-        self._places: list[Place] = []
+        self._places: list[ChunkRow] = []
 
     async def add(self, chunks: Sequence[tuple[str, int, int]], frames: bytes) -> None:
         """Put chunks into the present pack: name, size and length of the frame of each, and the frames together.
@@ -57,7 +57,7 @@ class Packing:
         if self._staging is None:
             self._staging = asyncio.create_task(self._store.stage(self._id, 0, self._arriving()))
         for name, size, length in chunks:
-            self._places.append(Place(name, size, self._id, self._size, length))
+            self._places.append(ChunkRow(name, size, self._id, self._size, length))
             self._size += length
         await self._put(frames)
         if self._size >= PACK_BYTES:
@@ -72,7 +72,7 @@ class Packing:
         self._staging = None
         await blobs.note_new(self._database, self._store, part.sha256)
         sha256 = await self._store.seal(self._id, [part], part.length, part.sha256)
-        self.sealed.append(Pack(self._id, sha256, part.length, self._places))
+        self.sealed.append(SealedPack(self._id, sha256, part.length, self._places))
         await self._store.discard(self._id)
         await self._hold_on()
         self._begin()
@@ -112,10 +112,10 @@ class Packing:
         self._touched_s = clock.monotonic_s()
 
 
-SPARED_S = 3600
+MIN_IDLE_S = 3600
 """Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
-CHUNKS_AT_ONCE = 500
-PACKS_AT_ONCE = 20
+CHUNKS_PER_BATCH = 500
+PACKS_PER_BATCH = 20
 
 IDLE = """
     SELECT org_id, id
@@ -124,7 +124,7 @@ IDLE = """
     ORDER BY idle_at
     LIMIT $2
 """
-FORGET_CHUNK = "DELETE FROM chunk WHERE org_id = $1 AND id = $2 AND refs = 0"
+DELETE_CHUNK = "DELETE FROM chunk WHERE org_id = $1 AND id = $2 AND refs = 0"
 EMPTY_PACKS = """
     SELECT p.id
     FROM pack p
@@ -132,12 +132,12 @@ EMPTY_PACKS = """
     ORDER BY p.id
     LIMIT $2
 """
-FORGET_PACK = """
+DELETE_PACK = """
     DELETE FROM pack
     WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
 """
 # Of which less than half is used.
-WASTEFUL_PACKS = """
+SPARSE_PACKS = """
     SELECT p.id, p.org_id, p.sha256
     FROM pack p
     JOIN chunk c ON c.pack_id = p.id
@@ -151,7 +151,7 @@ NOTE_WASTE = """
     UPDATE pack SET unused = unused + 1
     WHERE id IN (SELECT c.pack_id FROM chunk c WHERE c.org_id = $1 AND c.id = $2)
 """
-LIVING = "SELECT id, size, start_at, length FROM chunk WHERE pack_id = $1 ORDER BY start_at"
+CHUNKS_IN_USE = "SELECT id, size, start_at, length FROM chunk WHERE pack_id = $1 ORDER BY start_at"
 ADD_PACK = "INSERT INTO pack (id, org_id, sha256, size, unused, created_at) VALUES ($1, $2, $3, $4, 0, $5)"
 MOVE = """
     UPDATE chunk SET pack_id = $4, start_at = $5, length = $6
@@ -159,7 +159,7 @@ MOVE = """
 """
 
 
-class Swept(NamedTuple):
+class SweepResult(NamedTuple):
     """How much was removed or written anew."""
 
     chunks: int
@@ -167,35 +167,35 @@ class Swept(NamedTuple):
     repacked: int
 
 
-async def sweep(store: Store, *, spared_s: float = SPARED_S) -> Swept:
+async def sweep(store: Store, *, spared_s: float = MIN_IDLE_S) -> SweepResult:
     """Remove what nothing uses.
 
     Raises:
         Unavailable, StorageFull: database or blob store are away; what was done before stays done.
     """
     before = clock.later(clock.now(), seconds=-spared_s)
-    chunks = await _forget_chunks(store, before)
-    packs = await _forget_packs(store, before)
-    return Swept(chunks, packs, await _repack(store, before))
+    chunks = await _delete_chunks(store, before)
+    packs = await _delete_packs(store, before)
+    return SweepResult(chunks, packs, await _repack(store, before))
 
 
-async def _forget_chunks(store: Store, before: Instant) -> int:
+async def _delete_chunks(store: Store, before: Instant) -> int:
     removed = 0
-    while idle := await store.database.fetch(IDLE, before, CHUNKS_AT_ONCE):
+    while idle := await store.database.fetch(IDLE, before, CHUNKS_PER_BATCH):
         async with store.database.transaction() as transaction:
             await transaction.run_many(NOTE_WASTE, [(org_id, name) for org_id, name in idle])
-            await transaction.run_many(FORGET_CHUNK, [(org_id, name) for org_id, name in idle])
+            await transaction.run_many(DELETE_CHUNK, [(org_id, name) for org_id, name in idle])
         removed += len(idle)
     return removed
 
 
-async def _forget_packs(store: Store, before: Instant) -> int:
+async def _delete_packs(store: Store, before: Instant) -> int:
     removed = 0
-    while packs := await store.database.scan(EMPTY_PACKS, before, PACKS_AT_ONCE):
+    while packs := await store.database.scan(EMPTY_PACKS, before, PACKS_PER_BATCH):
         gone = 0
         for (pack_id,) in packs:
             async with store.database.transaction() as transaction:
-                gone += await transaction.run(FORGET_PACK, pack_id)
+                gone += await transaction.run(DELETE_PACK, pack_id)
         removed += gone
         if not gone:
             break
@@ -204,9 +204,9 @@ async def _forget_packs(store: Store, before: Instant) -> int:
 
 async def _repack(store: Store, before: Instant) -> int:
     done = 0
-    for pack_id, org_id, sha256 in await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE):
+    for pack_id, org_id, sha256 in await store.database.scan(SPARSE_PACKS, before, PACKS_PER_BATCH):
         try:
-            await _written_anew(store, pack_id, org_id, sha256)
+            await _rewrite_pack(store, pack_id, org_id, sha256)
         except NotFound:
             telemetry.logger("processing").error("a pack is gone: verify the artifacts of its builds", pack=sha256)
         else:
@@ -214,16 +214,16 @@ async def _repack(store: Store, before: Instant) -> int:
     return done
 
 
-async def _written_anew(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
+async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
     """Move the pack's living chunks into a fresh pack. One that is let go of or used meanwhile keeps its row: only the
     place changes, and only where it was this pack.
 
     Raises:
         NotFound: the pack's bytes are gone.
     """
-    packing = Packing(store.blobs, store.database)
+    packing = PackWriter(store.blobs, store.database)
     try:
-        for name, size, start, length in await store.database.fetch(LIVING, pack_id):
+        for name, size, start, length in await store.database.fetch(CHUNKS_IN_USE, pack_id):
             pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
             await packing.add([(name, size, length)], b"".join(pieces))
         await packing.seal()

@@ -12,8 +12,8 @@ from countersign.store.jobs import queries as job_queries
 from countersign.store.jobs.job_types import BACKGROUND, JobContext, Outcome
 from countersign.store.releases import blobs
 from countersign.store.releases.processing import builds, sandboxed_process
-from countersign.store.releases.processing.builds import Artifact, Located
-from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
+from countersign.store.releases.processing.builds import ChunkLocation, ReadyArtifact
+from countersign.store.releases.processing.schemas import DeltaPayload, DeltaResult
 from countersign.updates import chunks
 from countersign.updates.api_types import Stretches
 from countersign.updates.manifest import Manifest
@@ -21,7 +21,7 @@ from countersign.updates.worker_protocol import DeltaBlob, DeltaOrder, EndOfDelt
 
 DELTA_JOB = "delta.make"
 
-WANT = """
+REQUEST = """
     INSERT INTO delta_pair (from_artifact, to_artifact, state, created_at)
     VALUES ($1, $2, 'wanted', $3)
     ON CONFLICT DO NOTHING
@@ -40,7 +40,7 @@ OF_PAIR = """
 """
 
 
-class Listed(msgspec.Struct, frozen=True):
+class DeltaListing(msgspec.Struct, frozen=True):
     """What a delta is about: the `old` files it reads and the `files` it makes, by their places in the two manifests,
     and the memory that applying it takes."""
 
@@ -49,25 +49,25 @@ class Listed(msgspec.Struct, frozen=True):
     memory: int
 
 
-async def want(store: Store, transaction: Transaction, made: Artifact, created_by: str) -> None:
+async def request_deltas(store: Store, transaction: Transaction, made: ReadyArtifact, created_by: str) -> None:
     """Have updates prepared to the new build from the builds before it in its channel."""
     earlier = await builds.earlier_builds(transaction, made, made.platform or "", store.settings.delta_history)
     for from_artifact in earlier:
-        await want_pair(store, transaction, from_artifact, made.id, org_id=made.org_id, created_by=created_by)
+        await request_delta(store, transaction, from_artifact, made.id, org_id=made.org_id, created_by=created_by)
 
 
-async def want_pair(
+async def request_delta(
     store: Store, transaction: Transaction, from_artifact: str, to_artifact: str, *, org_id: str, created_by: str
 ) -> None:
     """Have the update from one build to another prepared, unless that was asked for before."""
-    if await transaction.run(WANT, from_artifact, to_artifact, clock.now()):
+    if await transaction.run(REQUEST, from_artifact, to_artifact, clock.now()):
         payload = DeltaPayload(from_artifact, to_artifact)
         await job_queries.enqueue(
             transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by, priority=BACKGROUND
         )
 
 
-async def state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
+async def pair_state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
     """'wanted', 'ready', or None for a pair that nobody asked for."""
     row = await reader.fetch_one(STATE, from_artifact, to_artifact)
     return None if row is None else row[0]
@@ -80,13 +80,13 @@ async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[t
     ]
 
 
-async def finish(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
+async def mark_ready(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
     """Mark the pair as prepared; False when it is so already, or a build of it was removed."""
     return bool(await transaction.run(READY, from_artifact, to_artifact))
 
 
-async def add(
-    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: Listed
+async def add_delta(
+    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: DeltaListing
 ) -> None:
     """Keep a delta of the pair."""
     said = msgspec.json.encode(listed).decode()
@@ -97,15 +97,15 @@ PROGRAM = "countersign.updates.deltas.make"
 MEBIBYTE = 1 << 20
 
 
-class Kept(NamedTuple):
+class StoredDelta(NamedTuple):
     """A delta whose blob is sealed."""
 
     sha256: str
     size: int
-    listed: Listed
+    listed: DeltaListing
 
 
-class BuildGone(NotFound):
+class BuildRemoved(NotFound):
     """A build that an update was wanted for is not there any more."""
 
     resolution = "Nothing is to be done: the update is not needed."
@@ -119,38 +119,40 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
         WorkerDied: it took too much memory or time.
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
-    old, new = await _side(store, pair[0]), await _side(store, pair[1])
-    kept = await _made(store, work, old, new)
-    result = Prepared(*pair, len(kept), sum(each.size for each in kept))
+    old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
+    kept = await _make_deltas(store, work, old, new)
+    result = DeltaResult(*pair, len(kept), sum(each.size for each in kept))
 
     async def commit(transaction: Transaction) -> None:
-        if await finish(transaction, *pair):
+        if await mark_ready(transaction, *pair):
             for each in kept:
                 await blobs.keep(transaction, each.sha256, each.size)
                 if await store.blobs.size(each.sha256) != each.size:
                     raise Unavailable("a delta that was just stored is gone again")
-                await add(transaction, *pair, each.sha256, each.size, each.listed)
+                await add_delta(transaction, *pair, each.sha256, each.size, each.listed)
 
     return Outcome(result, commit)
 
 
-class _Side(NamedTuple):
+class _BuildFiles(NamedTuple):
     """One of the two builds: its manifest, and where its chunks lie."""
 
     described: Manifest
-    located: dict[str, Located]
+    located: dict[str, ChunkLocation]
 
 
-async def _side(store: Store, artifact_id: str) -> _Side:
+async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
     build = await builds.build(store.database, artifact_id)
     if build is None:
-        raise BuildGone("a build of the update was removed")
+        raise BuildRemoved("a build of the update was removed")
     described = await builds.read_manifest(store, build)
-    found = await builds.located(store.database, build.org_id, [chunk.id for chunk in described.chunks])
-    return _Side(described, {each.id: each for each in found})
+    found = await builds.chunk_locations(store.database, build.org_id, [chunk.id for chunk in described.chunks])
+    return _BuildFiles(described, {each.id: each for each in found})
 
 
-async def _made(store: Store, work: JobContext[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
+async def _make_deltas(
+    store: Store, work: JobContext[DeltaPayload], old: _BuildFiles, new: _BuildFiles
+) -> list[StoredDelta]:
     """Every delta that is at least a tenth smaller than the chunks that would do instead."""
     settings = store.settings
     order = DeltaOrder(
@@ -160,25 +162,25 @@ async def _made(store: Store, work: JobContext[DeltaPayload], old: _Side, new: _
         settings.job_memory_mib * MEBIBYTE,
         settings.job_seconds,
     )
-    kept: list[Kept] = []
+    kept: list[StoredDelta] = []
     told = 0.0
-    async with sandboxed_process.started(PROGRAM) as process:
+    async with sandboxed_process.running(PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(order))
         while not isinstance(record := decode_delta_record(await process.hear()), EndOfDeltas):
             if isinstance(record, DeltaBlob):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
-                    listed = Listed(record.old, record.files, record.memory)
-                    digest = await blobs.seal_whole(store.database, store.blobs, record.blob)
-                    kept.append(Kept(digest, len(record.blob), listed))
+                    listed = DeltaListing(record.old, record.files, record.memory)
+                    digest = await blobs.put(store.database, store.blobs, record.blob)
+                    kept.append(StoredDelta(digest, len(record.blob), listed))
                 continue
             side = new if record.is_new else old
-            await process.say(await _contents(store, side, record.place))
+            await process.say(await _file_bytes(store, side, record.place))
             told += (1 - told) / 100
             await work.progress(told)
     return kept
 
 
-async def _contents(store: Store, side: _Side, place: int) -> bytes:
+async def _file_bytes(store: Store, side: _BuildFiles, place: int) -> bytes:
     """A file of the build, put together from its chunks.
 
     Raises:
@@ -196,7 +198,7 @@ async def _contents(store: Store, side: _Side, place: int) -> bytes:
     return bytes(out)
 
 
-def _size_in_chunks(made: DeltaBlob, old: _Side, new: _Side) -> int:
+def _size_in_chunks(made: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
     """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
     wanted: set[str] = set()
     for start, stop in made.files:

@@ -26,23 +26,23 @@ OF_RELEASE = "SELECT artifact_id FROM build WHERE release_id = $1 ORDER BY artif
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ReleaseBuilds:
     """The builds of a release, with the names of their chunks."""
 
     builds: list[tuple[Build, list[str]]] = field(default_factory=list[tuple[Build, list[str]]])
 
 
-async def built(store: Store, release_id: str) -> Built:
+async def builds_of(store: Store, release_id: str) -> ReleaseBuilds:
     """The release's builds, read before anything is locked."""
     found: list[tuple[Build, list[str]]] = []
-    for artifact_id in await _built(store.database, release_id):
+    for artifact_id in await _built_artifacts(store.database, release_id):
         build = await builds.build(store.database, artifact_id)
         if build is not None:
             found.append((build, await builds.chunk_names(store, build)))
-    return Built(found)
+    return ReleaseBuilds(found)
 
 
-async def remove(transaction: Transaction, release: OwnedRelease, known: Built) -> None:
+async def remove(transaction: Transaction, release: OwnedRelease, known: ReleaseBuilds) -> None:
     """Remove the draft with everything it has.
 
     Raises:
@@ -52,27 +52,27 @@ async def remove(transaction: Transaction, release: OwnedRelease, known: Built) 
     await publishing.require_draft(transaction, release)
     for build, names in known.builds:
         await builds.drop_build(transaction, build, names)
-    if await _built(transaction, release.id):
+    if await _built_artifacts(transaction, release.id):
         raise publishing.JustChanged("a file of the release was processed at the same moment")
     await files.remove_all(transaction, release.id)
     await publishing.remove(transaction, release)
 
 
-async def _built(reader: Reader, release_id: str) -> list[str]:
+async def _built_artifacts(reader: Reader, release_id: str) -> list[str]:
     return [artifact_id for (artifact_id,) in await reader.fetch(OF_RELEASE, release_id)]
 
 
-async def _builds(call: StoreRequest[Nothing, Nothing]) -> Built:
+async def _prepare(call: StoreRequest[Nothing, Nothing]) -> ReleaseBuilds:
     database, path = call.context.database, call.path
     release = await owned_release(database, call.caller, path["id"], path["version"], WRITE_RELEASES)
-    return await built(call.context, release.id) if release.status == "draft" else Built()
+    return await builds_of(call.context, release.id) if release.status == "draft" else ReleaseBuilds()
 
 
 async def remove_draft(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Remove a draft release with its files; what others do not share of them is freed after a while."""
     path = call.path
     release = await owned_release(call.transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
-    known = call.prepared if isinstance(call.prepared, Built) else Built()
+    known = call.prepared if isinstance(call.prepared, ReleaseBuilds) else ReleaseBuilds()
     await remove(call.transaction, release, known)
     return response.no_content()
 
@@ -82,7 +82,7 @@ ROUTES = (
         "DELETE",
         "/products/{id}/releases/{version}",
         remove_draft,
-        prepare=_builds,
+        prepare=_prepare,
         answers={204: None},
         refusals=(ProductNotFound, NotYourOrganisation, ReleaseNotFound, AlreadyPublished, JustChanged),
         scope=WRITE_RELEASES,

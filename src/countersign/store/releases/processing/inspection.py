@@ -16,14 +16,14 @@ from countersign.kernel.errors import NotFound
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import JobContext, Outcome
 from countersign.store.releases.processing import builds, sandboxed_process
-from countersign.store.releases.processing.builds import Artifact, Build, Located
+from countersign.store.releases.processing.builds import Build, ChunkLocation, ReadyArtifact
 from countersign.store.releases.processing.schemas import (
+    Corruption,
     ExtractPayload,
     ListedEntry,
     Listing,
-    Verified,
     VerifyPayload,
-    Wound,
+    VerifyResult,
 )
 from countersign.updates import chunks
 from countersign.updates.chunks import ChunkDamaged
@@ -35,7 +35,7 @@ DIGEST_BYTES = 32
 _PIECE = 8 << 20
 
 
-def changed_stretches(path: Path, artifact: Artifact, build: Build | None) -> list[tuple[int, int]]:
+def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> list[tuple[int, int]]:
     """Where the file's bytes are not those of the artifact: offset and length of each stretch.
 
     With a build its block digests tell the places; without one the whole file is right or wrong.
@@ -55,9 +55,9 @@ def changed_stretches(path: Path, artifact: Artifact, build: Build | None) -> li
     return found
 
 
-def damaged_chunks(path: Path, located: Sequence[Located]) -> list[Located]:
+def damaged_chunks(path: Path, located: Sequence[ChunkLocation]) -> list[ChunkLocation]:
     """Those of a pack's chunks whose frames do not hold them."""
-    damaged: list[Located] = []
+    damaged: list[ChunkLocation] = []
     with path.open("rb") as pack:
         for each in located:
             try:
@@ -97,11 +97,13 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
         ArchiveRefused, ArchiveUnknown: it breaks a rule of safe reading, or is no archive.
     """
     wanted = work.payload
-    artifact = await builds.ready(store.database, wanted.artifact_id)
+    artifact = await builds.ready_artifact(store.database, wanted.artifact_id)
     path = await store.blobs.file(artifact.sha256, work.scratch)
     listing = Listing(artifact.id, 0, 0, 0, [], None)
-    page = _Page(wanted.offset, wanted.offset + wanted.limit)
-    async with sandboxed_process.reading(store.settings, path, artifact.filename, chunks=False, plain=False) as reading:
+    page = _Window(wanted.offset, wanted.offset + wanted.limit)
+    async with sandboxed_process.read_artifact(
+        store.settings, path, artifact.filename, chunks=False, plain=False
+    ) as reading:
         while not isinstance(record := await reading.next(), EndOfArtifact):
             if isinstance(record, EntryRecord):
                 _count(listing, record, page)
@@ -113,7 +115,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
 
 
 @dataclass
-class _Page:
+class _Window:
     """Which entries are listed, by number, and how many more bytes of them."""
 
     start: int
@@ -121,9 +123,9 @@ class _Page:
     room: int = LISTED_BYTES
 
 
-def _count(listing: Listing, found: EntryRecord, page: _Page) -> None:
+def _count(listing: Listing, found: EntryRecord, page: _Window) -> None:
     if page.start <= listing.total < page.stop:
-        entry = _listed(found)
+        entry = _listed_entry(found)
         page.room -= len(msgspec.json.encode(entry))
         if page.room >= 0:
             listing.entries.append(entry)
@@ -135,7 +137,7 @@ def _count(listing: Listing, found: EntryRecord, page: _Page) -> None:
         listing.size += found.size
 
 
-def _listed(found: EntryRecord) -> ListedEntry:
+def _listed_entry(found: EntryRecord) -> ListedEntry:
     mode = f"{found.mode:04o}"
     if found.kind == "file":
         return ListedEntry(found.path, "file", mode, found.size, found.sha256.hex())
@@ -155,7 +157,7 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     Raises:
         ArtifactGone: the artifact is not there (any more).
     """
-    artifact = await builds.ready(store.database, work.payload.artifact_id)
+    artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     build = await builds.build(store.database, artifact.id)
     verification = Verification(store, work, artifact)
     path = await verification.look_at_bytes(build)
@@ -172,11 +174,11 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
 class Verification:
     """One verification: what was looked at, and what was found so far."""
 
-    def __init__(self, store: Store, work: JobContext[VerifyPayload], artifact: Artifact) -> None:
+    def __init__(self, store: Store, work: JobContext[VerifyPayload], artifact: ReadyArtifact) -> None:
         self._store = store
         self._work = work
         self._artifact = artifact
-        self.result = Verified(artifact.id, True, [], [], 0)
+        self.result = VerifyResult(artifact.id, True, [], [], 0)
 
     async def look_at_bytes(self, build: Build | None) -> Path | None:
         """The artifact's own bytes against their digests; None when there are none to go on with."""
@@ -185,10 +187,14 @@ class Verification:
         try:
             path = await self._store.blobs.file(artifact.sha256, self._work.scratch)
         except NotFound:
-            self._found(Wound("artifact", "the stored bytes are gone", UPLOAD_AGAIN, offset=0, length=artifact.size))
+            self._found(
+                Corruption("artifact", "the stored bytes are gone", UPLOAD_AGAIN, offset=0, length=artifact.size)
+            )
             return None
-        for offset, length in await asyncio.to_thread(changed_stretches, path, artifact, build):
-            self._found(Wound("artifact", "the stored bytes were changed", UPLOAD_AGAIN, offset=offset, length=length))
+        for offset, length in await asyncio.to_thread(changed_ranges, path, artifact, build):
+            self._found(
+                Corruption("artifact", "the stored bytes were changed", UPLOAD_AGAIN, offset=offset, length=length)
+            )
         await self._work.progress(BYTES_SHARE)
         return path
 
@@ -198,22 +204,22 @@ class Verification:
         try:
             return await builds.read_manifest(self._store, build)
         except (NotFound, SignatureRefused) as refused:
-            self._found(Wound("manifest", refused.detail, PROCESS_AGAIN))
+            self._found(Corruption("manifest", refused.detail, PROCESS_AGAIN))
             return None
 
     async def look_at_chunks(self, build: Build, described: Manifest) -> None:
         """Every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in described.chunks]
-        located = await builds.located(self._store.database, build.org_id, names)
+        located = await builds.chunk_locations(self._store.database, build.org_id, names)
         for missing in sorted(set(names) - {each.id for each in located}):
-            self._found(Wound("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
+            self._found(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
         packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]
         for number, pack in enumerate(packs, 1):
             await self._look_at_pack(pack)
             await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))
 
-    async def _look_at_pack(self, located: list[Located]) -> None:
+    async def _look_at_pack(self, located: list[ChunkLocation]) -> None:
         digest = located[0].pack_sha256
         try:
             path = await self._store.blobs.file(digest, self._work.scratch)
@@ -225,28 +231,28 @@ class Verification:
                 path.unlink()
         for each in damaged:
             detail = f"the chunk {each.id} is damaged in the pack {digest}"
-            self._found(Wound("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
+            self._found(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
 
     async def look_at_archive(self, path: Path, described: Manifest | None) -> None:
         """What the archive holds, against the rules of safe reading and against the manifest."""
         self.result.checked.append("archive")
         recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
         try:
-            async with sandboxed_process.reading(
+            async with sandboxed_process.read_artifact(
                 self._store.settings, path, self._artifact.filename, chunks=False, plain=True
             ) as reading:
                 while not isinstance(record := await reading.next(), EndOfArtifact):
                     if isinstance(record, EntryRecord) and record.kind == "file" and described is not None:
                         self._compare(record, recorded.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
-            self._found(Wound("archive", refused.detail, PACK_AGAIN))
+            self._found(Corruption("archive", refused.detail, PACK_AGAIN))
 
     def _compare(self, found: EntryRecord, recorded: str | None) -> None:
         if recorded != found.sha256.hex():
             detail = "the file in the archive is not the one in the manifest"
-            self._found(Wound("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))
+            self._found(Corruption("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))
 
-    def _found(self, wound: Wound) -> None:
+    def _found(self, wound: Corruption) -> None:
         self.result.ok = False
         self.result.wounds += 1
         if len(self.result.findings) < MAX_FINDINGS:

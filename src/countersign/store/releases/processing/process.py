@@ -17,15 +17,15 @@ from countersign.store.context import Store
 from countersign.store.jobs.job_types import BACKGROUND, BUILD, AnyJobType, JobContext, JobType, Outcome
 from countersign.store.releases import blobs
 from countersign.store.releases.processing import builds, deltas, sandboxed_process, sbom
-from countersign.store.releases.processing.builds import Artifact, Build, Place
-from countersign.store.releases.processing.chunk_gc import Pack, Packing
+from countersign.store.releases.processing.builds import Build, ChunkRow, ReadyArtifact
+from countersign.store.releases.processing.chunk_gc import PackWriter, SealedPack
 from countersign.store.releases.processing.deltas import make
 from countersign.store.releases.processing.inspection import extract, verify
-from countersign.store.releases.processing.sandboxed_process import Reading
+from countersign.store.releases.processing.sandboxed_process import ArtifactReader
 from countersign.store.releases.processing.schemas import (
+    BuildResult,
     DeltaPayload,
     ExtractPayload,
-    Processed,
     ProcessPayload,
     VerifyPayload,
 )
@@ -60,14 +60,14 @@ class ArtifactDamaged(Refused):
 
 
 @dataclass
-class Contents:
+class ArtifactContents:
     """What an artifact holds: its entries and the small files that say what it consists of, the places of its chunks
     by name, the packs that were made for it."""
 
     entries: list[EntryRecord] = field(default_factory=list[EntryRecord])
     notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
-    places: dict[str, Place] = field(default_factory=dict[str, Place])
-    packs: list[Pack] = field(default_factory=list[Pack])
+    places: dict[str, ChunkRow] = field(default_factory=dict[str, ChunkRow])
+    packs: list[SealedPack] = field(default_factory=list[SealedPack])
     blocks: EndOfArtifact = field(default_factory=lambda: EndOfArtifact(b"", 1, []))
 
 
@@ -75,16 +75,16 @@ class Ingest:
     """One artifact being taken in. `again` stores every chunk anew, for when what is stored was damaged."""
 
     def __init__(
-        self, store: Store, artifact: Artifact, told: Callable[[float], Awaitable[None]], *, again: bool
+        self, store: Store, artifact: ReadyArtifact, told: Callable[[float], Awaitable[None]], *, again: bool
     ) -> None:
         self._store = store
         self._artifact = artifact
         self._told = told
         self._again = again
-        self._packing = Packing(store.blobs, store.database)
-        self._contents = Contents()
+        self._packing = PackWriter(store.blobs, store.database)
+        self._contents = ArtifactContents()
 
-    async def run(self, path: Path) -> Contents:
+    async def run(self, path: Path) -> ArtifactContents:
         """Read the file to its end.
 
         Raises:
@@ -94,7 +94,7 @@ class Ingest:
             WorkerDied, Unavailable, StorageFull: it could not be read, or nothing be stored.
         """
         try:
-            async with sandboxed_process.reading(
+            async with sandboxed_process.read_artifact(
                 self._store.settings, path, self._artifact.filename, chunks=True, plain=True
             ) as reading:
                 while not isinstance(record := await reading.next(), EndOfArtifact):
@@ -110,7 +110,7 @@ class Ingest:
             self._contents.places.update({place.id: place for place in pack.places})
         return self._contents
 
-    async def _take(self, reading: Reading, record: IngestRecord) -> None:
+    async def _take(self, reading: ArtifactReader, record: IngestRecord) -> None:
         match record:
             case EntryRecord():
                 self._contents.entries.append(record)
@@ -127,7 +127,7 @@ class Ingest:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
 
     async def _wanted(self, names: list[str]) -> bytes:
-        known: list[Place] = []
+        known: list[ChunkRow] = []
         if not self._again:
             known = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
         self._contents.places.update({place.id: place for place in known})
@@ -147,22 +147,26 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
         ArchiveRefused: it breaks a rule of safe reading.
         ManifestRefused: no client would install it.
     """
-    artifact = await builds.ready(store.database, work.payload.artifact_id)
+    artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     before = await builds.build(store.database, artifact.id)
     if before is not None and not work.payload.again:
-        return Outcome(msgspec.json.decode(before.summary, type=Processed))
+        return Outcome(msgspec.json.decode(before.summary, type=BuildResult))
     path = await store.blobs.file(artifact.sha256, work.scratch)
     contents = await Ingest(store, artifact, work.progress, again=work.payload.again).run(path)
-    return await _kept(store, work, artifact, contents, before)
+    return await _store_build(store, work, artifact, contents, before)
 
 
-async def _kept(
-    store: Store, work: JobContext[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
+async def _store_build(
+    store: Store,
+    work: JobContext[ProcessPayload],
+    artifact: ReadyArtifact,
+    contents: ArtifactContents,
+    before: Build | None,
 ) -> Outcome:
     # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
-    described, payload = await asyncio.to_thread(_described, artifact, contents, limits_of(store.settings))
-    said = await asyncio.to_thread(_signed, payload, await signing_keys.ensure_key(store, artifact.org_id))
-    envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
+    described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
+    said = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
+    envelope_sha256 = await blobs.put(store.database, store.blobs, said)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
     made = Build(
@@ -180,7 +184,7 @@ async def _kept(
         contents.blocks.block_size,
         b"".join(contents.blocks.blocks),
     )
-    replaced = None if before is None else (before, await _names(store, before, contents))
+    replaced = None if before is None else (before, await _previous_chunks(store, before, contents))
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
@@ -188,13 +192,13 @@ async def _kept(
         if not await builds.add_build(transaction, made):
             raise Unavailable("the same artifact was processed at the same moment")
         await blobs.keep(transaction, envelope_sha256, len(said))
-        await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
-        await deltas.want(store, transaction, artifact, work.created_by)
+        await _store_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
+        await deltas.request_deltas(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
 
 
-async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
+async def _previous_chunks(store: Store, before: Build, contents: ArtifactContents) -> list[str]:
     """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
     it is the same bytes."""
     try:
@@ -203,7 +207,9 @@ async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
         return list(contents.places)
 
 
-async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, contents: Contents, *, moves: bool) -> None:
+async def _store_chunks(
+    store: Store, transaction: Transaction, org_id: str, contents: ArtifactContents, *, moves: bool
+) -> None:
     """Keep the packs and count a use of every chunk.
 
     Raises:
@@ -219,7 +225,7 @@ async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, cont
         await builds.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
 
 
-def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[Manifest, bytes]:
+def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: Limits) -> tuple[Manifest, bytes]:
     """The manifest, and its payload.
 
     Raises:
@@ -234,12 +240,12 @@ def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[
     return described, payload
 
 
-def _signed(payload: bytes, key: SigningKey) -> bytes:
+def _sign(payload: bytes, key: SigningKey) -> bytes:
     """The envelope of the payload, as it is kept."""
     return msgspec.json.encode(dsse.sign(manifest.PAYLOAD_TYPE, payload, key))
 
 
-def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
+def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
     entries = sorted(contents.entries, key=lambda found: found.path.encode())
     numbers: dict[bytes, int] = {}
     listed: list[Chunk] = []
@@ -276,8 +282,10 @@ def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
     return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
 
 
-def _summary(artifact: Artifact, described: Manifest, payload: bytes, contents: Contents, components: int) -> Processed:
-    return Processed(
+def _summary(
+    artifact: ReadyArtifact, described: Manifest, payload: bytes, contents: ArtifactContents, components: int
+) -> BuildResult:
+    return BuildResult(
         artifact_id=artifact.id,
         manifest_sha256=manifest.digest(payload),
         platform=artifact.platform,

@@ -27,7 +27,7 @@ from countersign.updates.worker_protocol import IngestFailed, IngestOrder, Inges
 
 F_SETPIPE_SZ = 1031
 PIPE_BYTES = 1 << 20
-_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 
 
 class WorkerDied(Unavailable):
@@ -38,7 +38,7 @@ class CpuTimeExceeded(WorkerDied):
     """A process that worked on an artifact reached its limit of CPU time."""
 
 
-class Apart:
+class SandboxedProcess:
     """A running process, and the messages that go to and fro."""
 
     def __init__(self, process: Process, told: FileIO, asked: StreamWriter, handing: socket.socket | None) -> None:
@@ -92,12 +92,12 @@ class Apart:
         self._told.close()
 
 
-async def begun(program: str, *, takes_file: bool) -> Apart:
+async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
     """A process that runs the module with none of our files open. One that takes a file is told, as its argument, the
     descriptor of the socket through which it comes."""
     # Read by a thread from a pipe of our own: a stream of the event loop would copy a gigabyte several times.
-    reading, writing = os.pipe()
-    told = os.fdopen(reading, "rb", buffering=0)
+    read_artifact, writing = os.pipe()
+    told = os.fdopen(read_artifact, "rb", buffering=0)
     with ExitStack() as unless_begun, ExitStack() as handed_on:
         unless_begun.callback(told.close)
         handed_on.callback(os.close, writing)
@@ -117,16 +117,16 @@ async def begun(program: str, *, takes_file: bool) -> Apart:
         if process.stdin is None:
             raise LookupError("a process was started without its pipe")
         unless_begun.pop_all()
-        return Apart(process, told, process.stdin, handing)
+        return SandboxedProcess(process, told, process.stdin, handing)
 
 
 @asynccontextmanager
-async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[Apart]:
+async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
     """While the block lasts, the module runs in a process; what is left of it is ended."""
     spare = _spare.get()
     if spare is not None and not (takes_file and spare.program == program):
         spare = None
-    process = await (begun(program, takes_file=takes_file) if spare is None else spare.take())
+    process = await (start(program, takes_file=takes_file) if spare is None else spare.take())
     try:
         yield process
     finally:
@@ -135,26 +135,26 @@ async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[A
             spare.prepare()
 
 
-class Spare:
+class SpareProcess:
     """A process that takes a file, started before it is needed: starting one takes longer than a small job."""
 
     def __init__(self, program: str) -> None:
         self.program = program
-        self._starting: asyncio.Task[Apart] | None = None
+        self._starting: asyncio.Task[SandboxedProcess] | None = None
 
     def prepare(self) -> None:
         """Start it, unless it is started already."""
         if self._starting is None:
-            self._starting = asyncio.create_task(begun(self.program, takes_file=True))
+            self._starting = asyncio.create_task(start(self.program, takes_file=True))
 
-    async def take(self) -> Apart:
+    async def take(self) -> SandboxedProcess:
         """The process, now the caller's to end; another one where it has died meanwhile or could not be started."""
         process = await self._removed()
         if process is not None:
             if process.is_running:
                 return process
             await process.end()
-        return await begun(self.program, takes_file=True)
+        return await start(self.program, takes_file=True)
 
     async def close(self) -> None:
         """End it."""
@@ -162,7 +162,7 @@ class Spare:
         if process is not None:
             await process.end()
 
-    async def _removed(self) -> Apart | None:
+    async def _removed(self) -> SandboxedProcess | None:
         """The process, which is then not kept here. None: there is none. An error of its start may be hours old, and
         says nothing about a start now."""
         starting, self._starting = self._starting, None
@@ -172,13 +172,13 @@ class Spare:
         return None
 
 
-_spare: ContextVar[Spare | None] = ContextVar("spare", default=None)
+_spare: ContextVar[SpareProcess | None] = ContextVar("spare", default=None)
 
 
 @asynccontextmanager
-async def kept_ready(program: str) -> AsyncGenerator[None]:
+async def spare_process(program: str) -> AsyncGenerator[None]:
     """While the block lasts, a process of the program waits for the next use of `started` in it."""
-    spare = Spare(program)
+    spare = SpareProcess(program)
     spare.prepare()
     token = _spare.set(spare)
     try:
@@ -190,7 +190,7 @@ async def kept_ready(program: str) -> AsyncGenerator[None]:
 
 def _environment() -> dict[str, str]:
     """What the process may know: where its code is."""
-    kept = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    kept = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -198,10 +198,10 @@ PROGRAM = "countersign.updates.ingest_worker"
 MEBIBYTE = 1 << 20
 
 
-class Reading:
+class ArtifactReader:
     """An artifact that is being read: its records one by one, and the answers to what it asks."""
 
-    def __init__(self, process: Apart, cpu_s: int) -> None:
+    def __init__(self, process: SandboxedProcess, cpu_s: int) -> None:
         self._process = process
         self._cpu_s = cpu_s
 
@@ -229,13 +229,15 @@ class Reading:
 
 
 @asynccontextmanager
-async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool) -> AsyncGenerator[Reading]:
+async def read_artifact(
+    settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool
+) -> AsyncGenerator[ArtifactReader]:
     """While the block lasts, the file is read; whatever is left of the process is ended with the block.
 
     `name` is what the artifact is called, a hint at its format; `plain` takes a file that is no archive as it is.
     """
-    with _opened(path) as fd:
-        async with started(PROGRAM, takes_file=True) as process:
+    with _open_file(path) as fd:
+        async with running(PROGRAM, takes_file=True) as process:
             process.hand_over(fd)
             order = IngestOrder(
                 name=name,
@@ -246,11 +248,11 @@ async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, pl
                 cpu_s=settings.archive_seconds,
             )
             await process.say(msgspec.msgpack.encode(order))
-            yield Reading(process, order.cpu_s)
+            yield ArtifactReader(process, order.cpu_s)
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[int]:
+def _open_file(path: Path) -> Generator[int]:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield fd

@@ -38,7 +38,7 @@ class Bill(msgspec.Struct, frozen=True):
     components: list[Component]
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _Package(msgspec.Struct, frozen=True):
     name: str = ""
     version: str = ""
     purl: str | None = None
@@ -50,7 +50,7 @@ class _Document(msgspec.Struct, frozen=True):
 
     bomFormat: str = ""
     spdxVersion: str = ""
-    components: list[_Named] = []
+    components: list[_Package] = []
     packages: Any = None
     name: str = ""
     version: str = ""
@@ -65,7 +65,7 @@ def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[st
     for note in notes:
         if len(found) >= MAX_COMPONENTS:
             break
-        for component in _of(note):
+        for component in _components_of(note):
             found.setdefault((component.name, component.version), component)
     if not found:
         return None
@@ -74,7 +74,7 @@ def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[st
     return msgspec.json.encode(said).decode(), len(components)
 
 
-def _of(note: MetadataFile) -> list[Component]:
+def _components_of(note: MetadataFile) -> list[Component]:
     try:
         text = note.content.decode()
         if note.path.endswith("/METADATA"):
@@ -99,19 +99,19 @@ def _json(path: str, said: _Document) -> list[Component]:
     if said.spdxVersion:
         return _spdx(said)
     if path.endswith("package-lock.json"):
-        return _locked(said)
+        return _npm_lock(said)
     return [_of_npm(said.name, said.version)] if said.name and said.version else []
 
 
 def _spdx(said: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
-    listed = msgspec.convert(said.packages or [], list[_Named])
+    listed = msgspec.convert(said.packages or [], list[_Package])
     return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
 
 
-def _locked(said: _Document) -> list[Component]:
+def _npm_lock(said: _Document) -> list[Component]:
     """Packages of npm's lock; the one without a place is the root itself."""
-    locked = msgspec.convert(said.packages or {}, dict[str, _Named])
+    locked = msgspec.convert(said.packages or {}, dict[str, _Package])
     named = ((place.rpartition("node_modules/")[2], each.version) for place, each in locked.items() if place)
     return [_of_npm(name, version) for name, version in named if version]
 

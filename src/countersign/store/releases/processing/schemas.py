@@ -38,7 +38,7 @@ class DeltaPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     to_artifact: ArtifactId
 
 
-class Processed(msgspec.Struct):
+class BuildResult(msgspec.Struct):
     """What was made of an artifact: sizes in bytes, `new_chunks` and `stored` are what this build added."""
 
     artifact_id: str
@@ -54,7 +54,7 @@ class Processed(msgspec.Struct):
     components: int
 
 
-class Prepared(msgspec.Struct):
+class DeltaResult(msgspec.Struct):
     """How many deltas were prepared between two builds, and their bytes together."""
 
     from_artifact: str
@@ -86,7 +86,7 @@ class Listing(msgspec.Struct):
     next_offset: int | None
 
 
-class Wound(msgspec.Struct, omit_defaults=True):
+class Corruption(msgspec.Struct, omit_defaults=True):
     """Something that is not as it was recorded: what, where (bytes from `offset` on), and how it is healed."""
 
     kind: Literal["artifact", "manifest", "chunk", "archive", "file"]
@@ -97,11 +97,11 @@ class Wound(msgspec.Struct, omit_defaults=True):
     length: int | None = None
 
 
-class Verified(msgspec.Struct):
+class VerifyResult(msgspec.Struct):
     """Whether everything about an artifact is as it was recorded; `checked` says what was looked at."""
 
     artifact_id: str
     ok: bool
     checked: list[str]
-    findings: list[Wound]
+    findings: list[Corruption]
     wounds: int
