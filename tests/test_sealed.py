@@ -73,8 +73,9 @@ def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
     assert len(modules) == len({id(column) for column in EVERYTHING})
     for name in modules:
         module = importlib.import_module(name)
-        assert any(module.SEALED is column for column in EVERYTHING), f"{name}: list its SEALED in sealed.COLUMNS"
-        assert module.SEALED.purpose == module.PURPOSE
+        is_listed = any(module.ENCRYPTED_COLUMN is column for column in EVERYTHING)
+        assert is_listed, f"{name}: list its ENCRYPTED_COLUMN in encrypted_columns.COLUMNS"
+        assert module.ENCRYPTED_COLUMN.purpose == module.PURPOSE
         assert not unpurposed_seals(Path(module.__file__ or "").read_text()), f"{name}: one purpose for one column"
 
 
@@ -247,7 +248,7 @@ async def _another_organisation(store: Store) -> str:
 
 async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) -> None:
     box = record_events.outbox_of(both.service.records)
-    column = receivers.SEALED
+    column = receivers.ENCRYPTED_COLUMN
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
 
     async with box.database.transaction() as transaction:
@@ -266,8 +267,8 @@ async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")
 
-    changed = await reencryption.reencrypt(box.database, receivers.SEALED, master)
+    changed = await reencryption.reencrypt(box.database, receivers.ENCRYPTED_COLUMN, master)
 
     assert changed == 2 * reencryption.BATCH_SIZE + 1
-    usage = await reencryption.key_usage(box.database, receivers.SEALED, master)
+    usage = await reencryption.key_usage(box.database, receivers.ENCRYPTED_COLUMN, master)
     assert usage == [KeyUsage("webhook", "new", changed, 0)]

@@ -217,7 +217,8 @@ async def _seal_under_several(data: Path) -> None:
         both = await filled(stack, Settings(data=str(data), reserve_mib=0))
         for database, columns in both.parts:
             await reencryption.reencrypt(database, columns[0], parse_master_key(BOTH, "test"))
-        await reencryption.reencrypt(both.store.database, receivers.SEALED, parse_master_key(f"{THIRD},{OLD}", "test"))
+        third = parse_master_key(f"{THIRD},{OLD}", "test")
+        await reencryption.reencrypt(both.store.database, receivers.ENCRYPTED_COLUMN, third)
 
 
 def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ async def fill(settings: Settings, database: Database) -> None:
 
 async def under_new(database: Database) -> tuple[int, int]:
     """How many receivers' secrets lie under the new key, and how many do not open with the two."""
-    lots = await reencryption.key_usage(database, receivers.SEALED, MASTER)
+    lots = await reencryption.key_usage(database, receivers.ENCRYPTED_COLUMN, MASTER)
     return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
 
 

@@ -3,4 +3,4 @@
 from countersign.kernel.webhooks import receivers
 from countersign.records import key
 
-COLUMNS = (key.SEALED, receivers.SEALED)
+COLUMNS = (key.ENCRYPTED_COLUMN, receivers.ENCRYPTED_COLUMN)

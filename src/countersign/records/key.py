@@ -14,7 +14,7 @@ SECRET_BYTES = 32
 _STORED = "SELECT sealed FROM service_key WHERE name = $1"
 _STORE = "INSERT INTO service_key (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 
-SEALED = EncryptedColumn(
+ENCRYPTED_COLUMN = EncryptedColumn(
     table="service_key",
     purpose=PURPOSE,
     page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",

@@ -4,4 +4,4 @@ from countersign.kernel.webhooks import receivers
 from countersign.store import signing_keys as signing
 from countersign.store.auth import tokens
 
-COLUMNS = (tokens.ENCRYPTED_KEYS, signing.ENCRYPTED_KEYS, receivers.SEALED)
+COLUMNS = (tokens.ENCRYPTED_COLUMN, signing.ENCRYPTED_COLUMN, receivers.ENCRYPTED_COLUMN)

@@ -30,7 +30,7 @@ ADD = """
     ON CONFLICT DO NOTHING
 """
 
-ENCRYPTED_KEYS = EncryptedColumn(
+ENCRYPTED_COLUMN = EncryptedColumn(
     table="signing_key",
     purpose=PURPOSE,
     page="""

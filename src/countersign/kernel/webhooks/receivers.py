@@ -71,7 +71,7 @@ SET_SECRETS = "UPDATE webhook SET secrets = $2, rest_until = 0 WHERE id = $1"
 REMOVE = "DELETE FROM webhook WHERE owner = $1 AND id = $2"
 REMOVE_DELIVERIES = "DELETE FROM webhook_delivery WHERE webhook_id = $1"
 
-SEALED = EncryptedColumn(
+ENCRYPTED_COLUMN = EncryptedColumn(
     table="webhook",
     purpose=PURPOSE,
     page="SELECT secrets, id FROM webhook WHERE id > $2 ORDER BY id LIMIT $1",

@@ -164,15 +164,15 @@ async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None
 
 
 KEYS_NAME = "token-keys"
-KEYS_PURPOSE = "token-keys"
+PURPOSE = "token-keys"
 SELECT_KEYS = "SELECT sealed FROM service_key WHERE name = $1"
 INSERT_KEYS = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 DELETE_KEYS = "DELETE FROM service_key WHERE name = $1"
 REPLACE_KEYS = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
 
-ENCRYPTED_KEYS = EncryptedColumn(
+ENCRYPTED_COLUMN = EncryptedColumn(
     table="service_key",
-    purpose=KEYS_PURPOSE,
+    purpose=PURPOSE,
     page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
     first_key=("",),
     smallest="SELECT sealed FROM service_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
@@ -198,7 +198,7 @@ async def load_keys(database: Database, master: MasterKey) -> KeyRing:
     stored = await stored_keys(database, master)
     if stored is not None:
         return stored
-    fresh = encrypt(master, KeyRing.new().to_json(), KEYS_PURPOSE)
+    fresh = encrypt(master, KeyRing.new().to_json(), PURPOSE)
     async with database.transaction() as transaction:
         await transaction.run(INSERT_KEYS, KEYS_NAME, fresh, clock.now())
     stored_now = await stored_keys(database, master)
@@ -214,7 +214,7 @@ async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
         DecryptionFailed: the master key is not the one that encrypted the ring.
     """
     row = await reader.fetch_one(SELECT_KEYS, KEYS_NAME)
-    return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), KEYS_PURPOSE))
+    return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), PURPOSE))
 
 
 async def forget_keys(transaction: Transaction) -> None:
@@ -234,9 +234,9 @@ async def rotate_keys(database: Database, master: MasterKey, *, drop_previous: b
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(SELECT_KEYS, KEYS_NAME)
         stored = b"" if row is None else bytes(row[0])
-        before = KeyRing.from_json(decrypt(master, stored, KEYS_PURPOSE))
+        before = KeyRing.from_json(decrypt(master, stored, PURPOSE))
         ring = KeyRing.new() if drop_previous else before.rotated()
-        fresh = encrypt(master, ring.to_json(), KEYS_PURPOSE)
+        fresh = encrypt(master, ring.to_json(), PURPOSE)
         if not await transaction.run(REPLACE_KEYS, KEYS_NAME, fresh, clock.now(), stored):
             raise KeysChanged("a concurrent rotation changed the keys")
         await versions.bump(transaction, "identity")
@@ -252,7 +252,7 @@ async def replace_keys(transaction: Transaction, master: MasterKey) -> None:
     if await stored_keys(transaction, master) is None:
         return
     await forget_keys(transaction)
-    await transaction.run(INSERT_KEYS, KEYS_NAME, encrypt(master, KeyRing.new().to_json(), KEYS_PURPOSE), clock.now())
+    await transaction.run(INSERT_KEYS, KEYS_NAME, encrypt(master, KeyRing.new().to_json(), PURPOSE), clock.now())
     await versions.bump(transaction, "identity")
 
 
@@ -295,5 +295,5 @@ class SigningKeyReloader:
         row = await self._database.fetch_one(SELECT_KEYS, KEYS_NAME)
         stored = b"" if row is None else bytes(row[0])
         if stored and stored != self._stored:
-            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored, KEYS_PURPOSE)))
+            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored, PURPOSE)))
             self._stored = stored
