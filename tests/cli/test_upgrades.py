@@ -116,7 +116,7 @@ async def require_own(path: Path, service: str, folder: Path) -> None:
     """Insist that a restore would take the database."""
     database = await open_sqlite(path, reserve_bytes=0)
     tables = SERVICES[service].tables
-    await schema_validation.require_own(database, tables.migrations, tables.own, scratch_folder=folder)
+    await schema_validation.require_own(database, tables.migrations, tables.own_tables, scratch_folder=folder)
     await database.close()
 
 
