@@ -161,11 +161,11 @@ def _quota_hints(store: Store) -> dict[str, str]:
     """How a caller gets a higher quota than that of an address, or of a lesser key."""
     settings = store.settings
     lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
-    way = (
+    hint = (
         f"A free key raises the limit to {settings.rate_agent} requests a minute: GET {store.problems_root}/api/keys?"
         "tier=agent, then send its api_key as X-API-Key."
     )
-    return {quota: way for quota, limit in lower.items() if limit < settings.rate_agent}
+    return {quota: hint for quota, limit in lower.items() if limit < settings.rate_agent}
 
 
 @asynccontextmanager
@@ -221,7 +221,7 @@ async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
 
 async def _record_uses(store: Store) -> None:
     """Write down when agents and clients were last used, as far as this worker knows."""
-    used = store.uses.taken()
+    used = store.uses.take()
     if used:
         async with store.database.transaction() as transaction:
             await registrations.record_uses(transaction, used)

@@ -35,10 +35,10 @@ class LastUses:
         """The last use that is not written down yet, if this worker saw one."""
         return self._uses.get(grant_id)
 
-    def taken(self) -> dict[str, Instant]:
+    def take(self) -> dict[str, Instant]:
         """What was noted since the last call, to be written down."""
-        found, self._uses = self._uses, {}
-        return found
+        uses, self._uses = self._uses, {}
+        return uses
 
 
 PREFIX = "/api/v1"

@@ -154,19 +154,19 @@ async def seed(store: Store) -> bool:
         return False
     hashed = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        plans = [_plan_releases(place) for place in range(len(ALL))]
+        plans = [_plan_releases(index) for index in range(len(ALL))]
         await _store_archives(store, [each for plan in plans for each in plan])
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
             with clock.fixed(FIRST_DAY):
                 orgs = [await organisations.create_organisation(transaction, *each) for each in ORGANISATIONS]
-            made = [
-                await _product(transaction, orgs[place % 3].id, orgs[place % 3].slug, place, plan)
-                for place, plan in enumerate(plans)
+            product_ids = [
+                await _product(transaction, orgs[index % 3].id, orgs[index % 3].slug, index, plan)
+                for index, plan in enumerate(plans)
             ]
             with clock.fixed(_day(300)):
-                await _people(transaction, orgs[0].id, hashed, made)
+                await _people(transaction, orgs[0].id, hashed, product_ids)
     return True
 
 
@@ -182,16 +182,16 @@ async def is_open(reader: Reader) -> bool:
     return False
 
 
-async def _people(transaction: Transaction, org_id: str, hashed: str, made: list[str]) -> None:
+async def _people(transaction: Transaction, org_id: str, hashed: str, product_ids: list[str]) -> None:
     """Two people, a client, what the player owns already, and the codes for what nobody owns."""
     player = await people.add_person(transaction, PLAYER, hashed)
     await people.add_person(transaction, PUBLISHER, hashed)
     await people.set_role(transaction, org_id, PUBLISHER, "owner")
     scopes = CLIENT_SCOPES.split()
     await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
-    await library.grant(transaction, f"person:{player.id}", made[9:15:3], "demo", clock.now())
-    await codes.add_known(transaction, org_id, "license", [made[0]], LICENCE_CODES, 1)
-    await codes.add_known(transaction, org_id, "promo", [made[3]], [PROMO_CODE], PROMO_USES)
+    await library.grant(transaction, f"person:{player.id}", product_ids[9:15:3], "demo", clock.now())
+    await codes.add_known(transaction, org_id, "license", [product_ids[0]], LICENCE_CODES, 1)
+    await codes.add_known(transaction, org_id, "promo", [product_ids[3]], [PROMO_CODE], PROMO_USES)
 
 
 def _day(number: int) -> Instant:
@@ -203,22 +203,22 @@ def slug_of(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _platforms(place: int) -> list[Platform]:
+def _platforms(index: int) -> list[Platform]:
     """One to three platforms, so that all occur."""
-    count = 1 + place % 3
-    return [_PLATFORMS[(place + step) % len(_PLATFORMS)] for step in range(count)]
+    count = 1 + index % 3
+    return [_PLATFORMS[(index + step) % len(_PLATFORMS)] for step in range(count)]
 
 
-def _plan_releases(place: int) -> list[PlannedRelease]:
+def _plan_releases(index: int) -> list[PlannedRelease]:
     """The releases of a product, oldest first: one to twelve, over all channels."""
-    slug = slug_of(ALL[place][1].name)
-    count = 1 + (place * 7) % 12
+    slug = slug_of(ALL[index][1].name)
+    count = 1 + (index * 7) % 12
     plan: list[PlannedRelease] = []
     for number in range(count):
-        version = f"{number // 6}.{number % 6}.{place % 3}"
-        platform = _platforms(place)[number % len(_platforms(place))]
+        version = f"{number // 6}.{number % 6}.{index % 3}"
+        platform = _platforms(index)[number % len(_platforms(index))]
         channel = _CHANNELS[(count - 1 - number) % len(_CHANNELS)]
-        at = _day(place + number * 20)
+        at = _day(index + number * 20)
         plan.append(PlannedRelease(version, channel, at, f"{slug}-{version}.tar.gz", platform, archive(slug, version)))
     return plan
 
@@ -250,23 +250,23 @@ def archive(slug: str, version: str) -> bytes:
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
-async def _product(transaction: Transaction, org_id: str, org_slug: str, place: int, plan: list[PlannedRelease]) -> str:
-    kind, title = ALL[place]
+async def _product(transaction: Transaction, org_id: str, org_slug: str, index: int, plan: list[PlannedRelease]) -> str:
+    kind, title = ALL[index]
     body = ProductWrite(
         slug=slug_of(title.name),
         title=title.name,
         description=title.description,
         kind=kind,
-        platforms=_platforms(place),
+        platforms=_platforms(index),
         tags=list(title.tags),
         homepage=f"https://{org_slug}.example/{slug_of(title.name)}",
         license="proprietary" if kind == "game" else "Apache-2.0",
-        access="free" if place % 5 == 4 else "entitled",
+        access="free" if index % 5 == 4 else "entitled",
         status="public",
     )
-    with clock.fixed(_day(place)):
+    with clock.fixed(_day(index)):
         product_id = await publishing.create(transaction, org_id, body)
-    product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(place))
+    product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(index))
     for each in plan:
         with clock.fixed(each.at):
             drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")

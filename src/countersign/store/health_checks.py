@@ -69,10 +69,10 @@ async def _check_blobs(store: Store) -> str:
 
 async def _check_installation(store: Store) -> str:
     """Fails where the blob store belongs to another installation; what the collector reports is told."""
-    places = lifespan.installation_places(store.settings, store.database, store.blobs)
-    found = await installation_id.examine(places)
-    made = await blob_gc.report(store.database)
-    return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
+    locations = lifespan.installation_places(store.settings, store.database, store.blobs)
+    examined = await installation_id.examine(locations)
+    collected = await blob_gc.report(store.database)
+    return "; ".join([f"id {examined.known or 'not recorded yet'}", *(collected.notes if collected else ())])
 
 
 async def _measure(store: Store) -> Iterable[Sample]:
@@ -80,11 +80,11 @@ async def _measure(store: Store) -> Iterable[Sample]:
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
-    made = await blob_gc.report(store.database)
+    collected = await blob_gc.report(store.database)
     samples += [
-        Sample(UNKNOWN, made.unknown if made else 0),
-        Sample(UNKNOWN_BYTES, made.unknown_bytes if made else 0),
-        Sample(STOPPED, 1 if made and made.stopped else 0),
+        Sample(UNKNOWN, collected.unknown if collected else 0),
+        Sample(UNKNOWN_BYTES, collected.unknown_bytes if collected else 0),
+        Sample(STOPPED, 1 if collected and collected.stopped else 0),
     ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":

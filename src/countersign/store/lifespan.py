@@ -77,16 +77,16 @@ async def open_store(
         )
         stack.push_async_callback(database.close)
         files = open_blob_store(settings)
-        places = installation_places(settings, database, files)
+        locations = installation_places(settings, database, files)
         # First, so that no tables are made in the database of another installation.
-        found = await installation_id.examine(places)
+        examined = await installation_id.examine(locations)
         if upgrades:
             await upgrade(database, MIGRATIONS)
             await projection.complete_public(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
-        await installation_id.register(places, found)
+        await installation_id.register(locations, examined)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await token_keys.load_keys(database, master), root_url, root_url)

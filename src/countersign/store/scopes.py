@@ -28,9 +28,9 @@ OF_ROLE: dict[str, frozenset[str]] = {
 }
 
 
-def satisfies(held: frozenset[str], scope: str) -> bool:
+def satisfies(granted: frozenset[str], scope: str) -> bool:
     """Whether the held scopes include this one; admin:org satisfies every check in its own organisation."""
-    return scope in held or "admin:org" in held
+    return scope in granted or "admin:org" in granted
 
 
 def words(scopes: frozenset[str]) -> str:

@@ -154,21 +154,21 @@ class ToolOperation:
         Raises:
             BadArgument: one is unknown, or cannot be sent in its place.
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
+        arguments_set = {name: value for name, value in arguments.items() if value is not None}
         known = self.tool.input_schema["properties"]
-        unknown = given.keys() - known.keys()
+        unknown = arguments_set.keys() - known.keys()
         if unknown:
             raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known)}")
-        headers = (("idempotency-key", _header(given[KEY])),) if KEY in given else ()
+        headers = (("idempotency-key", _header(arguments_set[KEY])),) if KEY in arguments_set else ()
         if self.route.body is None:
-            return Subrequest(self.route.method, self._address(given), headers)
-        body = encode({name: given[name] for name in self.members & given.keys()})
-        return Subrequest(self.route.method, self._address(given), (*_JSON, *headers), body)
+            return Subrequest(self.route.method, self._address(arguments_set), headers)
+        body = encode({name: arguments_set[name] for name in self.members & arguments_set.keys()})
+        return Subrequest(self.route.method, self._address(arguments_set), (*_JSON, *headers), body)
 
-    def _address(self, given: Mapping[str, Any]) -> str:
+    def _address(self, arguments_set: Mapping[str, Any]) -> str:
         prefix = "" if self.route.at_root else PREFIX
-        path = _PARAMETER.sub(lambda found: _segment(found[1], given), self.route.path)
-        query = urlencode({name: _parameter(name, given[name]) for name in self.query & given.keys()})
+        path = _PARAMETER.sub(lambda found: _segment(found[1], arguments_set), self.route.path)
+        query = urlencode({name: _parameter(name, arguments_set[name]) for name in self.query & arguments_set.keys()})
         return f"{prefix}{path}?{query}" if query else prefix + path
 
 
@@ -183,9 +183,9 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     for left_out in EXCLUDED_PARAMETERS:
         query["properties"].pop(left_out, None)
         body["properties"].pop(left_out, None)
-    places = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
-    properties = {**places[0], **places[1], **places[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
-    if len(properties) != sum(map(len, places)) + route.writes:
+    groups = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
+    properties = {**groups[0], **groups[1], **groups[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
+    if len(properties) != sum(map(len, groups)) + route.writes:
         raise ValueError(f"{name}: a name is there twice")
     required = [each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties]
     whole = {
@@ -210,8 +210,8 @@ def _hints(route: Route[Store]) -> Hints:
     return Hints(read_only=not route.writes, idempotent=not route.writes, destructive=route.alone)
 
 
-def _segment(name: str, given: Mapping[str, Any]) -> str:
-    value = given.get(name)
+def _segment(name: str, arguments_set: Mapping[str, Any]) -> str:
+    value = arguments_set.get(name)
     if not isinstance(value, str) or not value:
         raise BadArgument(f"{name}: is required, a text")
     return quote(_storable(name, value), safe="")
@@ -296,31 +296,33 @@ class StoreTools:
             Unauthenticated: the tool needs a token, and none was sent.
             Fault: the service failed, or cannot be reached now.
         """
-        wanted = self._operations.get(name)
-        if wanted is None or _is_of_sandbox(wanted.route) > _has_sandbox(context.context):
+        operation_called = self._operations.get(name)
+        if operation_called is None or _is_of_sandbox(operation_called.route) > _has_sandbox(context.context):
             raise UnknownTool(name)
-        if not _may(context.caller, wanted.route):
+        if not _may(context.caller, operation_called.route):
             if context.caller.is_anonymous or context.caller.kind == "key":
                 detail = f"the tool {name} needs a token"
-                raise authentication.unauthenticated(context.context, detail, scope=wanted.route.scope, resource=PATH)
+                raise authentication.unauthenticated(
+                    context.context, detail, scope=operation_called.route.scope, resource=PATH
+                )
             raise UnknownTool(name)
         try:
-            request = wanted.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
+            request = operation_called.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
         except BadArgument as refused:
             return mcp.refused(refused.detail)
         except json_reader.InvalidJson as error:
             return mcp.refused(str(error))
         if name in self._direct:
-            return await _direct(context, wanted, request.body)
+            return await _direct(context, operation_called, request.body)
         return _outcome(await context.send_subrequest(request))
 
 
-async def _direct(context: ToolCall, wanted: ToolOperation, body: bytes) -> Outcome:
+async def _direct(context: ToolCall, operation_called: ToolOperation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
     try:
-        decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", wanted.route.body))
+        decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
         call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", decoded)))
-        return _outcome(await wanted.route.handler(call))
+        return _outcome(await operation_called.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
     except Refused as refused:
@@ -351,8 +353,8 @@ def _outcome(answer: Response) -> Outcome:
     if answer.status >= 500:
         raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service cannot do its work now")))
     if answer.status >= 400:
-        told = _decode(body)
-        return mcp.refused("\n".join(str(told[name]) for name in ("detail", "resolution") if name in told))
+        problem = _decode(body)
+        return mcp.refused("\n".join(str(problem[name]) for name in ("detail", "resolution") if name in problem))
     if body.startswith(b"{"):
         return mcp.answered(body)
     return mcp.answered(b'{"items":%b,"next_cursor":%b}' % (body, encode(_next_cursor(answer))))

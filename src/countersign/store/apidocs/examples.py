@@ -421,27 +421,27 @@ class Examples:
         its own is left out."""
         members: Mapping[str, Document] = schema.get("properties", {})
         required = schema.get("required", ())
-        made: Document = {}
+        result: Document = {}
         for each, member in members.items():
             # What refers to itself ends at some depth.
             if each in known:
-                made[each] = known[each]
+                result[each] = known[each]
             elif each in required or (depth < _MAX_DEPTH and not _is_null_default(each, member)):
-                made[each] = self.of(member, each, depth + 1)
-        return {each: value for each, value in made.items() if value is not LEFT_OUT}
+                result[each] = self.of(member, each, depth + 1)
+        return {each: value for each, value in result.items() if value is not LEFT_OUT}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
         items = schema.get("items")
         if not isinstance(items, dict) or depth >= _MAX_DEPTH:
             return []
-        held = cast("Document", items)
-        return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
+        item = cast("Document", items)
+        return [self.of(item, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
 
 
 def _candidates(schema: Document, name: str) -> Sequence[Any]:
     """The values that the schema shows or allows, or the one by this name; the first is the example."""
-    if said := schema.get("examples"):
-        return cast("list[Any]", said)
+    if examples_given := schema.get("examples"):
+        return cast("list[Any]", examples_given)
     if name in NAMED and _fits(NAMED[name], schema):
         return [NAMED[name]]
     if "enum" in schema:

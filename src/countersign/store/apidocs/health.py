@@ -131,9 +131,9 @@ DOCUMENT_LINKS = ", ".join(f'<{documents.DOCUMENTS[name]}>; rel="{rel}"' for rel
 
 async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
-    shown = await _home_page(call)
-    shown.headers = (*shown.headers, ("Link", DOCUMENT_LINKS))
-    return shown
+    page = await _home_page(call)
+    page.headers = (*page.headers, ("Link", DOCUMENT_LINKS))
+    return page
 
 
 async def _home_page(call: StoreRequest[Nothing, Nothing]) -> Response:

@@ -253,15 +253,15 @@ def _page(each: Route[Store], operation: Document, document: Document) -> Page:
 def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
     """The request and the answer that the description has as examples."""
     path = address_of(each)
-    asked: list[str] = []
+    query_parts: list[str] = []
     for parameter in operation["parameters"]:
         if parameter["in"] == "path":
             path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
         elif parameter["in"] == "query" and parameter["required"]:
-            asked.append(f"{parameter['name']}={quote(str(parameter['example']))}")
+            query_parts.append(f"{parameter['name']}={quote(str(parameter['example']))}")
     body = next((kind.get("example") for kind in operation.get("requestBody", {}).get("content", {}).values()), None)
     status = min(each.answers)
     content = openapi.response(document, operation, str(status)).get("content", {}).get(JSON, {})
     answer = content.get("example", next((each["value"] for each in content.get("examples", {}).values()), None))
-    query = "?" + "&".join(asked) if asked else ""
+    query = "?" + "&".join(query_parts) if query_parts else ""
     return Sample(f"{each.method} {path}{query}", body, status, answer)

@@ -82,13 +82,13 @@ def section_document(whole: Document, section: str) -> Document:
     """The description of one section: its operations, and the components that these refer to."""
     paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
     webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
-    made: Document = {**whole, "components": {}, "webhooks": webhooks}
-    made["tags"] = [tag for tag in whole["tags"] if tag["name"] == section]
-    made["paths"] = {path: item for path, item in paths.items() if item}
+    part: Document = {**whole, "components": {}, "webhooks": webhooks}
+    part["tags"] = [tag for tag in whole["tags"] if tag["name"] == section]
+    part["paths"] = {path: item for path, item in paths.items() if item}
     if not webhooks:
-        del made["webhooks"]
-    made["components"] = {**_components(whole, made), "securitySchemes": whole["components"]["securitySchemes"]}
-    return made
+        del part["webhooks"]
+    part["components"] = {**_components(whole, part), "securitySchemes": whole["components"]["securitySchemes"]}
+    return part
 
 
 def _operations(whole: Document, item: Document, section: str) -> Document:
@@ -111,10 +111,10 @@ def _answer(whole: Document, status: str, answer: Document) -> Document:
     return {"description": answer["description"], "x-codes": answer["x-codes"]}
 
 
-def _components(whole: Document, made: Document) -> Document:
+def _components(whole: Document, part: Document) -> Document:
     """The components that the document refers to, and those that these refer to."""
     found: dict[str, dict[str, Any]] = {}
-    waiting = _references(made)
+    waiting = _references(part)
     while waiting:
         kind, name = waiting.pop()
         if name not in found.setdefault(kind, {}):
@@ -154,7 +154,7 @@ def describe_webhooks(schemas: Schemas, examples: Examples) -> Document:
 def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
     meaning, subject = SUBJECTS[kind]
     schema = schemas.of(WebhookEvent)
-    shown = {"schema": schema, "example": {**examples.of(schema), "type": kind, "subject": subject}}
+    content = {"schema": schema, "example": {**examples.of(schema), "type": kind, "subject": subject}}
     return {
         "operationId": f"webhook_{kind.replace('.', '_')}",
         "tags": ["webhooks"],
@@ -171,7 +171,7 @@ def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
             }
             for name, (words, example) in _HEADERS.items()
         ],
-        "requestBody": {"required": True, "content": {"application/json": shown}},
+        "requestBody": {"required": True, "content": {"application/json": content}},
         "responses": {"2XX": {"description": "The message was received. Any other answer is a failed attempt."}},
         "security": [],
         ADDITION: True,
@@ -258,13 +258,13 @@ def _share_responses(paths: Document) -> Document:
                 uses.setdefault(encode(entry), []).append((operation["responses"], status))
     components: Document = {}
     numbers: Counter[str] = Counter()
-    for places in uses.values():
-        if len(places) > 1:
-            status = places[0][1]
+    for users in uses.values():
+        if len(users) > 1:
+            status = users[0][1]
             numbers[status] += 1
             name = f"{status}-{numbers[status]}"
-            components[name] = places[0][0][status]
-            for responses, _ in places:
+            components[name] = users[0][0][status]
+            for responses, _ in users:
                 responses[status] = {"$ref": f"#/components/responses/{name}"}
     return components
 

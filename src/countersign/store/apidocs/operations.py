@@ -299,9 +299,9 @@ class Operations:
             return {"required": True, "content": {route.takes: {"schema": {}}}}
         schema = self._schemas.of(route.body)
         example = route.example or self._examples.of(schema)
-        shown: Document = {"schema": schema, "example": example}
+        entry: Document = {"schema": schema, "example": example}
         kinds = (JSON, FORM) if route.form else (JSON,)
-        return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, shown)}
+        return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, entry)}
 
     def _responses(self, route: Route[Store]) -> Document:
         found: dict[int, Document] = {}
@@ -334,8 +334,8 @@ class Operations:
         """The schema of a body in a media type, with an example where it is no mere text."""
         schema = self._schema_in(kind, shape)
         if kind == JSON and isinstance(shape, OneOf):
-            shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
-            return {"schema": schema, "examples": shown}
+            entry = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
+            return {"schema": schema, "examples": entry}
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
         if kind == _EVENTS:
@@ -359,8 +359,8 @@ class Operations:
             content.setdefault("text/html", {"schema": {"type": "string"}})
         kind, shape = (JSON, OAuthError) if route.oauth else (PROBLEM_JSON, Problem)
         shown = content.setdefault(kind, {"schema": self._schemas.of(shape)})
-        place = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
-        shown.setdefault("examples", {})[refusal.code] = {"$ref": place}
+        reference = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
+        shown.setdefault("examples", {})[refusal.code] = {"$ref": reference}
         codes: list[str] = entry.setdefault("x-codes", [])
         if refusal.code not in codes:
             codes.append(refusal.code)
@@ -369,7 +369,7 @@ class Operations:
 def _open_example(path: str) -> Mapping[str, object]:
     """An object that the address answers with, whose members no schema names."""
     nothing: Mapping[str, object] = {}
-    return next((each for place, each in examples.OPEN.items() if path.startswith(place)), nothing)
+    return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), nothing)
 
 
 def security_of(route: Route[Store]) -> list[Document]:

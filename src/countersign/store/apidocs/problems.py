@@ -85,12 +85,14 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         found = known().get(call.path["type"])
         if found is None:
             raise ProblemTypeNotFound("no problem has this type")
-        shown = problem_page(found)
+        explained = problem_page(found)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return documents.answer(encode(shown), headers=vary)
-        body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
-        page = html.render_page(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
+            return documents.answer(encode(explained), headers=vary)
+        body = (
+            f"<p><code>{escape(explained.code)}</code>, status {explained.status}</p><p>{escape(explained.meaning)}</p>"
+        )
+        page = html.render_page(explained.title, f"{body}<p>{escape(explained.resolution)}</p>")
         return documents.answer(page, html.HTML, (*vary, html.POLICY))
 
     return (

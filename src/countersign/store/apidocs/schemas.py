@@ -273,12 +273,12 @@ def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
 
 def _without_null(schema: Document) -> Document:
     """The schema without null, and without a default that is."""
-    said = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
+    rest = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
     parts = cast("list[Document]", schema.get("anyOf", []))
     left = [part for part in parts if part.get("type") != "null"]
     if len(left) == 1:
-        return {**left[0], **said}
-    return {**said, "anyOf": left} if left else said
+        return {**left[0], **rest}
+    return {**rest, "anyOf": left} if left else rest
 
 
 def _mark_members(schema: Document, called: str) -> None:

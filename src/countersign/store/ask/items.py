@@ -230,10 +230,10 @@ class _KnownItems(_Question):
 
     def _pair(self, at: int) -> int:
         """Take a key, an operator and values where they begin here; the place after them, or 0."""
-        key, place = self._key(at)
+        key, index = self._key(at)
         if not key:
             return 0
-        begin = place + 1 + (self._word(place + 1) in _OPERATORS)
+        begin = index + 1 + (self._word(index + 1) in _OPERATORS)
         sign = self._words[begin - 1]
         if key in _SIGNS:
             return self._dated_pair(key, sign, at, begin)
@@ -307,13 +307,13 @@ class _UnknownItems(_Question):
 
     async def look_up(self) -> None:
         """Add the items that the words are; keep the others as unused."""
-        places = self._scope.unknown()
-        terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
+        positions = self._scope.unknown()
+        terms = {at: "".join(terms_of(self._tokens[at].word)) for at in positions[:MAX_UNKNOWN]}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         self._recognition.is_in_texts = bool(self._in_texts)
-        await self._each_run(_neighbours(places[:MAX_UNKNOWN]))
-        self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
+        await self._each_run(_neighbours(positions[:MAX_UNKNOWN]))
+        self._recognition.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
 
     async def _each_run(self, runs: Sequence[Sequence[int]]) -> None:
         tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
@@ -357,8 +357,8 @@ class _UnknownItems(_Question):
         (value, title), *others = meant
         corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
         self._recognition.corrected.append(corrected)
-        kept = [item for item in self._recognition.items if item.end <= start or item.start >= end]
-        self._recognition.items = [*kept, Item("product", value, start, end)]
+        remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
+        self._recognition.items = [*remaining, Item("product", value, start, end)]
 
     def _each_word(self, run: Sequence[int]) -> None:
         for at in run:
@@ -397,7 +397,7 @@ class _UnknownItems(_Question):
         return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
 
 
-def _neighbours(places: Sequence[int]) -> list[list[int]]:
+def _neighbours(positions: Sequence[int]) -> list[list[int]]:
     """The places in runs without a gap."""
-    groups = groupby(enumerate(places), lambda each: each[1] - each[0])
+    groups = groupby(enumerate(positions), lambda each: each[1] - each[0])
     return [[at for _, at in group] for _, group in groups]

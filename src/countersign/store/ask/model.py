@@ -66,8 +66,8 @@ async def _named(store: Store, filter: Filter) -> Filter | None:
     found = filter
     for name in NAMED:
         known: dict[str, Any] = {}
-        for part, given in msgspec.structs.asdict(slot(filter, name)).items():
-            known[part] = tuple([await names.resolved(store.database, name, each) for each in given])
+        for part, sent in msgspec.structs.asdict(slot(filter, name)).items():
+            known[part] = tuple([await names.resolved(store.database, name, each) for each in sent])
             if None in known[part]:
                 return None
         found = with_slots(found, **{name: Values(**known)})

@@ -83,32 +83,32 @@ def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
     return bool(_BACKWARD & {*words} or is_fragment or not slots & {"kind", "product", "find", "org"})
 
 
-def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
+def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
     """The base with what the new question says of it."""
     changes: dict[str, Any] = {}
-    if (asked.since, asked.until, asked.when) != (None, None, "any"):
-        changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
-    if (asked.order, asked.limit) != ("title", None):
-        changes |= {"order": asked.order, "limit": asked.limit}
-    asks = not _is_alike(base, asked, words) and any((asked.answer != "list", _ASKING & {*words[:3]}))
+    if (query.since, query.until, query.when) != (None, None, "any"):
+        changes |= {"since": query.since, "until": query.until, "when": query.when}
+    if (query.order, query.limit) != ("title", None):
+        changes |= {"order": query.order, "limit": query.limit}
+    asks = not _is_alike(base, query, words) and any((query.answer != "list", _ASKING & {*words[:3]}))
     if asks:
-        changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
-    if asked.find != "products" or (asks and base.find == "publishers"):
-        changes["find"] = asked.find
-    return replace(_merged_slots(base, asked, is_narrowed=not _NARROWING.isdisjoint(words)), **changes)
+        changes |= {"answer": query.answer, "fields": query.fields, "by": query.by}
+    if query.find != "products" or (asks and base.find == "publishers"):
+        changes["find"] = query.find
+    return replace(_merged_slots(base, query, is_narrowed=not _NARROWING.isdisjoint(words)), **changes)
 
 
-def _is_alike(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
+def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
     """Whether the form is that of the question before: "and on Windows?", but not "and how many?"."""
     is_about = "about" in words[1:2] or "and" in words[:1]
-    is_plain = asked.answer in ("list", "exists", "fields") and not asked.fields
+    is_plain = query.answer in ("list", "exists", "fields") and not query.fields
     return "same" in words or (is_about and is_plain and base.answer != "list")
 
 
-def _merged_slots(base: Filter, asked: Filter, *, is_narrowed: bool) -> Filter:
-    if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
-        return replace(base, where=asked.where, channel=asked.channel)
-    for name, values in conditions(asked):
+def _merged_slots(base: Filter, query: Filter, *, is_narrowed: bool) -> Filter:
+    if query.where.product.any and query.where.product != base.where.product and base.answer == "list":
+        return replace(base, where=query.where, channel=query.channel)
+    for name, values in conditions(query):
         base = with_slots(base, **{name: _merged_values(name, slot(base, name), values, is_narrowed=is_narrowed)})
     return base
 
@@ -400,10 +400,10 @@ class _Builder:
         """Unknown words of a question about what changed are looked for in the notes."""
         about_notes, is_whether = "notes" in self._fields, self._asks_whether
         is_of_releases = [*self._releases, *({"published_at"} & {*self._fields})]
-        is_asked = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
-        is_asked &= about_notes or self._recognition.is_in_texts
+        is_question = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
+        is_question &= about_notes or self._recognition.is_in_texts
         is_open = any(("version" not in self._slots, is_whether))
-        if not all((self._unused, is_asked, is_open, len(self._products) == 1)):
+        if not all((self._unused, is_question, is_open, len(self._products) == 1)):
             return
         terms = tuple(terms_of(" ".join(self._unused))[:6])
         self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)

@@ -197,7 +197,7 @@ async def wire_answer(store: Store, answered: QuestionAnswer, query_id: str) -> 
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
     # A product may leave the catalog meanwhile.
-    scored = [(each, 100 - place) for place, each in enumerate(sources) if each.product in products]
+    scored = [(each, 100 - index) for index, each in enumerate(sources) if each.product in products]
     rows = [_result(store, products[each.product], each, score) for each, score in scored]
     head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
     return AskAnswer(*head, [*answered.suggestions], [*answered.unused], query_id, rows)
@@ -292,27 +292,31 @@ class _Question(NamedTuple):
     is_streamed: bool
 
 
-def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
+def _asked(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
-    standalone = (given.decontextualized_query or "").strip()
-    previous = [] if standalone else _lines(given.prev)
-    question, query_id = standalone or question, given.query_id or ids.new_uuid()
-    if isinstance(given, AskQuery):
-        return _Question(question, previous, query_id, given.mode or "list", "documented", given.stream)
-    form = "flat" if given.streaming else "documented"
-    return _Question(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
+    standalone = (members.decontextualized_query or "").strip()
+    previous = [] if standalone else _lines(members.prev)
+    question, query_id = standalone or question, members.query_id or ids.new_uuid()
+    if isinstance(members, AskQuery):
+        return _Question(question, previous, query_id, members.mode or "list", "documented", members.stream)
+    form = "flat" if members.streaming else "documented"
+    return _Question(
+        question, previous, query_id, members.mode or members.generate_mode or "list", form, form == "flat"
+    )
 
 
-def _lines(given: str | list[str] | None) -> list[str]:
+def _lines(members: str | list[str] | None) -> list[str]:
     # NLWeb's first generation separates questions by commas, which questions have too: here, each line is one.
-    return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
+    return members if isinstance(members, list) else [line for line in (members or "").splitlines() if line.strip()]
 
 
 async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
     """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    asked = _asked(call.body, call.body.query)
-    return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
+    question = _asked(call.body, call.body.query)
+    return await _answer(
+        call, question._replace(is_streamed=True, form="documented") if call.query.stream else question
+    )
 
 
 async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
@@ -325,10 +329,10 @@ async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
     body = call.body
     if not isinstance(body.query, NestedQuestion):
         return await _answer(call, _asked(body, body.query))
-    preferred, asked = body.prefer or Preferences(), _asked(body, body.query.text)
+    preferred, question = body.prefer or Preferences(), _asked(body, body.query.text)
     if body.context is not None and not body.decontextualized_query:
-        asked = asked._replace(previous=_lines(body.context.prev) or asked.previous)
-    return await _answer(call, asked._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
+        question = question._replace(previous=_lines(body.context.prev) or question.previous)
+    return await _answer(call, question._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
 
 
 async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
@@ -345,37 +349,37 @@ async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
     return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
 
 
-async def _answer(call: StoreRequest[Any, Any], asked: _Question) -> Response:
+async def _answer(call: StoreRequest[Any, Any], question: _Question) -> Response:
     store = call.context
-    is_streamed = asked.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
+    is_streamed = question.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
         # A stream is not resumed: 204 has the client stop asking.
         return http_answer.no_content()
-    if asked.mode == "generate" and not store.settings.ask_model_url:
-        if asked.form == "nested":
-            return http_answer.json(failure(asked.query_id, "NOT_SUPPORTED", _NO_MODEL))
+    if question.mode == "generate" and not store.settings.ask_model_url:
+        if question.form == "nested":
+            return http_answer.json(failure(question.query_id, "NOT_SUPPORTED", _NO_MODEL))
         raise ModeNotSupported(_NO_MODEL)
     if is_streamed:
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        return Response(200, _stream(call, asked), EVENTS, headers)
-    answered, answer = await _outcome(store, asked)
-    return http_answer.json(nested(answered, answer) if asked.form == "nested" else answer)
+        return Response(200, _stream(call, question), EVENTS, headers)
+    answered, answer = await _outcome(store, question)
+    return http_answer.json(nested(answered, answer) if question.form == "nested" else answer)
 
 
-async def _outcome(store: Store, asked: _Question) -> tuple[QuestionAnswer, AskAnswer]:
-    is_read_by_model = asked.mode == "generate"
-    found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
-    return found, await wire_answer(store, found, asked.query_id)
+async def _outcome(store: Store, question: _Question) -> tuple[QuestionAnswer, AskAnswer]:
+    is_read_by_model = question.mode == "generate"
+    found = await answers.answer(store, question.question, clock.now(), question.previous, with_model=is_read_by_model)
+    return found, await wire_answer(store, found, question.query_id)
 
 
-async def _stream(call: StoreRequest[Any, Any], asked: _Question) -> AsyncGenerator[bytes]:
+async def _stream(call: StoreRequest[Any, Any], question: _Question) -> AsyncGenerator[bytes]:
     """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
-    yield _event(*_start(asked))
+    yield _event(*_start(question))
     try:
-        events = _EVENTS[asked.form](*await _outcome(call.context, asked))
+        events = _EVENTS[question.form](*await _outcome(call.context, question))
     except Refused as refused:
         # The head is sent: the refusal can only be in the stream.
-        events = iter([_refusal(call, asked, refused)])
+        events = iter([_refusal(call, question, refused)])
     for name, data in events:
         yield _event(name, data)
 
@@ -385,18 +389,18 @@ def _event(name: str, data: object) -> bytes:
     return b"%bdata: %b\n\n" % (head, encode(data))
 
 
-def _start(asked: _Question) -> tuple[str, object]:
-    if asked.form == "documented":
-        return "start", {"id": asked.query_id}
-    head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": asked.query_id}
-    return ("start", {**head, "_meta": {"version": API_VERSION}}) if asked.form == "nested" else ("", head)
+def _start(question: _Question) -> tuple[str, object]:
+    if question.form == "documented":
+        return "start", {"id": question.query_id}
+    head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": question.query_id}
+    return ("start", {**head, "_meta": {"version": API_VERSION}}) if question.form == "nested" else ("", head)
 
 
-def _refusal(call: StoreRequest[Any, Any], asked: _Question, refused: Refused) -> tuple[str, object]:
-    if asked.form == "documented":
+def _refusal(call: StoreRequest[Any, Any], question: _Question, refused: Refused) -> tuple[str, object]:
+    if question.form == "documented":
         body = problem(refused, call.context.problems_root, call.target).body
         return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")
-    if asked.form == "flat":
+    if question.form == "flat":
         return "", {"message_type": "error", "error": refused.detail, "status": refused.status}
     return "complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}}
 

@@ -96,7 +96,7 @@ class _Text:
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
-        self._within = {place for item in items for place in range(item.start, item.end)}
+        self._within = {index for item in items for index in range(item.start, item.end)}
         self._slot_at = {item.start: item.slot for item in items}
         self._first_known = min(self._within, default=len(tokens))
 
@@ -137,8 +137,8 @@ class _Text:
         start, end = sentence
         start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
         last = max(self._starts(_CONDITIONS, start, end), default=start)
-        asked = min([at for at in range(start, end) if self._slot_at.get(at) in _CONDITIONS | _ASKED], default=end)
-        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, last)], default=end))
+        question = min([at for at in range(start, end) if self._slot_at.get(at) in _CONDITIONS | _ASKED], default=end)
+        return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
         """Where the last clause begins before which nothing is a condition; after many words, a time is none."""
@@ -256,14 +256,14 @@ class Scope(_Text):
 
     def _remarks(self) -> set[int]:
         """The places between brackets where nothing is asked: "(don't tell my boss)"."""
-        asked = {*self._starts(_CONDITIONS | _ASKED | {"only", "guard"}, 0, len(self._tokens))}
-        asked |= {at for at in self._starts({"when"}, 0, len(self._tokens)) if self._starts({"not"}, at - 2, at)}
+        question = {*self._starts(_CONDITIONS | _ASKED | {"only", "guard"}, 0, len(self._tokens))}
+        question |= {at for at in self._starts({"when"}, 0, len(self._tokens)) if self._starts({"not"}, at - 2, at)}
         found: set[int] = set()
         start = len(self._tokens)
         for at in range(len(self._tokens)):
             if at in self._within or self._word(at) not in ("(", ")"):
                 continue
-            if self._word(at) == ")" and asked.isdisjoint(range(start, at)):
+            if self._word(at) == ")" and question.isdisjoint(range(start, at)):
                 found |= {*range(start, at)}
             start = at if self._word(at) == "(" else len(self._tokens)
         return found
@@ -273,8 +273,8 @@ class Scope(_Text):
         remarks = self._remarks()
         ignored = remarks | self._introduction()
         denied = self._denied(remarks)
-        said = [item for item in self._items if item.start not in ignored]
-        return [item for item in said if self.question.has(item) or self._counts(item, denied)]
+        mentioned = [item for item in self._items if item.start not in ignored]
+        return [item for item in mentioned if self.question.has(item) or self._counts(item, denied)]
 
     def _denied(self, remarks: Set[int]) -> set[int]:
         """The places of sentences in which something is denied."""
@@ -310,8 +310,8 @@ class Scope(_Text):
 
     def unknown(self) -> list[int]:
         """The places of words that are nothing known, and that could say what is asked."""
-        places = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
-        return [at for at in sorted(places) if not self._is_ignored(at)]
+        positions = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
+        return [at for at in sorted(positions) if not self._is_ignored(at)]
 
     def _parts(self) -> list[Sentence]:
         tells = self._tells()
@@ -332,16 +332,16 @@ class Scope(_Text):
     def _introduction(self) -> set[int]:
         """Where items before the first question word stand that say nothing of what is asked: "I don't know what …"."""
         start, end = self.question
-        asked = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
-        said = self._starts(_CONDITIONS | _ASKED, start, asked)
+        question = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
+        mentioned = self._starts(_CONDITIONS | _ASKED, start, question)
         qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
-        return {item.start for item in qualifiers if not said and start <= item.start < asked}
+        return {item.start for item in qualifiers if not mentioned and start <= item.start < question}
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
         return {at for part in (self.question, self._context) for at in range(part.start, self._asked_at(part))}
 
     def _asked_at(self, part: Sentence) -> int:
-        asked = [item.start - 2 for item in self._items if item.slot in _ASKED and part.has(item)]
+        question = [item.start - 2 for item in self._items if item.slot in _ASKED and part.has(item)]
         questions = [at for at in range(*part) if self._word(at) in _QUESTION_WORDS]
-        return min([*asked, *questions], default=part.start)
+        return min([*question, *questions], default=part.start)

@@ -96,21 +96,21 @@ class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 SLOTS = (*Where.__struct_fields__, "channel")
 
 
-def slot(asked: Filter, name: str) -> Values:
+def slot(query: Filter, name: str) -> Values:
     """What the filter says of a slot."""
-    found: Values = getattr(asked if name == "channel" else asked.where, name)
-    return found
+    values: Values = getattr(query if name == "channel" else query.where, name)
+    return values
 
 
-def with_slots(asked: Filter, **slots: Values) -> Filter:
+def with_slots(query: Filter, **slots: Values) -> Filter:
     """The filter with other values in these slots."""
-    channel = slots.pop("channel", asked.channel)
-    return replace(asked, channel=channel, where=replace(asked.where, **slots))
+    channel = slots.pop("channel", query.channel)
+    return replace(query, channel=channel, where=replace(query.where, **slots))
 
 
-def conditions(asked: Filter) -> Iterator[tuple[str, Values]]:
+def conditions(query: Filter) -> Iterator[tuple[str, Values]]:
     """The slots that say something."""
-    return ((name, values) for name in SLOTS if (values := slot(asked, name)))
+    return ((name, values) for name in SLOTS if (values := slot(query, name)))
 
 
 def moment(text: str) -> Instant:
@@ -122,30 +122,30 @@ def moment(text: str) -> Instant:
     return clock.from_datetime(datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z"))
 
 
-def error_in(asked: Filter) -> str | None:
+def error_in(query: Filter) -> str | None:
     """What is wrong with a filter: its form, a value that its slot does not have, a day that does not exist."""
     try:
-        msgspec.convert(msgspec.to_builtins(asked), Filter)
+        msgspec.convert(msgspec.to_builtins(query), Filter)
     except msgspec.ValidationError as error:
         return str(error)
-    given = [(name, each) for name, values in conditions(asked) for each in (*values.any, *values.all, *values.none)]
-    for name, value in given:
+    pairs = [(name, each) for name, values in conditions(query) for each in (*values.any, *values.all, *values.none)]
+    for name, value in pairs:
         if value not in KNOWN.get(name, (value,)):
             return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
-    return _error_in_texts(asked) or _error_in_times(asked)
+    return _error_in_texts(query) or _error_in_times(query)
 
 
-def _error_in_texts(asked: Filter) -> str | None:
-    where = asked.where
+def _error_in_texts(query: Filter) -> str | None:
+    where = query.where
     texts = [each for values in (where.title, where.text) for each in (*values.any, *values.all, *values.none)]
     if sum(len(words(text)) for text in texts) > MAX_TERMS:
         return f"title and text must have at most {MAX_TERMS} words together"
     return None
 
 
-def _error_in_times(asked: Filter) -> str | None:
+def _error_in_times(query: Filter) -> str | None:
     try:
-        early = [text for text in (asked.since, asked.until) if text is not None and moment(text) < 0]
+        early = [text for text in (query.since, query.until) if text is not None and moment(text) < 0]
     except ValueError:
         return "since and until must be days or moments that exist"
     return f"{early[0]} must not be before 1970" if early else None
@@ -164,8 +164,8 @@ def describe(filter: Filter) -> str:
 def _condition(name: str, values: Values) -> str:
     """The condition as it follows the noun; kinds, access and one tag are before it."""
     is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
-    wanted = () if is_before else (*values.all, *values.any)
-    parts = (("", wanted, "and" if values.all else "or"), ("not ", values.none, "or"))
+    positive = () if is_before else (*values.all, *values.any)
+    parts = (("", positive, "and" if values.all else "or"), ("not ", values.none, "or"))
     return "".join(
         f" {sign}{_PHRASES.get(name, '')} {join_words([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
         for sign, texts, last in parts

@@ -41,45 +41,45 @@ class FilterAnswer(msgspec.Struct, frozen=True):
     filter: Filter | None = None
 
 
-async def answer_of(store: Store, asked: Filter) -> FilterAnswer:
+async def answer_of(store: Store, query: Filter) -> FilterAnswer:
     """The answer to the filter."""
-    ways = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
-    wanted = replace(asked, fields=()) if asked.answer == "compare" else asked
-    return replace(await ways.get(asked.answer, _list)(store, wanted), filter=asked)
+    handlers = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
+    narrowed = replace(query, fields=()) if query.answer == "compare" else query
+    return replace(await handlers.get(query.answer, _list)(store, narrowed), filter=query)
 
 
-async def _list(store: Store, asked: Filter) -> FilterAnswer:
+async def _list(store: Store, query: Filter) -> FilterAnswer:
     lists = {"products": _list_of_products, "releases": _list_of_releases, "publishers": _list_of_publishers}
-    return await lists[asked.find](store, asked)
+    return await lists[query.find](store, query)
 
 
-async def _list_of_products(store: Store, asked: Filter) -> FilterAnswer:
-    products = await filter_queries.products(store.database, asked)
+async def _list_of_products(store: Store, query: Filter) -> FilterAnswer:
+    products = await filter_queries.products(store.database, query)
     count = len(products)
     text = f"{_listed([each.title for each in products])}." if products else "None: no product fits."
-    if count > 1 and not asked.limit:
+    if count > 1 and not query.limit:
         # To count more of them would be to read all.
         text = f"{'At least ' if count == MAX_ROWS else ''}{count} products: {text}"
     return FilterAnswer(text, _sources(store, products), count)
 
 
-async def _list_of_releases(store: Store, asked: Filter) -> FilterAnswer:
-    rows = await filter_queries.releases(store.database, asked)
-    return FilterAnswer(_releases_text(rows, asked), _sources(store, rows), len(rows))
+async def _list_of_releases(store: Store, query: Filter) -> FilterAnswer:
+    rows = await filter_queries.releases(store.database, query)
+    return FilterAnswer(_releases_text(rows, query), _sources(store, rows), len(rows))
 
 
-async def _list_of_publishers(store: Store, asked: Filter) -> FilterAnswer:
-    found = await filter_queries.publishers(store.database, asked)
-    names = [f"{each.name} ({each.products})" if asked.order == "products" else each.name for each in found]
+async def _list_of_publishers(store: Store, query: Filter) -> FilterAnswer:
+    results = await filter_queries.publishers(store.database, query)
+    names = [f"{each.name} ({each.products})" if query.order == "products" else each.name for each in results]
     return FilterAnswer(f"{_listed(names)}." if names else "None: no publisher has such a product.", total=len(names))
 
 
-def _releases_text(rows: Sequence[ReleaseMatch], asked: Filter) -> str:
+def _releases_text(rows: Sequence[ReleaseMatch], query: Filter) -> str:
     if not rows:
         return "None: no published release fits."
-    if len(rows) == 1 and asked.order in ("newest", "oldest"):
-        which = "latest" if asked.order == "newest" else "first"
-        of = " of these versions" if asked.where.version else ""
+    if len(rows) == 1 and query.order in ("newest", "oldest"):
+        which = "latest" if query.order == "newest" else "first"
+        of = " of these versions" if query.where.version else ""
         return f"The {which} release{of} is {_release_name(rows[0])}, published on {_day(rows[0].published_at)}."
     return f"{_number(rows, 'release')}: {_listed([_release_with_date(row) for row in rows])}."
 
@@ -92,127 +92,127 @@ def _release_with_date(row: ReleaseMatch) -> str:
     return f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
 
 
-async def _count(store: Store, asked: Filter) -> FilterAnswer:
-    count = await filter_queries.total(store.database, asked)
-    noun = asked.find if count != 1 else asked.find[:-1]
-    rows = await filter_queries.products(store.database, asked) if count and asked.find == "products" else []
+async def _count(store: Store, query: Filter) -> FilterAnswer:
+    count = await filter_queries.total(store.database, query)
+    noun = query.find if count != 1 else query.find[:-1]
+    rows = await filter_queries.products(store.database, query) if count and query.find == "products" else []
     return FilterAnswer(f"{count} {noun}.", _sources(store, rows), count)
 
 
-async def _breakdown(store: Store, asked: Filter) -> FilterAnswer:
-    counts = await filter_queries.counts(store.database, asked, asked.by or "kind")
+async def _breakdown(store: Store, query: Filter) -> FilterAnswer:
+    counts = await filter_queries.counts(store.database, query, query.by or "kind")
     shown = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]
     return FilterAnswer(f"{', '.join(shown) or 'None'}.", total=len(counts))
 
 
-async def _exists(store: Store, asked: Filter) -> FilterAnswer:
+async def _exists(store: Store, query: Filter) -> FilterAnswer:
     """Yes or no: whether there is one; of named products, whether all of them are so."""
-    if asked.where.version and asked.order in ("newest", "oldest"):
-        return await _is_extreme(store, asked)
-    names = (*asked.where.product.any, *asked.where.product.all)
+    if query.where.version and query.order in ("newest", "oldest"):
+        return await _is_extreme(store, query)
+    names = (*query.where.product.any, *query.where.product.all)
     named = await facts(store.database, names)
-    if len(named) > 1 and (asked.fields or asked.order != "title"):
-        return await _is_alike(store, asked, named)
+    if len(named) > 1 and (query.fields or query.order != "title"):
+        return await _is_alike(store, query, named)
     needed = 1
-    if asked.find != "releases":
-        asked, needed = replace(asked, find="products", limit=None, order="title"), max(1, len(names))
-    found = await _list(store, asked)
-    if found.total >= needed:
-        return replace(found, text=f"Yes: {found.text}")
+    if query.find != "releases":
+        query, needed = replace(query, find="products", limit=None, order="title"), max(1, len(names))
+    results = await _list(store, query)
+    if results.total >= needed:
+        return replace(results, text=f"Yes: {results.text}")
     text = f"No. {'; '.join(map(_about, named))}" if names else "No: there is none."
-    return replace(found, text=text, sources=_sources(store, named))
+    return replace(results, text=text, sources=_sources(store, named))
 
 
-async def _is_alike(store: Store, asked: Filter, products: Sequence[Facts]) -> FilterAnswer:
+async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> FilterAnswer:
     """Whether the named products have the same fields; with an order, whether the first of them comes first."""
-    if asked.order == "title":
-        is_so = len({_predicates(each, asked.fields) for each in products}) == 1
-        text = " ".join(_about(each, asked.fields) for each in products)
+    if query.order == "title":
+        is_so = len({_predicates(each, query.fields) for each in products}) == 1
+        text = " ".join(_about(each, query.fields) for each in products)
     else:
-        first = await filter_queries.products(store.database, replace(asked, limit=1))
+        first = await filter_queries.products(store.database, replace(query, limit=1))
         is_so = [each.slug for each in first] == [products[0].slug]
         text = f"{first[0].title} comes first." if first else "None of them fits."
     return FilterAnswer(f"{_YES_NO[is_so]}. {text}", _sources(store, products), len(products))
 
 
-async def _is_extreme(store: Store, asked: Filter) -> FilterAnswer:
+async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
     """Whether the version is the newest or oldest of those that fit otherwise."""
-    rows = await filter_queries.releases(store.database, replace(with_slots(asked, version=Values()), limit=1))
-    versions = [text.lower().removeprefix("v") for text in asked.where.version.any]
+    rows = await filter_queries.releases(store.database, replace(with_slots(query, version=Values()), limit=1))
+    versions = [text.lower().removeprefix("v") for text in query.where.version.any]
     is_so = any(row.version.lower().removeprefix("v") in versions for row in rows)
-    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, asked)}", _sources(store, rows), len(rows))
+    return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, query)}", _sources(store, rows), len(rows))
 
 
-async def _fields(store: Store, asked: Filter) -> FilterAnswer:
+async def _fields(store: Store, query: Filter) -> FilterAnswer:
     """What is asked of each product; where releases are asked for, of each that has such a release."""
-    products = await filter_queries.products(store.database, _products_of(asked))
+    products = await filter_queries.products(store.database, _products_of(query))
     if not products:
         return FilterAnswer("None: no product fits.")
-    known = await facts(store.database, [each.slug for each in products])
-    found = [await _of_product(store, asked, each, len(products)) for each in known]
-    text = " ".join(each.text for each in found if each.text)
+    details = await facts(store.database, [each.slug for each in products])
+    results = [await _of_product(store, query, each, len(products)) for each in details]
+    text = " ".join(each.text for each in results if each.text)
     if text:
-        return FilterAnswer(text, tuple(source for each in found for source in each.sources), len(products))
-    words = quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
+        return FilterAnswer(text, tuple(source for each in results for source in each.sources), len(products))
+    words = quoted((*query.where.text.any, *query.where.text.all)) or "this"
     return FilterAnswer(unable(f"no release notes mention {words}."), status="refused")
 
 
-def _products_of(asked: Filter) -> Filter:
+def _products_of(query: Filter) -> Filter:
     """The filter of the products that something is asked of: those that are named even where no release fits."""
-    wanted = replace(with_slots(asked, version=Values()), find="products", limit=MAX_SHOWN)
-    if asked.where.product.any:
-        return Filter(where=replace(wanted.where, text=Values()), order=asked.order, limit=MAX_SHOWN)
+    narrowed = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
+    if query.where.product.any:
+        return Filter(where=replace(narrowed.where, text=Values()), order=query.order, limit=MAX_SHOWN)
     # Of releases, the limit is of those of each product.
-    limit = MAX_SHOWN if _OF_RELEASES & {*asked.fields} else min(asked.limit or MAX_SHOWN, MAX_SHOWN)
-    return replace(wanted, limit=limit)
+    limit = MAX_SHOWN if _OF_RELEASES & {*query.fields} else min(query.limit or MAX_SHOWN, MAX_SHOWN)
+    return replace(narrowed, limit=limit)
 
 
-async def _of_product(store: Store, asked: Filter, product: Facts, among: int) -> FilterAnswer:
+async def _of_product(store: Store, query: Filter, product: Facts, among: int) -> FilterAnswer:
     """What is asked of the product, one `among` so many; nothing where no release of one of several fits."""
-    if asked.fields == ("channels",):
-        return _newest_of_channels(store, asked, product)
-    if not _OF_RELEASES & {*asked.fields}:
-        return FilterAnswer(_about(product, asked.fields), _sources(store, [product]))
-    rows = await filter_queries.releases(store.database, _releases_of(product, asked, among))
+    if query.fields == ("channels",):
+        return _newest_of_channels(store, query, product)
+    if not _OF_RELEASES & {*query.fields}:
+        return FilterAnswer(_about(product, query.fields), _sources(store, [product]))
+    rows = await filter_queries.releases(store.database, _releases_of(product, query, among))
     if rows:
-        text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
-        other = [name for name in asked.fields if name not in _OF_RELEASES]
+        text = ". ".join([await _release(store, query, row) for row in rows]).rstrip(".") + "."
+        other = [name for name in query.fields if name not in _OF_RELEASES]
         return FilterAnswer(f"{text} {_about(product, other) if other else ''}".rstrip(), _sources(store, rows))
-    if among > 1 or asked.where.text:
+    if among > 1 or query.where.text:
         return FilterAnswer("")
-    return FilterAnswer(_no_release(asked, product), _sources(store, [product]))
+    return FilterAnswer(_no_release(query, product), _sources(store, [product]))
 
 
-def _releases_of(product: Facts, asked: Filter, among: int) -> Filter:
+def _releases_of(product: Facts, query: Filter, among: int) -> Filter:
     """The filter of the product's releases: the newest, where nothing says which; few of each of many products."""
-    is_open = not any((asked.where.version, asked.where.text, asked.since, asked.until))
-    limit = asked.limit or (1 if is_open else MAX_OF_RANGE)
-    most = MAX_WITH_FILES if "artifacts" in asked.fields and among > 1 else MAX_ROWS
-    return replace(with_slots(asked, product=Values(any=(product.slug,))), limit=min(limit, most // among))
+    is_open = not any((query.where.version, query.where.text, query.since, query.until))
+    limit = query.limit or (1 if is_open else MAX_OF_RANGE)
+    most = MAX_WITH_FILES if "artifacts" in query.fields and among > 1 else MAX_ROWS
+    return replace(with_slots(query, product=Values(any=(product.slug,))), limit=min(limit, most // among))
 
 
-def _no_release(asked: Filter, product: Facts) -> str:
-    versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
+def _no_release(query: Filter, product: Facts) -> str:
+    versions = ", ".join((*query.where.version.any, *query.where.version.all))
     return f"{product.detail.title} has no {f'published version {versions}' if versions else 'such published release'}."
 
 
-async def _release(store: Store, asked: Filter, row: ReleaseMatch) -> str:
+async def _release(store: Store, query: Filter, row: ReleaseMatch) -> str:
     text = f"{_release_name(row)} was published on {_day(row.published_at)}"
-    if "notes" in asked.fields:
+    if "notes" in query.fields:
         text = f"{_release_with_date(row)}: {(row.notes or 'no notes')[:MAX_NOTES]}"
-    if "artifacts" in asked.fields:
+    if "artifacts" in query.fields:
         files = await filter_queries.files(store.database, row.slug, row.version)
         names = [f"{each.name} ({each.size} bytes, sha256 {each.sha256}, {each.platform})" for each in files]
         text += f"; files: {', '.join(names) or 'none'}"
     return text
 
 
-def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> FilterAnswer:
-    wanted = (*asked.channel.any, *asked.channel.all) or CHANNELS
-    found = [each for each in product.detail.channels if each.channel in wanted]
-    names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found]) or "none"
-    text = f"{product.detail.title} has releases in {_number(found, 'channel')}: {names}."
-    return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in found))
+def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAnswer:
+    narrowed = (*query.channel.any, *query.channel.all) or CHANNELS
+    results = [each for each in product.detail.channels if each.channel in narrowed]
+    names = join_words([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in results]) or "none"
+    text = f"{product.detail.title} has releases in {_number(results, 'channel')}: {names}."
+    return FilterAnswer(text, tuple(_source(store, product.slug, each.version) for each in results))
 
 
 def _about(product: Facts, fields: Sequence[str] = ()) -> str:

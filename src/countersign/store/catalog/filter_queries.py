@@ -142,63 +142,63 @@ class ArtifactFile(NamedTuple):
     platform: str
 
 
-async def total(database: Database, asked: Filter) -> int:
+async def total(database: Database, query: Filter) -> int:
     """How many rows there are, whatever the limit."""
     statement = SqlBuilder()
-    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
-    text = f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    what = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
+    text = f"SELECT {what} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
     return int((await database.scan(text, *statement.values))[0][0])
 
 
-async def has_rows(database: Database, asked: Filter) -> bool:
+async def has_rows(database: Database, query: Filter) -> bool:
     """Whether there is a row."""
     # Without an order: PostgreSQL would read and sort all that fits to find the first of a frequent tag.
     statement = SqlBuilder()
-    text = f"SELECT 1 FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}{_dated_only(asked)} LIMIT 1"
+    text = f"SELECT 1 FROM {_FROM[query.find]} WHERE {_where(statement, query)}{_dated_only(query)} LIMIT 1"
     return bool(await database.scan(text, *statement.values))
 
 
-async def products(database: Database, asked: Filter) -> list[ProductMatch]:
+async def products(database: Database, query: Filter) -> list[ProductMatch]:
     """The first products that fit, whatever is to be found otherwise."""
-    asked = replace(asked, find="products")
-    rows = await _walked(database, asked) if _is_walked(database, asked) else None
-    return [ProductMatch(*row) for row in (await _rows(database, asked) if rows is None else rows)]
+    query = replace(query, find="products")
+    rows = await _walked(database, query) if _is_walked(database, query) else None
+    return [ProductMatch(*row) for row in (await _rows(database, query) if rows is None else rows)]
 
 
-async def releases(database: Database, asked: Filter) -> list[ReleaseMatch]:
+async def releases(database: Database, query: Filter) -> list[ReleaseMatch]:
     """The first releases that fit, whatever is to be found otherwise."""
-    return [ReleaseMatch(*row) for row in await _rows(database, replace(asked, find="releases"))]
+    return [ReleaseMatch(*row) for row in await _rows(database, replace(query, find="releases"))]
 
 
-async def publishers(database: Database, asked: Filter) -> list[PublisherMatch]:
+async def publishers(database: Database, query: Filter) -> list[PublisherMatch]:
     """The first publishers of products that fit, whatever is to be found otherwise."""
-    return [PublisherMatch(*row) for row in await _rows(database, replace(asked, find="publishers"))]
+    return [PublisherMatch(*row) for row in await _rows(database, replace(query, find="publishers"))]
 
 
-async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
+async def counts(database: Database, query: Filter, by: By) -> Counter[str]:
     """How many rows there are for each value of a slot."""
     if by in ("platform", "channel"):
-        held = slot(asked, by)
-        narrowed = {each: with_slots(asked, **{by: replace(held, all=(*held.all, each))}) for each in KNOWN[by]}
+        selected = slot(query, by)
+        narrowed = {each: with_slots(query, **{by: replace(selected, all=(*selected.all, each))}) for each in KNOWN[by]}
         return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
     statement, column = SqlBuilder(), _COLUMNS[by]
-    counted = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
-    text = f"SELECT {column}, {counted} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    counted = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
+    text = f"SELECT {column}, {counted} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
     text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if by == 'tag' else 50}"
-    found: Counter[str] = Counter()
+    clauses: Counter[str] = Counter()
     for value, count in await database.scan(text, *statement.values):
-        found.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
-    return await _by_name(database, found) if by == "org" else found
+        clauses.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
+    return await _by_name(database, clauses) if by == "org" else clauses
 
 
-async def _by_name(database: Database, found: Counter[str]) -> Counter[str]:
+async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
     """The numbers of organisations by their names."""
     statement = SqlBuilder()
-    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(found))})"
-    rows = await database.scan(text, *statement.values) if found else []
+    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(clauses))})"
+    rows = await database.scan(text, *statement.values) if clauses else []
     names = {str(slug): str(name) for slug, name in rows}
     named: Counter[str] = Counter()
-    for slug, count in found.items():
+    for slug, count in clauses.items():
         named[names.get(slug, slug)] += count
     return named
 
@@ -217,80 +217,80 @@ async def files(database: Database, slug: str, version: str) -> list[ArtifactFil
     return [ArtifactFile(*row) for row in await database.fetch(FILES, slug, version)]
 
 
-def _is_walked(database: Database, asked: Filter) -> bool:
+def _is_walked(database: Database, query: Filter) -> bool:
     """Whether the first products are looked for among the first of all before all are read.
 
     PostgreSQL takes those that fit to lie everywhere in the order of titles, and follows it to the end, through a table
     in another order, where none fits or only late titles do: four times as slow as to read and sort all. A table of
     SQLite lies in that order."""
-    is_by_title = (asked.find, _ORDERS[asked.order]) == ("products", _BY_TITLE)
-    is_dated = asked.since is not None or asked.until is not None or asked.when != "any"
-    slots = {name for name, _ in conditions(asked)}
+    is_by_title = (query.find, _ORDERS[query.order]) == ("products", _BY_TITLE)
+    is_dated = query.since is not None or query.until is not None or query.when != "any"
+    slots = {name for name, _ in conditions(query)}
     return database.dialect == "postgres" and is_by_title and not is_dated and slots <= _WALKED_SLOTS
 
 
-async def _walked(database: Database, asked: Filter) -> list[Row] | None:
+async def _walked(database: Database, query: Filter) -> list[Row] | None:
     """The first products that fit among the first of all, or of a tag; None: there may be more."""
-    statement, limit = SqlBuilder(), min(asked.limit or MAX_ROWS, MAX_ROWS)
-    tag = _only_tag(asked)
+    statement, limit = SqlBuilder(), min(query.limit or MAX_ROWS, MAX_ROWS)
+    tag = _only_tag(query)
     facet = statement.value(f"tag:{tag}") if tag else ""
     walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
     text = f"SELECT c.slug, c.title, {size} FROM ({walk}) c".format(facet=facet, size=MAX_WALKED)
-    text += f" WHERE {_where(statement, asked)} ORDER BY c.place, c.product_id LIMIT {statement.value(limit)}"
+    text += f" WHERE {_where(statement, query)} ORDER BY c.place, c.product_id LIMIT {statement.value(limit)}"
     rows = await database.scan(text, *statement.values)
     is_all = bool(rows) and (len(rows) == limit or rows[0][2] < MAX_WALKED)
     return [(slug, title) for slug, title, _ in rows] if is_all else None
 
 
-def _only_tag(asked: Filter) -> str:
+def _only_tag(query: Filter) -> str:
     """A tag that all that fit have; empty: there may be none."""
-    wanted = asked.where.tag
-    needed = [*wanted.all, *(wanted.any if len(wanted.any) == 1 else ())]
+    condition = query.where.tag
+    needed = [*condition.all, *(condition.any if len(condition.any) == 1 else ())]
     return needed[0].lower().replace(" ", "-") if needed else ""
 
 
-async def _rows(database: Database, asked: Filter) -> list[Row]:
+async def _rows(database: Database, query: Filter) -> list[Row]:
     statement = SqlBuilder()
-    where = _where(statement, asked) + _dated_only(asked)
-    columns, order = "c.slug, c.title", _ORDERS[asked.order]
-    if asked.find == "releases":
+    where = _where(statement, query) + _dated_only(query)
+    columns, order = "c.slug, c.title", _ORDERS[query.order]
+    if query.find == "releases":
         columns += ", r.version, r.channel, r.published_at, r.notes"
-        sign = "" if asked.order == "oldest" else " DESC"
+        sign = "" if query.order == "oldest" else " DESC"
         order = f"r.published_at{sign}, r.sort_key{sign}, r.id{sign}"
-    elif asked.find == "publishers":
+    elif query.find == "publishers":
         columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
-        order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
-    elif _is_walked(database, asked):
+        order = f"{_ORDERS_OF_PUBLISHERS.get(query.order, '')}o.name, o.slug"
+    elif _is_walked(database, query):
         order = _SORTED
-    limit = statement.value(min(asked.limit or MAX_ROWS, MAX_ROWS))
-    text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
+    limit = statement.value(min(query.limit or MAX_ROWS, MAX_ROWS))
+    text = f"SELECT {columns} FROM {_FROM[query.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
     return await database.scan(text, *statement.values)
 
 
-def _where(statement: SqlBuilder, asked: Filter) -> str:
-    found = _of_releases(statement, asked) if asked.find == "releases" else _of_products(statement, asked)
-    return " AND ".join(found) or "1 = 1"
+def _where(statement: SqlBuilder, query: Filter) -> str:
+    clauses = _of_releases(statement, query) if query.find == "releases" else _of_products(statement, query)
+    return " AND ".join(clauses) or "1 = 1"
 
 
-def _dated_only(asked: Filter) -> str:
+def _dated_only(query: Filter) -> str:
     """The condition that what is ordered by its releases has one."""
-    is_dated = asked.find == "products" and asked.order in ("newest", "oldest")
+    is_dated = query.find == "products" and query.order in ("newest", "oldest")
     return " AND c.last_at IS NOT NULL" if is_dated else ""
 
 
-def _of_products(statement: SqlBuilder, asked: Filter) -> list[str]:
-    dated = asked.since is not None or asked.until is not None
-    found = _conditions(statement, asked, without=("channel",) if dated and asked.when in ("any", "none") else ())
-    if asked.when in ("first", "last"):
-        column = f"c.{asked.when}_at"
-        found += [f"{column} IS NOT NULL", *_range(statement, column, asked)]
-    elif dated or asked.when == "none":
-        ranged = [*_channels(statement, asked.channel), *_range(statement, "r.published_at", asked)]
-        found.append(_has_release(ranged, "NOT IN" if asked.when == "none" else "IN"))
-    if asked.where.version:
+def _of_products(statement: SqlBuilder, query: Filter) -> list[str]:
+    dated = query.since is not None or query.until is not None
+    clauses = _conditions(statement, query, without=("channel",) if dated and query.when in ("any", "none") else ())
+    if query.when in ("first", "last"):
+        column = f"c.{query.when}_at"
+        clauses += [f"{column} IS NOT NULL", *_range(statement, column, query)]
+    elif dated or query.when == "none":
+        ranged = [*_channels(statement, query.channel), *_range(statement, "r.published_at", query)]
+        clauses.append(_has_release(ranged, "NOT IN" if query.when == "none" else "IN"))
+    if query.where.version:
         # DISTINCT has PostgreSQL look for the versions first: it takes them to be frequent, and few are.
-        found.append(_has_release(_joined(statement, _version, asked.where.version), "IN", "DISTINCT "))
-    return found
+        clauses.append(_has_release(_joined(statement, _version, query.where.version), "IN", "DISTINCT "))
+    return clauses
 
 
 def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> str:
@@ -298,24 +298,24 @@ def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> 
     return f"c.product_id {sign} (SELECT {distinct}r.product_id FROM release r WHERE {' AND '.join(tests)})"
 
 
-def _of_releases(statement: SqlBuilder, asked: Filter) -> list[str]:
-    is_of_product = bool(asked.where.product.any)
-    found = ["r.status = 'published'"]
-    found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
-    found += _joined(statement, _notes, asked.where.text) if is_of_product else []
-    found += _channels(statement, asked.channel) + _range(statement, "r.published_at", asked)
-    return found + _joined(statement, _version, asked.where.version)
+def _of_releases(statement: SqlBuilder, query: Filter) -> list[str]:
+    is_of_product = bool(query.where.product.any)
+    clauses = ["r.status = 'published'"]
+    clauses += _conditions(statement, query, without=("channel", "text") if is_of_product else ("channel",))
+    clauses += _joined(statement, _notes, query.where.text) if is_of_product else []
+    clauses += _channels(statement, query.channel) + _range(statement, "r.published_at", query)
+    return clauses + _joined(statement, _version, query.where.version)
 
 
-def _range(statement: SqlBuilder, column: str, asked: Filter) -> list[str]:
-    ends = ((">=", asked.since), ("<", asked.until))
+def _range(statement: SqlBuilder, column: str, query: Filter) -> list[str]:
+    ends = ((">=", query.since), ("<", query.until))
     return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in ends if end is not None]
 
 
-def _channels(statement: SqlBuilder, wanted: Values) -> list[str]:
-    held = (*wanted.any, *wanted.all)
-    found = [f"r.channel IN ({statement.list(held)})"] if held else []
-    return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
+def _channels(statement: SqlBuilder, condition: Values) -> list[str]:
+    selected = (*condition.any, *condition.all)
+    clauses = [f"r.channel IN ({statement.list(selected)})"] if selected else []
+    return clauses + ([f"r.channel NOT IN ({statement.list(condition.none)})"] if condition.none else [])
 
 
 def _version(statement: SqlBuilder, text: str) -> str:
@@ -327,32 +327,34 @@ def _version(statement: SqlBuilder, text: str) -> str:
     return f"(lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])}))"
 
 
-def _conditions(statement: SqlBuilder, asked: Filter, without: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for name, wanted in conditions(asked):
+def _conditions(statement: SqlBuilder, query: Filter, without: Sequence[str]) -> list[str]:
+    clauses: list[str] = []
+    for name, condition in conditions(query):
         if name in without or name == "version":
             continue
-        found += _of_bits(statement, name, wanted) if name in _BITS else _joined(statement, _TESTS[name], wanted)
-    return found
+        clauses += (
+            _of_bits(statement, name, condition) if name in _BITS else _joined(statement, _TESTS[name], condition)
+        )
+    return clauses
 
 
-def _of_bits(statement: SqlBuilder, slot: str, wanted: Values) -> list[str]:
+def _of_bits(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
     # Never `=`: PostgreSQL takes an expression to equal a value rarely, and reads and sorts the whole table.
-    found: list[str] = []
-    for values, test in ((wanted.any, "> 0"), (wanted.none, "< 1")):
+    clauses: list[str] = []
+    for values, test in ((condition.any, "> 0"), (condition.none, "< 1")):
         if values:
-            found.append(f"(c.{slot}s & {statement.value(bit_mask(_BITS[slot], [*values]))}) {test}")
-    if wanted.all:
-        held = bit_mask(_BITS[slot], [*wanted.all])
-        found.append(f"(c.{slot}s & {statement.value(held)}) >= {statement.value(held)}")
-    return found
+            clauses.append(f"(c.{slot}s & {statement.value(bit_mask(_BITS[slot], [*values]))}) {test}")
+    if condition.all:
+        selected = bit_mask(_BITS[slot], [*condition.all])
+        clauses.append(f"(c.{slot}s & {statement.value(selected)}) >= {statement.value(selected)}")
+    return clauses
 
 
-def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], wanted: Values) -> list[str]:
-    found = [test(statement, value) for value in wanted.all]
-    if wanted.any:
-        found.append(f"({' OR '.join(test(statement, value) for value in wanted.any)})")
-    return found + [f"NOT {test(statement, value)}" for value in wanted.none]
+def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condition: Values) -> list[str]:
+    clauses = [test(statement, value) for value in condition.all]
+    if condition.any:
+        clauses.append(f"({' OR '.join(test(statement, value) for value in condition.any)})")
+    return clauses + [f"NOT {test(statement, value)}" for value in condition.none]
 
 
 def _tag(statement: SqlBuilder, value: str) -> str:
@@ -376,8 +378,8 @@ def _license(statement: SqlBuilder, value: str) -> str:
 
 def _notes(statement: SqlBuilder, value: str) -> str:
     # Words have neither of the characters that mean something to LIKE.
-    held = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
-    return f"({' AND '.join(held) or '1 = 0'})"
+    selected = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    return f"({' AND '.join(selected) or '1 = 0'})"
 
 
 _TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {
@@ -394,18 +396,18 @@ _TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {
 
 def forms(word: str) -> list[str]:
     """A word in singular and plural."""
-    found = [word, f"{word}s"]
+    clauses = [word, f"{word}s"]
     if word.endswith("s") and len(word) > 3:
-        found.append(word[:-1])
+        clauses.append(word[:-1])
     if word.endswith("ies") and len(word) > 4:
-        found.append(f"{word[:-3]}y")
+        clauses.append(f"{word[:-3]}y")
     if word.endswith("y"):
-        found.append(f"{word[:-1]}ies")
+        clauses.append(f"{word[:-1]}ies")
     if word.endswith(("ches", "shes", "sses", "xes")):
-        found.append(word[:-2])
-    return found
+        clauses.append(word[:-2])
+    return clauses
 
 
-def _terms(statement: SqlBuilder, wanted: Sequence[list[str]], weight: int) -> str:
-    found = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
-    return f"({' AND '.join(found) or '1 = 0'})"
+def _terms(statement: SqlBuilder, condition: Sequence[list[str]], weight: int) -> str:
+    clauses = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in condition]
+    return f"({' AND '.join(clauses) or '1 = 0'})"

@@ -119,27 +119,27 @@ class WordSpan(NamedTuple):
 
 async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     """What the runs name exactly, but for case, accents and punctuation; the longest first."""
-    places: dict[str, list[WordSpan]] = {}
+    spans_by_form: dict[str, list[WordSpan]] = {}
     for span in runs:
         for form in {lookup_key(span.text), "-".join(words(span.text))} - {""}:
-            places.setdefault(form, []).append(span)
-    found: list[Name] = []
-    products = await _rows(database, _PRODUCTS, list(places))
+            spans_by_form.setdefault(form, []).append(span)
+    results: list[Name] = []
+    products = await _rows(database, _PRODUCTS, list(spans_by_form))
     # The slug and the spelling before older products of the same name.
     written = {span.text for span in runs}
-    products.sort(key=lambda row: (row[1] not in places, row[2] not in written))
+    products.sort(key=lambda row: (row[1] not in spans_by_form, row[2] not in written))
     for name_key, slug, title in products:
-        found += [each._replace(title=title) for each in _named("product", slug, places, name_key, slug)]
-    for slug, name in await _rows(database, _ORGS, list(places)):
-        found += _named("org", slug, places, lookup_key(name), slug)
-    for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
-        found += _named("license", name, places, license_key) if name else []
-    return _by_span([*found, *await _families(database, runs), *await _tags(database, places)])
+        results += [each._replace(title=title) for each in _named("product", slug, spans_by_form, name_key, slug)]
+    for slug, name in await _rows(database, _ORGS, list(spans_by_form)):
+        results += _named("org", slug, spans_by_form, lookup_key(name), slug)
+    for license_key, name in {*await _rows(database, _LICENSES, list(spans_by_form), separator=_VALUES)}:
+        results += _named("license", name, spans_by_form, license_key) if name else []
+    return _by_span([*results, *await _families(database, runs), *await _tags(database, spans_by_form)])
 
 
 async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
     """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
-    found: list[Name] = []
+    results: list[Name] = []
     licenses: dict[str, str] = {}
     for span in runs:
         begin = _family(span.text)
@@ -148,42 +148,42 @@ async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
         if begin not in licenses and len(licenses) < MAX_FAMILIES:
             rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
             licenses[begin] = "|".join(sorted(name for (name,) in rows))
-        found += [Name("license", licenses[begin], span.start, span.end)] if licenses.get(begin) else []
-    return found
+        results += [Name("license", licenses[begin], span.start, span.end)] if licenses.get(begin) else []
+    return results
 
 
 def _family(text: str) -> str:
     """How the keys of the licences begin that the text names; empty: it names none."""
     family, *rest = words(text) or [""]
-    kept = [word for word in rest if word not in _LICENSE_WORDS]
-    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *kept]).isdigit()
-    return "".join([family, *kept]) if is_family else ""
+    unique = [word for word in rest if word not in _LICENSE_WORDS]
+    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *unique]).isdigit()
+    return "".join([family, *unique]) if is_family else ""
 
 
-def _named(slot: str, value: str, places: dict[str, list[WordSpan]], *forms: str) -> Iterable[Name]:
-    spans = {span for form in forms for span in places.get(form, ())}
+def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *forms: str) -> Iterable[Name]:
+    spans = {span for form in forms for span in spans_by_form.get(form, ())}
     return [Name(slot, value, span.start, span.end) for span in spans]
 
 
-def _by_span(found: list[Name]) -> list[Name]:
+def _by_span(results: list[Name]) -> list[Name]:
     """One name for each run and slot; several products of one title are told apart by their slugs."""
-    kept: dict[tuple[str, int, int], Name] = {}
-    for each in found:
-        before = kept.setdefault((each.slot, each.start, each.end), each)
+    unique: dict[tuple[str, int, int], Name] = {}
+    for each in results:
+        before = unique.setdefault((each.slot, each.start, each.end), each)
         if each.slot == "product" and each.value != before.value:
-            kept[each.slot, each.start, each.end] = before._replace(others=(*before.others, each.value))
-    return sorted(kept.values(), key=lambda each: each.start - each.end)
+            unique[each.slot, each.start, each.end] = before._replace(others=(*before.others, each.value))
+    return sorted(unique.values(), key=lambda each: each.start - each.end)
 
 
-async def _tags(database: Database, places: dict[str, list[WordSpan]]) -> list[Name]:
+async def _tags(database: Database, spans_by_form: dict[str, list[WordSpan]]) -> list[Name]:
     """Tags with a hyphen, without it, and in the plural."""
-    wanted: dict[str, list[WordSpan]] = {}
-    for form, runs in places.items():
+    requested: dict[str, list[WordSpan]] = {}
+    for form, runs in spans_by_form.items():
         for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
-            wanted.setdefault(tag, []).extend(runs)
-    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
+            requested.setdefault(tag, []).extend(runs)
+    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in requested], separator=_VALUES)
     known = sorted({facet.removeprefix("tag:") for (facet,) in rows})
-    return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, wanted, tag)]
+    return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, requested, tag)]
 
 
 def _significant_words(text: str) -> list[str]:
@@ -214,10 +214,10 @@ async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, s
     statement = SqlBuilder()
     rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
     # The titles of a rare word are few enough to be compared here; those of a frequent one are found by all words.
-    wanted = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
-    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in wanted]
-    found = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
-    rows = await database.scan(_WITH_WORDS.format(products=" INTERSECT ".join(found)), *statement.values)
+    requested = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
+    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested]
+    results = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
+    rows = await database.scan(_WITH_WORDS.format(products=" INTERSECT ".join(results)), *statement.values)
     return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
 
 
@@ -262,14 +262,14 @@ async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
 
 
-async def spellings(database: Database, asked: Sequence[str]) -> Spellings:
+async def spellings(database: Database, terms: Sequence[str]) -> Spellings:
     """For each word those of the catalog that are one typing error away, two for long ones, the likest first; with how
     many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
     keys: set[str] = set()
-    for word in asked:
+    for word in terms:
         keys |= deletion_variants(word) & {word} if word.isdigit() else deletion_variants(word)
     counts: dict[str, int] = dict(await _rows(database, _TERMS_LIKE, sorted(keys)))
-    return {word: _spellings(word, counts) for word in asked}
+    return {word: _spellings(word, counts) for word in terms}
 
 
 def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
@@ -283,30 +283,30 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
 
 def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those whose names are the text but for typing errors and small words; numbers have to agree."""
-    wanted, numbers = _plain(text)
+    requested, numbers = _plain(text)
     far: dict[tuple[str, str], int] = {}
     for each in named:
         name, others = _plain(each[1])
-        size = max(len(wanted), len(name))
-        away = distance(wanted, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
+        size = max(len(requested), len(name))
+        away = distance(requested, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
         if away is not None:
             far[each] = away
     return sorted(far, key=lambda each: (far[each], each))[:3]
 
 
 def _plain(text: str) -> tuple[str, list[str]]:
-    found = words(text)
-    return "".join(word for word in found if word not in _SMALL), [word for word in found if word.isdigit()]
+    results = words(text)
+    return "".join(word for word in results if word not in _SMALL), [word for word in results if word.isdigit()]
 
 
 async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[Any]:
     """The rows of a statement about several keys; the last key is repeated, so that few statements differ."""
     if not keys:
         return []
-    wanted = 16
-    while wanted < len(keys):
-        wanted *= 4
+    requested = 16
+    while requested < len(keys):
+        requested *= 4
     statement = SqlBuilder()
-    values = statement.list([*keys, *([keys[-1]] * (wanted - len(keys)))]).replace(", ", separator)
+    values = statement.list([*keys, *([keys[-1]] * (requested - len(keys)))]).replace(", ", separator)
     sql = text.format(keys=values if separator == ", " else f"({values})")
     return [tuple(row) for row in await database.scan(sql, *statement.values)]

@@ -72,10 +72,10 @@ class Card(NamedTuple):
     status: str
 
 
-async def page(database: Database, wanted: search.PageQuery) -> list[Row]:
+async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    text, values = search.page(wanted)
-    return await (database.fetch(text, *values) if wanted.is_bounded else database.scan(text, *values))
+    text, values = search.page(query)
+    return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
 
 
 async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:
@@ -183,32 +183,32 @@ async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Cata
     Raises:
         ProductNotFound: there is none, or it is another organisation's draft: the same answer.
     """
-    found = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
-    if found is None or not await _may_see(reader, caller, found):
+    product = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if product is None or not await _may_see(reader, caller, product):
         raise ProductNotFound("no product has this id or slug")
-    return found
+    return product
 
 
-async def _may_see(reader: Reader, caller: Caller, found: CatalogEntry) -> bool:
-    if found.status == "public" or is_member(caller, found):
+async def _may_see(reader: Reader, caller: Caller, product: CatalogEntry) -> bool:
+    if product.status == "public" or is_member(caller, product):
         return True
-    if found.status != "archived" or caller.is_anonymous:
+    if product.status != "archived" or caller.is_anonymous:
         return False
-    return await owns(reader, caller.owner, found.product_id)
+    return await owns(reader, caller.owner, product.product_id)
 
 
-def is_member(caller: Caller, found: CatalogEntry) -> bool:
+def is_member(caller: Caller, product: CatalogEntry) -> bool:
     """Whether the caller sees the product from inside its organisation."""
-    return found.org_id in caller.orgs_allowing("read:products")
+    return product.org_id in caller.orgs_allowing("read:products")
 
 
-def require_drafts_visible(caller: Caller, found: CatalogEntry) -> None:
+def require_drafts_visible(caller: Caller, product: CatalogEntry) -> None:
     """Let only members of the product's organisation see its drafts.
 
     Raises:
         InsufficientScope: the caller is not a member, or its token carries none of the scopes that show drafts.
     """
-    if not any(found.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
+    if not any(product.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
         raise InsufficientScope(
             "drafts are visible to members of the product's organisation only",
             resolution="Use a token of a member of the organisation, with the scope read:releases.",

@@ -62,9 +62,9 @@ def lookup_key(text: str) -> str:
     return _SILENT.sub("", bare.casefold().translate(_LETTERS)) or text
 
 
-def bit_mask(known: tuple[str, ...], held: list[str]) -> int:
+def bit_mask(options: tuple[str, ...], values: list[str]) -> int:
     """One bit for each of the known words that is held."""
-    return sum(1 << place for place, word in enumerate(known) if word in held)
+    return sum(1 << position for position, word in enumerate(options) if word in values)
 
 
 async def put_public(transaction: Transaction, detail: ProductDetail) -> None:

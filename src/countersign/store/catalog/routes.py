@@ -96,12 +96,12 @@ ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[Relea
 async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     """List products a page at a time, narrowed and ordered as asked."""
     query = call.query
-    wanted = _page_query(call.context, call.caller, query)
-    rows = await products.page(call.context.database, wanted)
+    page_query = _page_query(call.context, call.caller, query)
+    rows = await products.page(call.context.database, page_query)
     following = b"null"
     if len(rows) > query.limit:
         rows.pop()
-        position = cursor.Position("products", _filter_values(query), _key(wanted, products.Card(*rows[-1])))
+        position = cursor.Position("products", _filter_values(query), _key(page_query, products.Card(*rows[-1])))
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
@@ -142,19 +142,19 @@ def _start_of_day(day: date | None) -> clock.Instant | None:
 
 
 def _filter_values(query: ListQuery) -> list[str]:
-    given = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
-    return [str(value or "") for value in (*given, query.channel, query.access, query.published_since)]
+    values_sent = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
+    return [str(value or "") for value in (*values_sent, query.channel, query.access, query.published_since)]
 
 
 def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
     # One of a version that knew fewer filters goes on without them.
     made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
-    given = _filter_values(query)
-    if given == made_for:
+    values_sent = _filter_values(query)
+    if values_sent == made_for:
         cursor.require_keys(position, *KEYS[query.sort or "title"])
         return query
-    if any(given):
+    if any(values_sent):
         raise InvalidCursor("made for another filter")
     values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
     try:
@@ -165,18 +165,18 @@ def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
     return continued
 
 
-def _key(wanted: search.PageQuery, last: products.Card) -> list[str | int]:
-    if wanted.sort == "-published_at":
+def _key(page_query: search.PageQuery, last: products.Card) -> list[str | int]:
+    if page_query.sort == "-published_at":
         return [last.published_at, last.product_id]
-    if wanted.sort == "relevance":
+    if page_query.sort == "relevance":
         return [-last.score, last.title, last.product_id]
     return [last.title, last.product_id]
 
 
 async def show_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show one product, by id or slug."""
-    found = await visible_entry(call.context.database, call.caller, call.path["id"])
-    return Response(200, found.detail, etag=found.etag)
+    product = await visible_entry(call.context.database, call.caller, call.path["id"])
+    return Response(200, product.detail, etag=product.etag)
 
 
 async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
@@ -185,63 +185,63 @@ async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     Members of the organisation and those who own the product see yanked releases as well, marked with the reason.
     """
     database = call.context.database
-    found = await visible_entry(database, call.caller, call.path["id"])
-    channel, sees = call.query.channel or "", await _visible_statuses(call, found)
+    product = await visible_entry(database, call.caller, call.path["id"])
+    channel, sees = call.query.channel or "", await _visible_statuses(call, product)
 
     async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
-        return await products.releases(database, found.product_id, channel, sees, after, limit)
+        return await products.releases(database, product.product_id, channel, sees, after, limit)
 
-    return await _release_list(call, found, "releases", read, tagged=f"{channel}-{sees}")
+    return await _release_list(call, product, "releases", read, tagged=f"{channel}-{sees}")
 
 
 async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """List the drafts of a product, newest first, for members of its organisation."""
     database = call.context.database
-    found = await visible_entry(database, call.caller, call.path["id"])
-    require_drafts_visible(call.caller, found)
+    product = await visible_entry(database, call.caller, call.path["id"])
+    require_drafts_visible(call.caller, product)
     channel = call.query.channel or ""
 
     async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
-        return await products.drafts(database, found.product_id, channel, after, limit)
+        return await products.drafts(database, product.product_id, channel, after, limit)
 
     # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
-    return await _release_list(call, found, "drafts", read, tagged=None)
+    return await _release_list(call, product, "drafts", read, tagged=None)
 
 
 async def _release_list(
     call: StoreRequest[ReleasesQuery, Nothing],
-    found: products.CatalogEntry,
+    product: products.CatalogEntry,
     kind: Kind,
     read: ReadPage,
     *,
     tagged: str | None,
 ) -> Response:
     """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
-    after = _after(call, found, kind)
-    wanted = call.query.limit or RELEASES_AT_ONCE
-    rows = await read(after, wanted + 1)
-    if len(rows) <= wanted:
+    after = _after(call, product, kind)
+    page_query = call.query.limit or RELEASES_AT_ONCE
+    rows = await read(after, page_query + 1)
+    if len(rows) <= page_query:
         return response.json([row.release for row in rows])
     if call.query.limit is None:
         # The array is read again from the start, after its tag was made.
-        etag = None if tagged is None else await _list_etag(call.context, found.product_id, tagged)
+        etag = None if tagged is None else await _list_etag(call.context, product.product_id, tagged)
         return Response(200, _stream_array(read), etag=etag)
-    following = _next(call, found, kind, rows[wanted - 1])
-    return response.json([row.release for row in rows[:wanted]], headers=(following,))
+    following = _next(call, product, kind, rows[page_query - 1])
+    return response.json([row.release for row in rows[:page_query]], headers=(following,))
 
 
 async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Give a product's newest published releases as an Atom feed."""
     store = call.context
-    found = await visible_entry(store.database, call.caller, call.path["id"])
+    product = await visible_entry(store.database, call.caller, call.path["id"])
     newest = await products.releases(
-        store.database, found.product_id, "", products.SEES_PUBLISHED, NEWEST_POSSIBLE, MAX_ENTRIES
+        store.database, product.product_id, "", products.SEES_PUBLISHED, NEWEST_POSSIBLE, MAX_ENTRIES
     )
-    return Response(200, atom_feed(found.detail, newest, store.root_url, store.base_url), ATOM)
+    return Response(200, atom_feed(product.detail, newest, store.root_url, store.base_url), ATOM)
 
 
 def _after(
-    call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry, kind: Kind
+    call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry, kind: Kind
 ) -> tuple[int, str, str]:
     """The keys after which the page begins."""
     query = call.query
@@ -250,16 +250,16 @@ def _after(
     if query.limit is None:
         raise invalid_parameter("limit", "is required with a cursor; repeat it on every page")
     position = cursor.read(call.context.cursors, query.cursor, kind, int, str, str)
-    if position.filter != [found.product_id, query.channel or ""]:
+    if position.filter != [product.product_id, query.channel or ""]:
         raise InvalidCursor("made for another product or channel")
     return int(position.after[0]), str(position.after[1]), str(position.after[2])
 
 
 def _next(
-    call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry, kind: Kind, last: ReleaseRow
+    call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry, kind: Kind, last: ReleaseRow
 ) -> tuple[str, str]:
     channel = call.query.channel or ""
-    position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
+    position = cursor.Position(kind, [product.product_id, channel], [last.at, last.sort_key, last.id])
     parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
     if channel:
         parameters["channel"] = channel
@@ -267,10 +267,12 @@ def _next(
     return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
-async def _visible_statuses(call: StoreRequest[ReleasesQuery, Nothing], found: products.CatalogEntry) -> int:
+async def _visible_statuses(call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry) -> int:
     if call.caller.is_anonymous:
         return products.SEES_PUBLISHED
-    if is_member(call.caller, found) or await products.owns(call.context.database, call.caller.owner, found.product_id):
+    if is_member(call.caller, product) or await products.owns(
+        call.context.database, call.caller.owner, product.product_id
+    ):
         return products.SEES_YANKED
     return products.SEES_PUBLISHED
 

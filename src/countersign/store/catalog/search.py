@@ -30,7 +30,7 @@ def deletion_variants(word: str) -> set[str]:
     """
     if len(word) < MIN_CORRECTED_LENGTH:
         return set()
-    return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
+    return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
 
 
 def prefix_end(word: str) -> str:
@@ -47,11 +47,11 @@ def distance(one: str, other: str, limit: int) -> int | None:
         return None
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for place, letter in enumerate(one, 1):
-        older, before, row = before, row, [place]
+    for index, letter in enumerate(one, 1):
+        older, before, row = before, row, [index]
         for column, target in enumerate(other, 1):
             costs = [before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target)]
-            if place > 1 and column > 1 and one[place - 2 : place] == target + other[column - 2]:
+            if index > 1 and column > 1 and one[index - 2 : index] == target + other[column - 2]:
                 costs.append(older[column - 2] + 1)
             row.append(min(costs))
         if min(row) > limit:
@@ -142,33 +142,33 @@ def search_words(question: str) -> list[str]:
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
-def page(wanted: PageQuery) -> tuple[str, list[Value]]:
+def page(query: PageQuery) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status."""
     statement = SqlBuilder()
     source = "catalog_entry e"
     conditions: list[str] = []
-    facets = list(wanted.facets)
-    if wanted.sort == "title" and facets and not wanted.words:
+    facets = list(query.facets)
+    if query.sort == "title" and facets and not query.words:
         # Walk the first facet's own index, which is in the order of the page. SQLite keeps the order of a CROSS JOIN;
         # left to choose, it reads the whole catalog for four facets at once.
         source = "catalog_facet d CROSS JOIN catalog_entry e"
         conditions.append("e.product_id = d.product_id")
         conditions.append(f"d.facet = {statement.value(facets.pop(0))}")
-    if wanted.words:
-        source += f" JOIN ({_hits(statement, wanted.words)}) AS hit ON hit.product_id = e.product_id"
-    conditions.append(_visible(statement, wanted.orgs))
+    if query.words:
+        source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
+    conditions.append(_visible(statement, query.orgs))
     conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
-    if wanted.since is not None:
-        conditions.append(_published(statement, wanted.since, wanted.channel))
-    order, position = _order(statement, wanted, walks_facet=source.startswith("catalog_facet"))
+    if query.since is not None:
+        conditions.append(_published(statement, query.since, query.channel))
+    order, position = _order(statement, query, walks_facet=source.startswith("catalog_facet"))
     conditions += position
-    score = "hit.score" if wanted.words else "0"
+    score = "hit.score" if query.words else "0"
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status
         FROM {source}
         WHERE {" AND ".join(conditions)}
         ORDER BY {order}
-        LIMIT {statement.value(wanted.limit)}
+        LIMIT {statement.value(query.limit)}
     """
     return text, statement.values
 
@@ -185,12 +185,12 @@ def _published(statement: SqlBuilder, since: Instant, channel: str | None) -> st
     return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
 
 
-def _order(statement: SqlBuilder, wanted: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
+def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
     """ORDER BY, and the condition that continues after the last row."""
-    after = [statement.value(value) for value in wanted.after]
-    if wanted.sort == "-published_at":
+    after = [statement.value(value) for value in query.after]
+    if query.sort == "-published_at":
         return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
-    if wanted.sort == "relevance":
+    if query.sort == "relevance":
         return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
     walked = "d" if walks_facet else "e"
     order = f"{walked}.title, {walked}.product_id"

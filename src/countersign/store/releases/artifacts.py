@@ -210,14 +210,14 @@ async def show_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Download a file of a release: anyone where the product is free, else whoever is entitled to it."""
     store = call.context
-    found, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
-    count = download.download_counter(store, found.id)
-    address = await download.redirect_address(store, found)
+    artifact, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
+    count = download.download_counter(store, artifact.id)
+    address = await download.redirect_address(store, artifact)
     if address is None:
-        offered = download.stored_content(found, is_for_anyone=is_for_anyone)
+        offered = download.stored_content(artifact, is_for_anyone=is_for_anyone)
         return await range_response.range_response(store.blobs, call.headers, offered, count)
-    wanted = requested_range(call.headers.get("range"), found.size)
-    counts = wanted is None or wanted.start == 0
+    byte_range = requested_range(call.headers.get("range"), artifact.size)
+    counts = byte_range is None or byte_range.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
     return Response(307, _nothing(count if counts else None), OCTETS, headers)
 

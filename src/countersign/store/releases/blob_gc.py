@@ -67,10 +67,10 @@ class CollectionReport(NamedTuple):
     @property
     def notes(self) -> list[str]:
         """What an operator should look at, in words."""
-        found = [f"the collector is stopped: {self.stopped}"] if self.stopped else []
+        notes = [f"the collector is stopped: {self.stopped}"] if self.stopped else []
         if self.unknown:
-            found.append(f"{self.unknown} stored files ({self.unknown_bytes} bytes) are unknown to the database: kept")
-        return found
+            notes.append(f"{self.unknown} stored files ({self.unknown_bytes} bytes) are unknown to the database: kept")
+        return notes
 
 
 class _Survey(NamedTuple):
@@ -117,9 +117,9 @@ async def _require_own(store: Store) -> None:
         InstallationMismatch, DatabaseOutdated: it is not.
         Unavailable: database or blob store are away.
     """
-    places = lifespan.installation_places(store.settings, store.database, store.blobs)
-    await installation_id.register(places, await installation_id.examine(places))
-    await installation_id.advance(store.database, store.blobs, places.blobs_name)
+    locations = lifespan.installation_places(store.settings, store.database, store.blobs)
+    await installation_id.register(locations, await installation_id.examine(locations))
+    await installation_id.advance(store.database, store.blobs, locations.blobs_name)
 
 
 async def _expired_uploads(store: Store) -> int:
@@ -192,8 +192,8 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
             _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
             survey = survey._replace(unknown=[], unknown_bytes=0)
         stopped = "" if is_confirmed else _stop_reason(survey)
-        found = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
-        await _report(store, CollectionReport(clock.now(), *found, stopped))
+        notes = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
+        await _report(store, CollectionReport(clock.now(), *notes, stopped))
         if stopped:
             return removals.files, stopped
         for sha256 in survey.gone:
@@ -242,15 +242,17 @@ def _stop_reason(survey: _Survey) -> str:
     )
 
 
-async def _report(store: Store, made: CollectionReport) -> None:
+async def _report(store: Store, current: CollectionReport) -> None:
     """Keep the report for `doctor` and the metrics, and log what an operator should look at when it changes."""
     before = await report(store.database)
     async with store.database.transaction() as transaction:
-        await transaction.run(SET_REPORT, *made)
-    if made.stopped and (before is None or before.stopped != made.stopped):
-        _log().error("the collector is stopped, and does not remove the files that are due", reason=made.stopped)
-    if made.unknown and (before is None or before.unknown != made.unknown):
-        _log().warning("stored files are unknown to the database: kept", files=made.unknown, bytes=made.unknown_bytes)
+        await transaction.run(SET_REPORT, *current)
+    if current.stopped and (before is None or before.stopped != current.stopped):
+        _log().error("the collector is stopped, and does not remove the files that are due", reason=current.stopped)
+    if current.unknown and (before is None or before.unknown != current.unknown):
+        _log().warning(
+            "stored files are unknown to the database: kept", files=current.unknown, bytes=current.unknown_bytes
+        )
 
 
 def _log() -> telemetry.Logger:

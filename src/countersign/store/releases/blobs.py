@@ -156,8 +156,8 @@ async def note_unused(database: Database) -> None:
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
-    found = [sha256 async for sha256 in unused(database, now)]
-    await _note(database, NOTE_FIRST_IDLE, found, now)
+    checked = [sha256 async for sha256 in unused(database, now)]
+    await _note(database, NOTE_FIRST_IDLE, checked, now)
 
 
 async def _note(database: Database, statement: str, digests: Sequence[str], since: Instant) -> None:
@@ -168,12 +168,12 @@ async def _note(database: Database, statement: str, digests: Sequence[str], sinc
 
 async def due(database: Database, before: Instant) -> set[str]:
     """Blobs that nothing has referred to since `before` or longer."""
-    found: set[str] = set()
+    checked: set[str] = set()
     last = ""
     while rows := await database.scan(DUE, last, before, PAGE):
-        found.update(sha256 for (sha256,) in rows)
+        checked.update(sha256 for (sha256,) in rows)
         last = rows[-1][0]
-    return found
+    return checked
 
 
 async def known_digests(database: Database) -> AsyncIterator[str]:
@@ -246,10 +246,10 @@ async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
     last = ""
     while rows := await reader.fetch(LIVE, last, BLOBS_PER_BATCH):
         for (sha256,) in rows:
-            found = await _read(store, sha256)
+            checked = await _read(store, sha256)
             # One that is not used any more may go at any time.
-            if found.what is None or await is_live(reader, sha256):
-                yield found
+            if checked.what is None or await is_live(reader, sha256):
+                yield checked
         last = rows[-1][0]
     before = clock.later(clock.now(), seconds=-MIN_SURPLUS_AGE_S)
     async for sha256, changed_at, _ in store.sealed():

@@ -123,9 +123,9 @@ async def next_counter(transaction: Transaction, product_id: str, channel: str, 
     return row[0]
 
 
-async def store_statement(transaction: Transaction, product_id: str, channel: str, said: StoredStatement) -> None:
+async def store_statement(transaction: Transaction, product_id: str, channel: str, content: StoredStatement) -> None:
     """Keep the statement."""
-    await transaction.run(STORE_STATEMENT, product_id, channel, said.said, said.envelope, said.expires_at)
+    await transaction.run(STORE_STATEMENT, product_id, channel, content.said, content.envelope, content.expires_at)
 
 
 class NothingBuilt(NotFound):
@@ -149,12 +149,12 @@ async def channel_state(store: Store, product_id: str, channel: str) -> ChannelS
         NothingBuilt: there is nothing to state.
     """
     product = await product_row(store.database, product_id)
-    wanted = await _current_content(store.database, product, channel)
-    known = await statement(store.database, product_id, channel)
-    if known is None or known.said != wanted or await _is_outdated(store, product, known):
-        known = await _issue_statement(store, product, channel)
+    content = await _current_content(store.database, product, channel)
+    stored = await statement(store.database, product_id, channel)
+    if stored is None or stored.said != content or await _is_outdated(store, product, stored):
+        stored = await _issue_statement(store, product, channel)
     chain, rotations = await signing.chain(store.database, product.org_id)
-    return ChannelState(msgspec.json.decode(known.envelope, type=Envelope), chain[0], rotations)
+    return ChannelState(msgspec.json.decode(stored.envelope, type=Envelope), chain[0], rotations)
 
 
 async def _current_content(reader: Reader, product: ChannelProduct, channel: str) -> str:
@@ -162,16 +162,16 @@ async def _current_content(reader: Reader, product: ChannelProduct, channel: str
     newest = await newest_built(reader, product.id, channel)
     if newest is None:
         raise NothingBuilt(f"the channel {channel} has no published release with a build")
-    found = await builds.builds_of_release(reader, newest[0])
-    return msgspec.json.encode((newest[1], found), order="deterministic").decode()
+    build = await builds.builds_of_release(reader, newest[0])
+    return msgspec.json.encode((newest[1], build), order="deterministic").decode()
 
 
-async def _is_outdated(store: Store, product: ChannelProduct, known: StoredStatement) -> bool:
+async def _is_outdated(store: Store, product: ChannelProduct, stored: StoredStatement) -> bool:
     """Whether half of its life is over, or another key signs by now."""
-    if known.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
+    if stored.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
     key = await signing_keys.ensure_key(store, product.org_id)
-    return msgspec.json.decode(known.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
+    return msgspec.json.decode(stored.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
 async def _issue_statement(store: Store, product: ChannelProduct, channel: str) -> StoredStatement:
@@ -181,8 +181,8 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
     async with store.database.transaction() as transaction:
         counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
         # Asked again behind the number: who was slow would say with a higher one what was so before.
-        wanted = await _current_content(transaction, product, channel)
-        version, found = msgspec.json.decode(wanted, type=tuple[str, dict[str, str]])
+        current = await _current_content(transaction, product, channel)
+        version, build = msgspec.json.decode(current, type=tuple[str, dict[str, str]])
         newest = await signing.current_key(transaction, store.master, product.org_id)
         if newest is None:
             raise LookupError(f"the signing key of {product.org_id} was removed while it was read")
@@ -192,15 +192,15 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
             product=product.slug,
             channel=channel,
             version=version,
-            builds=found,
+            builds=build,
             counter=counter,
             issued_at=clock.rfc3339(now),
             expires_at=clock.rfc3339(expires_at),
         )
         signed = msgspec.json.encode(trust.sign_statement(statement, newest[1])).decode()
-        said = StoredStatement(counter, wanted, signed, expires_at)
-        await store_statement(transaction, product.id, channel, said)
-    return said
+        content = StoredStatement(counter, current, signed, expires_at)
+        await store_statement(transaction, product.id, channel, content)
+    return content
 
 
 ADDRESS_TTL_S = 3600
@@ -229,11 +229,11 @@ async def permitted_build(
     release = await release_status(store.database, entry.product_id, version)
     if release is None or (release[1] == "draft" and entry.org_id not in caller.orgs):
         raise ReleaseNotFound("the product has no release of this version")
-    found = await builds.build_of_release(store.database, release[0], platform or "")
-    if found is None:
+    build = await builds.build_of_release(store.database, release[0], platform or "")
+    if build is None:
         raise NotProcessed(f"the release {version} has no build for {platform or 'no platform in particular'}")
-    ready, is_for_anyone = await download.permitted(store, caller, found.artifact_id)
-    return found, ready, is_for_anyone
+    ready, is_for_anyone = await download.permitted(store, caller, build.artifact_id)
+    return build, ready, is_for_anyone
 
 
 async def address(store: Store, sha256: str, filename: str) -> str:
@@ -310,9 +310,9 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     prepared = await deltas.pair_state(store.database, old.artifact_id, new.artifact_id)
     listed: list[Delta] = []
     for sha256, size, listing in await deltas.deltas(store.database, old.artifact_id, new.artifact_id):
-        said = msgspec.json.decode(listing, type=deltas.DeltaListing)
+        content = msgspec.json.decode(listing, type=deltas.DeltaListing)
         url = await address(store, sha256, "delta")
-        listed.append(Delta(url, size, sha256, said.old, said.files, said.memory))
+        listed.append(Delta(url, size, sha256, content.old, content.files, content.memory))
     status = "ready" if listed else "preparing" if prepared == "wanted" else "none"
     return response.json(
         DeltaOffer(status, query.from_, call.path["version"], old.manifest_sha256, new.manifest_sha256, listed)

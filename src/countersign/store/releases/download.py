@@ -120,17 +120,17 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Dow
         Unauthenticated: it takes an entitlement, and there is no credential.
         NotEntitled: it takes an entitlement, and the caller has none.
     """
-    found = await _ready_artifact(store.database, artifact_id)
-    if found is None:
+    artifact = await _ready_artifact(store.database, artifact_id)
+    if artifact is None:
         raise ArtifactNotFound("no artifact has this id")
-    if found.org_id in caller.orgs_allowing(READ_RELEASES):
-        return found, False
-    is_open = found.product_status == "public" and found.release_status == "published"
-    if is_open and found.access == "free":
-        return found, True
-    if await _is_entitled(store.database, caller, found):
-        return found, False
-    if found.org_id in caller.orgs:
+    if artifact.org_id in caller.orgs_allowing(READ_RELEASES):
+        return artifact, False
+    is_open = artifact.product_status == "public" and artifact.release_status == "published"
+    if is_open and artifact.access == "free":
+        return artifact, True
+    if await _is_entitled(store.database, caller, artifact):
+        return artifact, False
+    if artifact.org_id in caller.orgs:
         raise InsufficientScope(f"this needs the scope {READ_RELEASES}")
     if not is_open:
         raise ArtifactNotFound("no artifact has this id")
@@ -138,10 +138,10 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Dow
     raise NotEntitled("the product is not in the caller's library")
 
 
-async def _is_entitled(reader: Reader, caller: Caller, found: DownloadableArtifact) -> bool:
-    if caller.is_anonymous or found.product_status == "draft" or found.release_status == "draft":
+async def _is_entitled(reader: Reader, caller: Caller, artifact: DownloadableArtifact) -> bool:
+    if caller.is_anonymous or artifact.product_status == "draft" or artifact.release_status == "draft":
         return False
-    return await catalog.owns(reader, caller.owner, found.product_id)
+    return await catalog.owns(reader, caller.owner, artifact.product_id)
 
 
 async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtifact | None:
@@ -151,24 +151,24 @@ async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtif
     return None if row is None else DownloadableArtifact(*row)
 
 
-def stored_content(found: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
+def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
     """The artifact's bytes with the headers they are sent under; a yanked release's are marked."""
-    headers = (("Content-Disposition", attachment(found.filename)),)
-    if found.release_status == "yanked":
+    headers = (("Content-Disposition", attachment(artifact.filename)),)
+    if artifact.release_status == "yanked":
         headers = (*headers, ("Release-Status", "yanked"))
-    return StoredContent(found.sha256, found.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
+    return StoredContent(artifact.sha256, artifact.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
 
 
-async def redirect_address(store: Store, found: DownloadableArtifact) -> str | None:
+async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str | None:
     """The signed address at the CDN or the store that the customer is sent to; None: the service sends the bytes."""
     settings = store.settings
     if settings.downloads != "redirect":
         return None
     if settings.cdn_url:
         expires = int(clock.later(clock.now(), seconds=settings.signed_url_ttl_s) // clock.SECOND)
-        path = signed_path(store.addresses, found.sha256, found.filename, expires)
+        path = signed_path(store.addresses, artifact.sha256, artifact.filename, expires)
         return settings.cdn_url.rstrip("/") + path
-    return await store.blobs.signed_url(found.sha256, found.filename, settings.signed_url_ttl_s)
+    return await store.blobs.signed_url(artifact.sha256, artifact.filename, settings.signed_url_ttl_s)
 
 
 def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:

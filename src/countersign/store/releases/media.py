@@ -276,10 +276,10 @@ async def show_media_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show a picture or film of a product."""
     store, sha256 = call.context, call.path["sha256"]
-    found = await visible_media(store.database, call.caller, sha256)
-    caching = SHARED if found.is_public else PRIVATE
+    media = await visible_media(store.database, call.caller, sha256)
+    caching = SHARED if media.is_public else PRIVATE
     return await range_response.range_response(
-        store.blobs, call.headers, StoredContent(sha256, found.size, caching, found.media_type, INERT)
+        store.blobs, call.headers, StoredContent(sha256, media.size, caching, media.media_type, INERT)
     )
 
 

@@ -131,7 +131,7 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
         # 16 bits of grey, of which `convert` would cut off the upper half.
-        shade: Image.Image = ImageMath.lambda_eval(lambda given: given["grey"] / 256, grey=upright.convert("I"))
+        shade: Image.Image = ImageMath.lambda_eval(lambda bands: bands["grey"] / 256, grey=upright.convert("I"))
         upright = shade.convert("L")
     is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
     mode = "RGBA" if is_see_through and name != "JPEG" else "RGB"

@@ -152,11 +152,11 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
         SlugTaken: another product has the slug.
     """
     check(body)
-    made = product_id or ids.new_uuid()
-    if not await insert_product(transaction, made, org_id, body, body.status or "draft", clock.now()):
+    new_id = product_id or ids.new_uuid()
+    if not await insert_product(transaction, new_id, org_id, body, body.status or "draft", clock.now()):
         raise SlugTaken("the slug is taken")
-    await projection.refresh(transaction, made)
-    return made
+    await projection.refresh(transaction, new_id)
+    return new_id
 
 
 async def replace(transaction: Transaction, product: OwnedProduct, body: ProductWrite) -> None:

@@ -34,10 +34,10 @@ async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> R
     """Create a product; a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await publishing.create(call.transaction, org.id, call.body)
-    made = await _detail(call.transaction, product_id)
-    made.status = 201
-    made.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
-    return made
+    created = await _detail(call.transaction, product_id)
+    created.status = 201
+    created.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
+    return created
 
 
 async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:
@@ -97,10 +97,10 @@ async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
 
 
 async def _detail(transaction: Transaction, product_id: str) -> Response:
-    found = await catalog.entry(transaction, product_id, is_id=True)
-    if found is None:
+    entry = await catalog.entry(transaction, product_id, is_id=True)
+    if entry is None:
         raise LookupError(f"no catalog entry of {product_id}")
-    return Response(200, found.detail, etag=found.etag)
+    return Response(200, entry.detail, etag=entry.etag)
 
 
 _OF_PRODUCT = (ProductNotFound, NotYourOrganisation)

@@ -187,9 +187,9 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
     return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
 
 
-async def earlier_builds(reader: Reader, made: ReadyArtifact, platform: str, limit: int) -> list[str]:
+async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
     """Artifacts that people who will update to this one most likely have, the newest first."""
-    rows = await reader.fetch(EARLIER_BUILDS, made.product_id, platform, made.release_id, made.channel, limit)
+    rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
 
@@ -201,16 +201,18 @@ async def known_chunks(database: Database, org_id: str, names: Sequence[str]) ->
 
 async def chunk_locations(database: Database, org_id: str, names: Sequence[str]) -> list[ChunkLocation]:
     """Where the chunks lie, pack by pack."""
-    found: list[ChunkLocation] = []
+    locations: list[ChunkLocation] = []
     for start in range(0, len(names), CHUNKS_PER_QUERY):
-        said = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
-        found += [ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, said)]
-    return found
+        encoded = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
+        locations += [
+            ChunkLocation(*row) for row in await database.scan(CHUNK_LOCATIONS[database.dialect], org_id, encoded)
+        ]
+    return locations
 
 
-async def add_build(transaction: Transaction, made: Build) -> bool:
+async def add_build(transaction: Transaction, new: Build) -> bool:
     """Keep what was made; False when the artifact has a build already."""
-    return bool(await transaction.run(ADD_BUILD, *made, clock.now()))
+    return bool(await transaction.run(ADD_BUILD, *new, clock.now()))
 
 
 async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
@@ -230,15 +232,15 @@ async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: 
     await transaction.run(ADD_PACK, pack_id, org_id, sha256, size, clock.now())
 
 
-async def use_chunks(transaction: Transaction, org_id: str, places: Iterable[ChunkRow]) -> None:
+async def use_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
     """Count one more use of each chunk; in the order of their names, so that nobody waits in a circle."""
-    rows = [(org_id, *place) for place in sorted(places)]
+    rows = [(org_id, *row) for row in sorted(rows_in)]
     await transaction.run_many(USE_CHUNK, rows)
 
 
-async def move_chunks(transaction: Transaction, org_id: str, places: Iterable[ChunkRow]) -> None:
+async def move_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
     """Say where the chunks lie from now on."""
-    rows = [(org_id, place.id, place.pack_id, place.start, place.length) for place in sorted(places)]
+    rows = [(org_id, row.id, row.pack_id, row.start, row.length) for row in sorted(rows_in)]
     await transaction.run_many(MOVE_CHUNK, rows)
 
 
@@ -257,10 +259,10 @@ async def ready_artifact(reader: Reader, artifact_id: str) -> ReadyArtifact:
     Raises:
         ArtifactGone: there is none of this id that is ready.
     """
-    found = await artifact(reader, artifact_id.lower()) if ids.is_uuid(artifact_id) else None
-    if found is None:
+    locations = await artifact(reader, artifact_id.lower()) if ids.is_uuid(artifact_id) else None
+    if locations is None:
         raise ArtifactGone("no ready artifact has this id")
-    return found
+    return locations
 
 
 async def admit(
@@ -272,12 +274,12 @@ async def admit(
         ArtifactGone: there is none, or it is another organisation's: the same answer.
         InsufficientScope: the caller may only look.
     """
-    found = await ready_artifact(reader, payload.artifact_id)
-    if found.org_id not in caller.orgs:
+    locations = await ready_artifact(reader, payload.artifact_id)
+    if locations.org_id not in caller.orgs:
         raise ArtifactGone("no ready artifact has this id")
-    if found.org_id not in caller.orgs_allowing(WRITE_RELEASES):
+    if locations.org_id not in caller.orgs_allowing(WRITE_RELEASES):
         raise InsufficientScope(f"this needs the scope {WRITE_RELEASES}")
-    return AdmittedJob(found.org_id, found.size)
+    return AdmittedJob(locations.org_id, locations.size)
 
 
 async def read_manifest(store: Store, build: Build) -> Manifest:
@@ -288,11 +290,11 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
         SignatureRefused: it is not signed by a key of the organisation, or is another one.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    said = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
     chain, _ = await signing.chain(store.database, build.org_id)
     try:
-        shown = msgspec.json.decode(said, type=Envelope)
-        payload = dsse.verify(shown, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
+        signed = msgspec.json.decode(encoded, type=Envelope)
+        payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
         if manifest.digest(payload) != build.manifest_sha256:
             raise dsse.SignatureRefused("the manifest is signed, and is another build's")
         return manifest.decode(payload)
@@ -315,13 +317,13 @@ async def chunk_names(store: Store, build: Build) -> list[str]:
         SignatureRefused: they are damaged.
     """
     size = await store.blobs.size(build.envelope_sha256)
-    said = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
-    return await asyncio.get_running_loop().run_in_executor(_reading, _names, said)
+    encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
+    return await asyncio.get_running_loop().run_in_executor(_reading, _names, encoded)
 
 
-def _names(said: bytes) -> list[str]:
+def _names(encoded: bytes) -> list[str]:
     try:
-        payload = base64.b64decode(msgspec.json.decode(said, type=Envelope).payload)
+        payload = base64.b64decode(msgspec.json.decode(encoded, type=Envelope).payload)
         return [chunk.id for chunk in msgspec.json.decode(payload, type=_Chunks).chunks]
     except (msgspec.DecodeError, ValueError) as error:
         raise dsse.SignatureRefused("the manifest cannot be read") from error

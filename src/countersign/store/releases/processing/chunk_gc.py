@@ -25,7 +25,7 @@ class SealedPack(NamedTuple):
     id: str
     sha256: str
     size: int
-    places: list[ChunkRow]
+    rows: list[ChunkRow]
 
 
 class PackWriter:
@@ -44,7 +44,7 @@ class PackWriter:
     def _begin(self) -> None:
         self._id = ids.new_uuid()
         self._size = 0
-        self._places: list[ChunkRow] = []
+        self._rows: list[ChunkRow] = []
 
     async def add(self, chunks: Sequence[tuple[str, int, int]], frames: bytes) -> None:
         """Put chunks into the present pack: name, size and length of the frame of each, and the frames together.
@@ -55,9 +55,9 @@ class PackWriter:
         if not frames:
             return
         if self._staging is None:
-            self._staging = asyncio.create_task(self._store.stage(self._id, 0, self._arriving()))
+            self._staging = asyncio.create_task(self._store.stage(self._id, 0, self._queued_frames()))
         for name, size, length in chunks:
-            self._places.append(ChunkRow(name, size, self._id, self._size, length))
+            self._rows.append(ChunkRow(name, size, self._id, self._size, length))
             self._size += length
         await self._put(frames)
         if self._size >= PACK_BYTES:
@@ -72,9 +72,9 @@ class PackWriter:
         self._staging = None
         await blobs.note_new(self._database, self._store, part.sha256)
         sha256 = await self._store.seal(self._id, [part], part.length, part.sha256)
-        self.sealed.append(SealedPack(self._id, sha256, part.length, self._places))
+        self.sealed.append(SealedPack(self._id, sha256, part.length, self._rows))
         await self._store.discard(self._id)
-        await self._hold_on()
+        await self._touch_sealed()
         self._begin()
 
     async def drop(self) -> None:
@@ -98,11 +98,11 @@ class PackWriter:
                 staging.result()
         await putting
 
-    async def _arriving(self) -> AsyncIterator[bytes]:
+    async def _queued_frames(self) -> AsyncIterator[bytes]:
         while frame := await self._frames.get():
             yield frame
 
-    async def _hold_on(self) -> None:
+    async def _touch_sealed(self) -> None:
         """Keep the collector away from what a long job has sealed and nothing refers to yet."""
         if clock.monotonic_s() - self._touched_s < TOUCH_EVERY_S and len(self.sealed) > 1:
             return
@@ -233,5 +233,5 @@ async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) ->
         for pack in packing.sealed:
             await blobs.keep(transaction, pack.sha256, pack.size)
             await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
-            places = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.places]
-            await transaction.run_many(MOVE, places)
+            rows = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.rows]
+            await transaction.run_many(MOVE, rows)

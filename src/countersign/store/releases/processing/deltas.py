@@ -49,11 +49,13 @@ class DeltaListing(msgspec.Struct, frozen=True):
     memory: int
 
 
-async def request_deltas(store: Store, transaction: Transaction, made: ReadyArtifact, created_by: str) -> None:
+async def request_deltas(store: Store, transaction: Transaction, artifact: ReadyArtifact, created_by: str) -> None:
     """Have updates prepared to the new build from the builds before it in its channel."""
-    earlier = await builds.earlier_builds(transaction, made, made.platform or "", store.settings.delta_history)
+    earlier = await builds.earlier_builds(transaction, artifact, artifact.platform or "", store.settings.delta_history)
     for from_artifact in earlier:
-        await request_delta(store, transaction, from_artifact, made.id, org_id=made.org_id, created_by=created_by)
+        await request_delta(
+            store, transaction, from_artifact, artifact.id, org_id=artifact.org_id, created_by=created_by
+        )
 
 
 async def request_delta(
@@ -89,8 +91,8 @@ async def add_delta(
     transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: DeltaListing
 ) -> None:
     """Keep a delta of the pair."""
-    said = msgspec.json.encode(listed).decode()
-    await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, said, clock.now())
+    listing = msgspec.json.encode(listed).decode()
+    await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, listing, clock.now())
 
 
 PROGRAM = "countersign.updates.deltas.make"
@@ -120,12 +122,12 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
     old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
-    kept = await _make_deltas(store, work, old, new)
-    result = DeltaResult(*pair, len(kept), sum(each.size for each in kept))
+    stored = await _make_deltas(store, work, old, new)
+    result = DeltaResult(*pair, len(stored), sum(each.size for each in stored))
 
     async def commit(transaction: Transaction) -> None:
         if await mark_ready(transaction, *pair):
-            for each in kept:
+            for each in stored:
                 await blobs.keep(transaction, each.sha256, each.size)
                 if await store.blobs.size(each.sha256) != each.size:
                     raise Unavailable("a delta that was just stored is gone again")
@@ -162,25 +164,25 @@ async def _make_deltas(
         settings.job_memory_mib * MEBIBYTE,
         settings.job_seconds,
     )
-    kept: list[StoredDelta] = []
-    told = 0.0
+    stored: list[StoredDelta] = []
+    progress = 0.0
     async with sandboxed_process.running(PROGRAM) as process:
-        await process.say(msgspec.msgpack.encode(order))
-        while not isinstance(record := decode_delta_record(await process.hear()), EndOfDeltas):
+        await process.send(msgspec.msgpack.encode(order))
+        while not isinstance(record := decode_delta_record(await process.receive()), EndOfDeltas):
             if isinstance(record, DeltaBlob):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = DeltaListing(record.old, record.files, record.memory)
                     digest = await blobs.put(store.database, store.blobs, record.blob)
-                    kept.append(StoredDelta(digest, len(record.blob), listed))
+                    stored.append(StoredDelta(digest, len(record.blob), listed))
                 continue
             side = new if record.is_new else old
-            await process.say(await _file_bytes(store, side, record.place))
-            told += (1 - told) / 100
-            await work.progress(told)
-    return kept
+            await process.send(await _file_bytes(store, side, record.place))
+            progress += (1 - progress) / 100
+            await work.progress(progress)
+    return stored
 
 
-async def _file_bytes(store: Store, side: _BuildFiles, place: int) -> bytes:
+async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
     """A file of the build, put together from its chunks.
 
     Raises:
@@ -188,7 +190,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, place: int) -> bytes:
         ChunkDamaged: a pack was changed.
     """
     out = bytearray()
-    for position in side.described.files[place].chunks:
+    for position in side.described.files[number].chunks:
         chunk = side.described.chunks[position]
         at = side.located.get(chunk.id)
         if at is None:
@@ -198,10 +200,10 @@ async def _file_bytes(store: Store, side: _BuildFiles, place: int) -> bytes:
     return bytes(out)
 
 
-def _size_in_chunks(made: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
+def _size_in_chunks(artifact: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
     """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
-    wanted: set[str] = set()
-    for start, stop in made.files:
+    needed: set[str] = set()
+    for start, stop in artifact.files:
         for file in new.described.files[start:stop]:
-            wanted.update(new.described.chunks[position].id for position in file.chunks)
-    return sum(new.located[name].length for name in wanted - old.located.keys() if name in new.located)
+            needed.update(new.described.chunks[position].id for position in file.chunks)
+    return sum(new.located[name].length for name in needed - old.located.keys() if name in new.located)

@@ -34,15 +34,15 @@ class ReleaseBuilds:
 
 async def builds_of(store: Store, release_id: str) -> ReleaseBuilds:
     """The release's builds, read before anything is locked."""
-    found: list[tuple[Build, list[str]]] = []
+    builds_found: list[tuple[Build, list[str]]] = []
     for artifact_id in await _built_artifacts(store.database, release_id):
         build = await builds.build(store.database, artifact_id)
         if build is not None:
-            found.append((build, await builds.chunk_names(store, build)))
-    return ReleaseBuilds(found)
+            builds_found.append((build, await builds.chunk_names(store, build)))
+    return ReleaseBuilds(builds_found)
 
 
-async def remove(transaction: Transaction, release: OwnedRelease, known: ReleaseBuilds) -> None:
+async def remove(transaction: Transaction, release: OwnedRelease, release_builds: ReleaseBuilds) -> None:
     """Remove the draft with everything it has.
 
     Raises:
@@ -50,7 +50,7 @@ async def remove(transaction: Transaction, release: OwnedRelease, known: Release
         JustChanged: a file was processed at the same moment; the same call can be made again.
     """
     await publishing.require_draft(transaction, release)
-    for build, names in known.builds:
+    for build, names in release_builds.builds:
         await builds.drop_build(transaction, build, names)
     if await _built_artifacts(transaction, release.id):
         raise publishing.JustChanged("a file of the release was processed at the same moment")
@@ -72,8 +72,8 @@ async def remove_draft(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Remove a draft release with its files; what others do not share of them is freed after a while."""
     path = call.path
     release = await owned_release(call.transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
-    known = call.prepared if isinstance(call.prepared, ReleaseBuilds) else ReleaseBuilds()
-    await remove(call.transaction, release, known)
+    release_builds = call.prepared if isinstance(call.prepared, ReleaseBuilds) else ReleaseBuilds()
+    await remove(call.transaction, release, release_builds)
     return response.no_content()
 
 

@@ -45,14 +45,14 @@ def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> 
         if build is None:
             is_same = length == artifact.size and _sha256(stored.fileno(), length) == artifact.sha256
             return [] if is_same else [(0, artifact.size)]
-        found = [
+        entry = [
             (start, min(build.block_size, artifact.size - start))
             for number, start in enumerate(range(0, artifact.size, build.block_size))
             if _block(stored.fileno(), start, build.block_size) != _recorded(build, number)
         ]
     if length > artifact.size:
-        found.append((artifact.size, length - artifact.size))
-    return found
+        entry.append((artifact.size, length - artifact.size))
+    return entry
 
 
 def damaged_chunks(path: Path, located: Sequence[ChunkLocation]) -> list[ChunkLocation]:
@@ -73,15 +73,15 @@ def _recorded(build: Build, number: int) -> bytes:
 
 def _block(fd: int, start: int, size: int) -> bytes:
     hasher = blake3.blake3(max_threads=blake3.blake3.AUTO)
-    for place in range(start, start + size, _PIECE):
-        hasher.update(os.pread(fd, min(_PIECE, start + size - place), place))
+    for position in range(start, start + size, _PIECE):
+        hasher.update(os.pread(fd, min(_PIECE, start + size - position), position))
     return hasher.digest()
 
 
 def _sha256(fd: int, length: int) -> str:
     digest = hashlib.sha256()
-    for place in range(0, length, _PIECE):
-        digest.update(os.pread(fd, _PIECE, place))
+    for position in range(0, length, _PIECE):
+        digest.update(os.pread(fd, _PIECE, position))
     return digest.hexdigest()
 
 
@@ -96,11 +96,11 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
         ArtifactGone: the artifact is not there (any more).
         ArchiveRefused, ArchiveUnknown: it breaks a rule of safe reading, or is no archive.
     """
-    wanted = work.payload
-    artifact = await builds.ready_artifact(store.database, wanted.artifact_id)
+    payload = work.payload
+    artifact = await builds.ready_artifact(store.database, payload.artifact_id)
     path = await store.blobs.file(artifact.sha256, work.scratch)
     listing = Listing(artifact.id, 0, 0, 0, [], None)
-    page = _Window(wanted.offset, wanted.offset + wanted.limit)
+    page = _Window(payload.offset, payload.offset + payload.limit)
     async with sandboxed_process.read_artifact(
         store.settings, path, artifact.filename, chunks=False, plain=False
     ) as reading:
@@ -109,8 +109,8 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
                 _count(listing, record, page)
             elif isinstance(record, ReadPosition):
                 await work.progress(min(record.position / max(artifact.size, 1), 1.0))
-    if listing.total > wanted.offset + len(listing.entries):
-        listing.next_offset = wanted.offset + len(listing.entries)
+    if listing.total > payload.offset + len(listing.entries):
+        listing.next_offset = payload.offset + len(listing.entries)
     return Outcome(listing)
 
 
@@ -123,25 +123,25 @@ class _Window:
     room: int = LISTED_BYTES
 
 
-def _count(listing: Listing, found: EntryRecord, page: _Window) -> None:
+def _count(listing: Listing, record: EntryRecord, page: _Window) -> None:
     if page.start <= listing.total < page.stop:
-        entry = _listed_entry(found)
+        entry = _listed_entry(record)
         page.room -= len(msgspec.json.encode(entry))
         if page.room >= 0:
             listing.entries.append(entry)
         else:
             page.stop = listing.total
     listing.total += 1
-    if found.kind == "file":
+    if record.kind == "file":
         listing.files += 1
-        listing.size += found.size
+        listing.size += record.size
 
 
-def _listed_entry(found: EntryRecord) -> ListedEntry:
-    mode = f"{found.mode:04o}"
-    if found.kind == "file":
-        return ListedEntry(found.path, "file", mode, found.size, found.sha256.hex())
-    return ListedEntry(found.path, found.kind, mode, target=found.target or None)
+def _listed_entry(entry: EntryRecord) -> ListedEntry:
+    mode = f"{entry.mode:04o}"
+    if entry.kind == "file":
+        return ListedEntry(entry.path, "file", mode, entry.size, entry.sha256.hex())
+    return ListedEntry(entry.path, entry.kind, mode, target=entry.target or None)
 
 
 MAX_FINDINGS = 1000
@@ -160,14 +160,14 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     build = await builds.build(store.database, artifact.id)
     verification = Verification(store, work, artifact)
-    path = await verification.look_at_bytes(build)
+    path = await verification.check_bytes(build)
     described = None
     if build is not None:
-        described = await verification.look_at_signature(build)
+        described = await verification.check_signature(build)
         if described is not None:
-            await verification.look_at_chunks(build, described)
+            await verification.check_chunks(build, described)
     if path is not None:
-        await verification.look_at_archive(path, described)
+        await verification.check_archive(path, described)
     return Outcome(verification.result)
 
 
@@ -180,46 +180,46 @@ class Verification:
         self._artifact = artifact
         self.result = VerifyResult(artifact.id, True, [], [], 0)
 
-    async def look_at_bytes(self, build: Build | None) -> Path | None:
+    async def check_bytes(self, build: Build | None) -> Path | None:
         """The artifact's own bytes against their digests; None when there are none to go on with."""
         self.result.checked.append("bytes")
         artifact = self._artifact
         try:
             path = await self._store.blobs.file(artifact.sha256, self._work.scratch)
         except NotFound:
-            self._found(
+            self._report(
                 Corruption("artifact", "the stored bytes are gone", UPLOAD_AGAIN, offset=0, length=artifact.size)
             )
             return None
         for offset, length in await asyncio.to_thread(changed_ranges, path, artifact, build):
-            self._found(
+            self._report(
                 Corruption("artifact", "the stored bytes were changed", UPLOAD_AGAIN, offset=offset, length=length)
             )
         await self._work.progress(BYTES_SHARE)
         return path
 
-    async def look_at_signature(self, build: Build) -> Manifest | None:
+    async def check_signature(self, build: Build) -> Manifest | None:
         """The signed manifest; None when it cannot be believed."""
         self.result.checked.append("signature")
         try:
             return await builds.read_manifest(self._store, build)
         except (NotFound, SignatureRefused) as refused:
-            self._found(Corruption("manifest", refused.detail, PROCESS_AGAIN))
+            self._report(Corruption("manifest", refused.detail, PROCESS_AGAIN))
             return None
 
-    async def look_at_chunks(self, build: Build, described: Manifest) -> None:
+    async def check_chunks(self, build: Build, described: Manifest) -> None:
         """Every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in described.chunks]
         located = await builds.chunk_locations(self._store.database, build.org_id, names)
         for missing in sorted(set(names) - {each.id for each in located}):
-            self._found(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
+            self._report(Corruption("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
         packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]
         for number, pack in enumerate(packs, 1):
-            await self._look_at_pack(pack)
+            await self._check_pack(pack)
             await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))
 
-    async def _look_at_pack(self, located: list[ChunkLocation]) -> None:
+    async def _check_pack(self, located: list[ChunkLocation]) -> None:
         digest = located[0].pack_sha256
         try:
             path = await self._store.blobs.file(digest, self._work.scratch)
@@ -231,9 +231,9 @@ class Verification:
                 path.unlink()
         for each in damaged:
             detail = f"the chunk {each.id} is damaged in the pack {digest}"
-            self._found(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
+            self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
 
-    async def look_at_archive(self, path: Path, described: Manifest | None) -> None:
+    async def check_archive(self, path: Path, described: Manifest | None) -> None:
         """What the archive holds, against the rules of safe reading and against the manifest."""
         self.result.checked.append("archive")
         recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
@@ -245,14 +245,14 @@ class Verification:
                     if isinstance(record, EntryRecord) and record.kind == "file" and described is not None:
                         self._compare(record, recorded.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
-            self._found(Corruption("archive", refused.detail, PACK_AGAIN))
+            self._report(Corruption("archive", refused.detail, PACK_AGAIN))
 
-    def _compare(self, found: EntryRecord, recorded: str | None) -> None:
-        if recorded != found.sha256.hex():
+    def _compare(self, entry: EntryRecord, recorded: str | None) -> None:
+        if recorded != entry.sha256.hex():
             detail = "the file in the archive is not the one in the manifest"
-            self._found(Corruption("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))
+            self._report(Corruption("file", detail, PROCESS_AGAIN, path=entry.path, offset=0, length=entry.size))
 
-    def _found(self, wound: Corruption) -> None:
+    def _report(self, wound: Corruption) -> None:
         self.result.ok = False
         self.result.wounds += 1
         if len(self.result.findings) < MAX_FINDINGS:

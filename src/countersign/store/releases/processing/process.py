@@ -66,7 +66,7 @@ class ArtifactContents:
 
     entries: list[EntryRecord] = field(default_factory=list[EntryRecord])
     notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
-    places: dict[str, ChunkRow] = field(default_factory=dict[str, ChunkRow])
+    rows: dict[str, ChunkRow] = field(default_factory=dict[str, ChunkRow])
     packs: list[SealedPack] = field(default_factory=list[SealedPack])
     blocks: EndOfArtifact = field(default_factory=lambda: EndOfArtifact(b"", 1, []))
 
@@ -75,11 +75,11 @@ class Ingest:
     """One artifact being taken in. `again` stores every chunk anew, for when what is stored was damaged."""
 
     def __init__(
-        self, store: Store, artifact: ReadyArtifact, told: Callable[[float], Awaitable[None]], *, again: bool
+        self, store: Store, artifact: ReadyArtifact, report_progress: Callable[[float], Awaitable[None]], *, again: bool
     ) -> None:
         self._store = store
         self._artifact = artifact
-        self._told = told
+        self._report_progress = report_progress
         self._again = again
         self._packing = PackWriter(store.blobs, store.database)
         self._contents = ArtifactContents()
@@ -107,7 +107,7 @@ class Ingest:
             await self._packing.drop()
         self._contents.packs = self._packing.sealed
         for pack in self._packing.sealed:
-            self._contents.places.update({place.id: place for place in pack.places})
+            self._contents.rows.update({row.id: row for row in pack.rows})
         return self._contents
 
     async def _take(self, reading: ArtifactReader, record: IngestRecord) -> None:
@@ -115,23 +115,23 @@ class Ingest:
             case EntryRecord():
                 self._contents.entries.append(record)
             case ChunkQuery():
-                await reading.answer(await self._wanted([name.hex() for name in record.ids]))
+                await reading.answer(await self._new_chunks([name.hex() for name in record.ids]))
             case ChunkFrames():
-                told = [(name.hex(), size, length) for name, size, length in record.chunks]
-                await self._packing.add(told, record.frames)
+                report_progress = [(name.hex(), size, length) for name, size, length in record.chunks]
+                await self._packing.add(report_progress, record.frames)
             case MetadataFile():
                 self._contents.notes.append(record)
             case ReadPosition():
-                await self._told(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
+                await self._report_progress(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
             case _:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
 
-    async def _wanted(self, names: list[str]) -> bytes:
+    async def _new_chunks(self, names: list[str]) -> bytes:
         known: list[ChunkRow] = []
         if not self._again:
             known = await builds.known_chunks(self._store.database, self._artifact.org_id, names)
-        self._contents.places.update({place.id: place for place in known})
-        return bytes(name not in self._contents.places for name in names)
+        self._contents.rows.update({row.id: row for row in known})
+        return bytes(name not in self._contents.rows for name in names)
 
 
 MAX_SHOWN = 50
@@ -165,11 +165,11 @@ async def _store_build(
 ) -> Outcome:
     # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
     described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
-    said = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
-    envelope_sha256 = await blobs.put(store.database, store.blobs, said)
+    signed = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
+    envelope_sha256 = await blobs.put(store.database, store.blobs, signed)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
-    made = Build(
+    new_build = Build(
         artifact.id,
         artifact.org_id,
         artifact.product_id,
@@ -189,9 +189,9 @@ async def _store_build(
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
             await builds.drop_build(transaction, *replaced)
-        if not await builds.add_build(transaction, made):
+        if not await builds.add_build(transaction, new_build):
             raise Unavailable("the same artifact was processed at the same moment")
-        await blobs.keep(transaction, envelope_sha256, len(said))
+        await blobs.keep(transaction, envelope_sha256, len(signed))
         await _store_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
         await deltas.request_deltas(store, transaction, artifact, work.created_by)
 
@@ -204,7 +204,7 @@ async def _previous_chunks(store: Store, before: Build, contents: ArtifactConten
     try:
         return await builds.chunk_names(store, before)
     except (NotFound, SignatureRefused):
-        return list(contents.places)
+        return list(contents.rows)
 
 
 async def _store_chunks(
@@ -220,9 +220,9 @@ async def _store_chunks(
         if await store.blobs.size(pack.sha256) != pack.size:
             raise Unavailable("chunks that were just stored are gone again")
         await builds.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
-    await builds.use_chunks(transaction, org_id, contents.places.values())
+    await builds.use_chunks(transaction, org_id, contents.rows.values())
     if moves:
-        await builds.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
+        await builds.move_chunks(transaction, org_id, [row for pack in contents.packs for row in pack.rows])
 
 
 def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: Limits) -> tuple[Manifest, bytes]:
@@ -293,7 +293,7 @@ def _summary(
         files=len(described.files),
         size=described.size,
         chunks=len(described.chunks),
-        new_chunks=sum(len(pack.places) for pack in contents.packs),
+        new_chunks=sum(len(pack.rows) for pack in contents.packs),
         stored=sum(pack.size for pack in contents.packs),
         launch=described.launch[:MAX_SHOWN],
         components=components,

@@ -41,27 +41,29 @@ class CpuTimeExceeded(WorkerDied):
 class SandboxedProcess:
     """A running process, and the messages that go to and fro."""
 
-    def __init__(self, process: Process, told: FileIO, asked: StreamWriter, handing: socket.socket | None) -> None:
+    def __init__(
+        self, process: Process, output: FileIO, input_stream: StreamWriter, handing: socket.socket | None
+    ) -> None:
         self._process = process
-        self._told = told
-        self._asked = asked
-        self._handing = handing
+        self._output = output
+        self._input = input_stream
+        self._file_socket = handing
 
     @property
     def is_running(self) -> bool:
         """Whether the process still has its end of the pipe open."""
         looking = select.poll()
-        looking.register(self._told, 0)
+        looking.register(self._output, 0)
         return not looking.poll(0)
 
-    def hand_over(self, fd: int) -> None:
+    def send_file(self, fd: int) -> None:
         """Give the process an open file, and no further one; see `worker_protocol.receive_file`."""
-        if self._handing is None:
+        if self._file_socket is None:
             raise LookupError("the process was started to take no file")
-        with suppress(OSError), self._handing:
-            socket.send_fds(self._handing, [b"f"], [fd])
+        with suppress(OSError), self._file_socket:
+            socket.send_fds(self._file_socket, [b"f"], [fd])
 
-    async def hear(self) -> bytes | bytearray:
+    async def receive(self) -> bytes | bytearray:
         """The next message's payload.
 
         Raises:
@@ -69,27 +71,27 @@ class SandboxedProcess:
             WorkerDied: the process ended too early.
         """
         try:
-            return await asyncio.to_thread(worker_protocol.read_frame_unbuffered, self._told)
+            return await asyncio.to_thread(worker_protocol.read_frame_unbuffered, self._output)
         except EOFError as error:
             code = await self._process.wait()
             if code == -signal.SIGXCPU:
                 raise CpuTimeExceeded("a process that worked on the artifact reached its limit of CPU time") from error
             raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
 
-    async def say(self, payload: bytes) -> None:
+    async def send(self, payload: bytes) -> None:
         """Send a message; nobody there to hear it is told by the next `hear`."""
         with suppress(ConnectionError):
-            self._asked.write(worker_protocol.encode_frame(payload))
-            await self._asked.drain()
+            self._input.write(worker_protocol.encode_frame(payload))
+            await self._input.drain()
 
     async def end(self) -> None:
         """End what is left of the process."""
-        if self._handing is not None:
-            self._handing.close()
+        if self._file_socket is not None:
+            self._file_socket.close()
         if self._process.returncode is None:
             self._process.kill()
         await self._process.wait()
-        self._told.close()
+        self._output.close()
 
 
 async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
@@ -97,9 +99,9 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
     descriptor of the socket through which it comes."""
     # Read by a thread from a pipe of our own: a stream of the event loop would copy a gigabyte several times.
     read_artifact, writing = os.pipe()
-    told = os.fdopen(read_artifact, "rb", buffering=0)
+    output = os.fdopen(read_artifact, "rb", buffering=0)
     with ExitStack() as unless_begun, ExitStack() as handed_on:
-        unless_begun.callback(told.close)
+        unless_begun.callback(output.close)
         handed_on.callback(os.close, writing)
         handing, fds = None, ()
         if takes_file:
@@ -117,7 +119,7 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
         if process.stdin is None:
             raise LookupError("a process was started without its pipe")
         unless_begun.pop_all()
-        return SandboxedProcess(process, told, process.stdin, handing)
+        return SandboxedProcess(process, output, process.stdin, handing)
 
 
 @asynccontextmanager
@@ -190,8 +192,12 @@ async def spare_process(program: str) -> AsyncGenerator[None]:
 
 def _environment() -> dict[str, str]:
     """What the process may know: where its code is."""
-    kept = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
-    return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONDONTWRITEBYTECODE": "1"}
+    inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
+    return {
+        **inherited,
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 PROGRAM = "countersign.updates.ingest_worker"
@@ -213,7 +219,7 @@ class ArtifactReader:
             WorkerDied: the process ended too early.
         """
         try:
-            record = worker_protocol.decode_ingest_record(await self._process.hear())
+            record = worker_protocol.decode_ingest_record(await self._process.receive())
         except CpuTimeExceeded as error:
             # The same bytes would take as long again.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
@@ -223,9 +229,9 @@ class ArtifactReader:
             raise ArchiveRefused(record.rule, record.detail, entry=record.entry, is_printable=True)
         return record
 
-    async def answer(self, wanted: bytes) -> None:
+    async def answer(self, flags: bytes) -> None:
         """Say which of the chunks that were asked for are wanted: a byte for each, 1 where they are."""
-        await self._process.say(wanted)
+        await self._process.send(flags)
 
 
 @asynccontextmanager
@@ -238,7 +244,7 @@ async def read_artifact(
     """
     with _open_file(path) as fd:
         async with running(PROGRAM, takes_file=True) as process:
-            process.hand_over(fd)
+            process.send_file(fd)
             order = IngestOrder(
                 name=name,
                 limits=asdict(limits_of(settings)),
@@ -247,7 +253,7 @@ async def read_artifact(
                 memory_bytes=settings.archive_memory_mib * MEBIBYTE,
                 cpu_s=settings.archive_seconds,
             )
-            await process.say(msgspec.msgpack.encode(order))
+            await process.send(msgspec.msgpack.encode(order))
             yield ArtifactReader(process, order.cpu_s)
 
 

@@ -61,17 +61,17 @@ def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[st
 
     A file that cannot be read says nothing; it is part of the build, not of its safety.
     """
-    found: dict[tuple[str, str], Component] = {}
+    components_by_key: dict[tuple[str, str], Component] = {}
     for note in notes:
-        if len(found) >= MAX_COMPONENTS:
+        if len(components_by_key) >= MAX_COMPONENTS:
             break
         for component in _components_of(note):
-            found.setdefault((component.name, component.version), component)
-    if not found:
+            components_by_key.setdefault((component.name, component.version), component)
+    if not components_by_key:
         return None
-    components = [found[key] for key in sorted(found)][:MAX_COMPONENTS]
-    said = Bill("CycloneDX", "1.5", 1, Metadata(Component(name, version, "application")), components)
-    return msgspec.json.encode(said).decode(), len(components)
+    components = [components_by_key[key] for key in sorted(components_by_key)][:MAX_COMPONENTS]
+    fields = Bill("CycloneDX", "1.5", 1, Metadata(Component(name, version, "application")), components)
+    return msgspec.json.encode(fields).decode(), len(components)
 
 
 def _components_of(note: MetadataFile) -> list[Component]:
@@ -88,31 +88,31 @@ def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
     # Of a field that is given twice the first counts.
-    told = {key.lower(): said.strip() for key, said in reversed(_NAMED.findall(head))}
+    told = {key.lower(): fields.strip() for key, fields in reversed(_NAMED.findall(head))}
     name, version = told.get("name", ""), told.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
 
 
-def _json(path: str, said: _Document) -> list[Component]:
-    if said.bomFormat == "CycloneDX":
-        return [_component(each.name, each.version, each.purl) for each in said.components if each.name]
-    if said.spdxVersion:
-        return _spdx(said)
+def _json(path: str, fields: _Document) -> list[Component]:
+    if fields.bomFormat == "CycloneDX":
+        return [_component(each.name, each.version, each.purl) for each in fields.components if each.name]
+    if fields.spdxVersion:
+        return _spdx(fields)
     if path.endswith("package-lock.json"):
-        return _npm_lock(said)
-    return [_of_npm(said.name, said.version)] if said.name and said.version else []
+        return _npm_lock(fields)
+    return [_of_npm(fields.name, fields.version)] if fields.name and fields.version else []
 
 
-def _spdx(said: _Document) -> list[Component]:
+def _spdx(fields: _Document) -> list[Component]:
     """Packages of an SPDX 2.3 document."""
-    listed = msgspec.convert(said.packages or [], list[_Package])
+    listed = msgspec.convert(fields.packages or [], list[_Package])
     return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
 
 
-def _npm_lock(said: _Document) -> list[Component]:
+def _npm_lock(fields: _Document) -> list[Component]:
     """Packages of npm's lock; the one without a place is the root itself."""
-    locked = msgspec.convert(said.packages or {}, dict[str, _Package])
-    named = ((place.rpartition("node_modules/")[2], each.version) for place, each in locked.items() if place)
+    locked = msgspec.convert(fields.packages or {}, dict[str, _Package])
+    named = ((path.rpartition("node_modules/")[2], each.version) for path, each in locked.items() if path)
     return [_of_npm(name, version) for name, version in named if version]
 
 
