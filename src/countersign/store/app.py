@@ -1,4 +1,4 @@
-"""The store put together: its features' routes, the application made of them, and what is done now and then."""
+"""The store's composition root: routes, application, and periodic maintenance."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -81,10 +81,10 @@ ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOO
 
 @asynccontextmanager
 async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
-    """A store to serve, as `opening.opened` makes it; who used it is written down when the block is left.
+    """Open a store to serve, as `lifespan.open_store`; the last uses of grants are recorded when the block ends.
 
     Raises:
-        BadSetting, Unavailable: as there.
+        BadSetting, Unavailable: as `lifespan.open_store`.
     """
     async with lifespan.open_store(settings, root_url, is_loopback=is_loopback) as store:
         try:
@@ -93,13 +93,15 @@ async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) ->
             try:
                 await _record_uses(store)
             except Refused as refused:
-                # A disk that is full or has failed keeps nobody from stopping.
-                telemetry.logger("store").warning("who used it last was not written down", reason=refused.detail)
+                # A full or failed disk must not prevent the stop.
+                telemetry.logger("store").warning(
+                    "the last uses of grants could not be recorded", reason=refused.detail
+                )
 
 
 def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> SandboxRouter:
-    """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
-    same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
+    """The store's HTTP application: all routes, their documents, and the sandbox, which serves the same routes on other
+    data. `workers` is the command of a worker process for the sandbox's jobs."""
     put_together = SandboxDependencies(
         opening=lambda settings, root_url, is_loopback: open_store(settings, root_url, is_loopback=is_loopback),
         application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
@@ -158,7 +160,7 @@ def _limiter(store: Store) -> RateLimiter:
 
 
 def _quota_hints(store: Store) -> dict[str, str]:
-    """How a caller gets a higher quota than that of an address, or of a lesser key."""
+    """Hints how to get a higher quota, by the caller's quota."""
     settings = store.settings
     lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
     hint = (
@@ -170,8 +172,8 @@ def _quota_hints(store: Store) -> dict[str, str]:
 
 @asynccontextmanager
 async def maintained(store: Store) -> AsyncGenerator[None]:
-    """While the block lasts, webhooks are sent, and what has expired is removed every few minutes; at its begin, what
-    an earlier server left of the sandbox. Data sets of the sandbox are not tended: nothing leaves them."""
+    """Deliver webhooks and run maintenance every few minutes during the block; first remove leftovers of an earlier
+    server's sandbox. Data sets of the sandbox need no maintenance and deliver no webhooks."""
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
         periodic(lambda: run_maintenance(store), every_s=COLLECT_EVERY_S),
@@ -181,10 +183,10 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
 
 
 async def run_maintenance(store: Store) -> None:
-    """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, mailed links, registrations, OAuth clients that registered themselves, keys, deliveries of
-    webhooks, data sets of the sandbox; and write down when agents and keys were last used."""
-    # First, so that no key is forgotten that was just used.
+    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, external codes
+    and tokens, mailed links, registrations, dynamic OAuth clients, keys, webhook deliveries and data sets of the
+    sandbox; record the last uses of agents and keys."""
+    # First, so that no recently used key is removed.
     await _record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)
@@ -220,7 +222,7 @@ async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
 
 
 async def _record_uses(store: Store) -> None:
-    """Write down when agents and clients were last used, as far as this worker knows."""
+    """Record the last uses of agents and clients that this worker has seen."""
     used = store.uses.take()
     if used:
         async with store.database.transaction() as transaction:

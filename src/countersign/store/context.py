@@ -1,4 +1,4 @@
-"""What every handler of the store can use: database, blobs, keys, limits, settings, and the last use of grants."""
+"""The context of every handler of the store: database, blobs, keys, limits, settings, and the last uses of grants."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,40 +20,40 @@ MAX_GRANTS = 100_000
 
 
 class LastUses:
-    """The last use of each grant since they were last taken, in one worker. What a kill loses is no more than the
-    time between two writings: the moment is for a person to look at, not to decide by."""
+    """The last use of each grant in one worker, since the last `take`. A killed worker loses the uses since then: they
+    are informational only."""
 
     def __init__(self) -> None:
         self._uses: dict[str, Instant] = {}
 
     def note(self, grant_id: str) -> None:
-        """The grant is used now."""
+        """Record a use of the grant now."""
         if grant_id in self._uses or len(self._uses) < MAX_GRANTS:
             self._uses[grant_id] = clock.now()
 
     def last(self, grant_id: str) -> Instant | None:
-        """The last use that is not written down yet, if this worker saw one."""
+        """The last use that is not recorded in the database yet, if this worker saw one."""
         return self._uses.get(grant_id)
 
     def take(self) -> dict[str, Instant]:
-        """What was noted since the last call, to be written down."""
+        """The uses since the last call, to be recorded."""
         uses, self._uses = self._uses, {}
         return uses
 
 
 PREFIX = "/api/v1"
 VERSIONS = ("catalog", "identity")
-"""What is counted when it changes, in the order of the numbers that `Store.versions` reads."""
+"""The version counters, in the order in which `Store.versions` returns them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One running store. `root_url` has no trailing slash; `is_loopback` tells that it is reached from this
-    machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
-    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type. `key_sets`
-    keeps the keys of trusted issuers. `way_in` is what a caller without a credential is told to do, where that is not
-    to obtain a token; `problems_url` where the pages of problems are, `capability_url` where addresses begin that work
-    without a token, where that is not `root_url`."""
+    """One running store. `root_url` has no trailing slash; `is_loopback` is true if it is reachable from this
+    machine only; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
+    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` typed codes. `key_sets`
+    caches the keys of trusted issuers. `way_in` is the hint for callers without a credential, if it is not to obtain a
+    token; `problems_url` is the base of problem pages, `capability_url` the base of addresses that work without a
+    token, if different from `root_url`."""
 
     settings: Settings
     root_url: str

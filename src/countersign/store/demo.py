@@ -33,7 +33,7 @@ from countersign.store.releases.uploads import Content
 
 
 class DemoProduct(NamedTuple):
-    """An invented product: its name, what it is, and the tags it is found by."""
+    """A demonstration product: its name, description and tags."""
 
     name: str
     description: str
@@ -133,7 +133,7 @@ _PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
 class PlannedRelease(NamedTuple):
-    """A release to be made, with its archive."""
+    """A planned release, with its archive."""
 
     version: str
     channel: ChannelName
@@ -149,7 +149,7 @@ class PlannedRelease(NamedTuple):
 
 
 async def seed(store: Store) -> bool:
-    """Make the demonstration data, in one transaction; False, and nothing done, when there is data already."""
+    """Insert the demonstration data in one transaction; False, without changes, if there is data already."""
     if await store.database.fetch_one(ANY_ORGANISATION) is not None:
         return False
     hashed = await passwords.hash_password(PASSWORD)
@@ -171,7 +171,7 @@ async def seed(store: Store) -> bool:
 
 
 async def is_open(reader: Reader) -> bool:
-    """Whether anybody can come in with a password or a secret of the demonstration."""
+    """Whether a password or secret of the demonstration is valid."""
     client = await queries.client(reader, CLIENT_ID)
     if client is not None and secrets.matches(CLIENT_SECRET, client.secret_hash):
         return True
@@ -183,7 +183,7 @@ async def is_open(reader: Reader) -> bool:
 
 
 async def _people(transaction: Transaction, org_id: str, hashed: str, product_ids: list[str]) -> None:
-    """Two people, a client, what the player owns already, and the codes for what nobody owns."""
+    """Insert two people, a client, the player's entitlements, and codes for other products."""
     player = await people.add_person(transaction, PLAYER, hashed)
     await people.add_person(transaction, PUBLISHER, hashed)
     await people.set_role(transaction, org_id, PUBLISHER, "owner")
@@ -273,7 +273,7 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, index: 
             release_id = await publishing.draft(transaction, product, drafted)
             content = Content(each.sha256, len(each.content))
             await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
-            # The catalog's view is written once, after the last release.
+            # The catalog is refreshed once, after the last release.
             await publishing.mark_published(transaction, release_id)
     await projection.refresh(transaction, product_id, reindex=False)
     return product_id

@@ -1,7 +1,7 @@
-"""What an organisation's webhooks tell of, put into the outbox by whoever makes it happen.
+"""Webhook events of an organisation, written to the outbox in the transaction that causes them.
 
-A subject is the path of the thing below the versioned API where it has one. Nothing else of it is told: no title, no
-name, no e-mail address, no address of a machine.
+A subject is the path of the resource below the versioned API, if it has one. Events contain no titles, names, e-mail
+addresses or network addresses.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ def outbox_of(store: Store) -> Outbox:
 
 
 async def release_published(transaction: Transaction, org_id: str, product_id: str, version: str) -> None:
-    """A release of one of the organisation's products became public."""
+    """A release of one of the organisation's products was published."""
     await _emit(transaction, org_id, "release.published", _release(product_id, version))
 
 
 async def release_yanked(transaction: Transaction, org_id: str, product_id: str, version: str) -> None:
-    """A release of one of the organisation's products was taken back."""
+    """A release of one of the organisation's products was yanked."""
     await _emit(transaction, org_id, "release.yanked", _release(product_id, version))
 
 
@@ -39,15 +39,15 @@ async def job_ended(transaction: Transaction, org_id: str, job_id: str) -> None:
 
 
 async def key_added(transaction: Transaction, org_id: str, keyid: str) -> None:
-    """The organisation signs with another key from now on."""
+    """The organisation has a new signing key."""
     await _emit(transaction, org_id, "key.added", f"org/signing-keys/{keyid}")
 
 
 async def agent_added(
     transaction: Transaction, registration_id: str, granted: frozenset[str], roles: Mapping[str, str]
 ) -> None:
-    """An agent may change something in the organisations in which its person has these roles. Of one that only reads
-    for its person no organisation is told: that is the person's own business."""
+    """An agent got write access in the organisations in which its person has these roles. Agents with read access only
+    emit no event: they are private to the person."""
     for org_id, role in roles.items():
         if granted & scopes.OF_ROLE[role] - scopes.READING:
             await _emit(transaction, org_id, "agent.added", f"agents/{registration_id}")

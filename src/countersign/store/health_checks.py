@@ -1,4 +1,4 @@
-"""What the operator's port tells of the store: whether it can work, and the numbers that lie in its database."""
+"""The store's health checks and database metrics on the management port."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -21,15 +21,15 @@ from countersign.store.releases import blob_gc, blobs
 NAME = "distribution"
 
 JOBS = metrics.gauge("countersign_jobs", "Jobs in the table, by status.", "status")
-OLDEST = metrics.gauge(
-    "countersign_jobs_oldest_seconds", "How long ago the oldest waiting, or running, job was asked for.", "status"
-)
+OLDEST = metrics.gauge("countersign_jobs_oldest_seconds", "Age of the oldest waiting, or running, job.", "status")
 BLOBS = metrics.gauge("countersign_blobs", "Stored files in use.")
 BLOB_BYTES = metrics.gauge("countersign_blob_bytes", "Bytes of the stored files in use.")
-UNKNOWN = metrics.gauge("countersign_blobs_unknown", "Stored files that the database never knew; they are kept.")
-UNKNOWN_BYTES = metrics.gauge("countersign_blob_bytes_unknown", "Bytes of the stored files that it never knew.")
+UNKNOWN = metrics.gauge("countersign_blobs_unknown", "Stored files that the database never knew and that are kept.")
+UNKNOWN_BYTES = metrics.gauge(
+    "countersign_blob_bytes_unknown", "Bytes of the stored files that the database never knew."
+)
 STOPPED = metrics.gauge("countersign_collector_stopped", "Whether the collector is stopped and removes no files (1).")
-OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
+OUTBOX = metrics.gauge("countersign_mail_outbox", "E-mails in the outbox folder, if no mail server is configured.")
 
 
 def service_checks(store: Store) -> ServiceChecks:
@@ -58,8 +58,10 @@ async def _check_database(store: Store) -> str:
 async def _check_keys(store: Store) -> str:
     await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
     if await tokens.stored_keys(store.database, store.master) is None:
-        raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
-    return f"key {store.master.current.id} seals, and every key that sealed anything is present"
+        raise Unavailable(
+            "the database contains no encrypted keys: it is not the database that the service was started with"
+        )
+    return f"key {store.master.current.id} encrypts, and every key in use is present"
 
 
 async def _check_blobs(store: Store) -> str:
@@ -68,7 +70,7 @@ async def _check_blobs(store: Store) -> str:
 
 
 async def _check_installation(store: Store) -> str:
-    """Fails where the blob store belongs to another installation; what the collector reports is told."""
+    """Fails if the blob store belongs to another installation; includes the collector's notes."""
     locations = lifespan.installation_places(store.settings, store.database, store.blobs)
     examined = await installation_id.examine(locations)
     collected = await blob_gc.report(store.database)

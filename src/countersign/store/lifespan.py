@@ -1,4 +1,4 @@
-"""The store opened: its database brought up to date, its keys, blobs, counters, mail and job engine."""
+"""Opening the store: migrations, keys, blobs, counters, mail and job engine."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -49,11 +49,11 @@ SERVICE = ServiceTables(
 async def open_store(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
 ) -> AsyncGenerator[Store]:
-    """A store on the configured database, closed when the block is left; it is brought up to date before, or where it
-    upgrades nothing has to be so.
+    """Open a store on the configured database during the block. With `upgrades`, migrations are applied first; without,
+    they must have been applied.
 
     Raises:
-        Behind: the database is not up to date, and was not to be upgraded.
+        Behind: the database is not up to date, and `upgrades` is false.
         BadSetting: a setting cannot be used.
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         InstallationMismatch: database, directory and blob store do not belong to one installation.
@@ -78,7 +78,7 @@ async def open_store(
         stack.push_async_callback(database.close)
         files = open_blob_store(settings)
         locations = installation_places(settings, database, files)
-        # First, so that no tables are made in the database of another installation.
+        # First, so that no tables are created in the database of another installation.
         examined = await installation_id.examine(locations)
         if upgrades:
             await upgrade(database, MIGRATIONS)
@@ -117,7 +117,7 @@ async def open_store(
 
 
 def open_blob_store(settings: Settings) -> BlobStore:
-    """The configured blob store; nothing is asked of it yet.
+    """The configured blob store, without connecting to it.
 
     Raises:
         ValueError: its address cannot be used.
@@ -132,23 +132,23 @@ def open_blob_store(settings: Settings) -> BlobStore:
 
 
 def blob_store_name(settings: Settings) -> str:
-    """The blob store for people."""
+    """The name of the blob store in messages."""
     return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
 
 
 def installation_places(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
-    """The places that have the installation's id."""
+    """The places that store the installation's id."""
     return InstallationPlaces(
         Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
     )
 
 
 def _counters(settings: Settings, data: Path) -> Counters:
-    # A store that is bounded has few callers.
+    # A bounded store has few callers.
     local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
     if not settings.counters_url:
         return local
-    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    # Importing its client takes 0.2 s, so import it only if configured.
     from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
     return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
@@ -156,7 +156,7 @@ def _counters(settings: Settings, data: Path) -> Counters:
 
 @asynccontextmanager
 async def sole_node(settings: Settings) -> AsyncGenerator[None]:
-    """While the block lasts, no other node may serve this database with rate limits or files of its own.
+    """Prevent other nodes during the block from serving this database with local rate limits or files.
 
     Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
     limit would silently be multiplied by their number. Each keeps files in its own directory unless

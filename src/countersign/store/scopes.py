@@ -1,4 +1,4 @@
-"""The six scopes (API document, Authentication) and what each role and credential holds of them."""
+"""The six scopes (API document, Authentication) and the scopes of each role and credential."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -9,7 +9,7 @@ Role: TypeAlias = Literal["owner", "publisher", "viewer"]
 
 WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
 ALL: tuple[str, ...] = get_args(Scope)
-# What each allows, in words for the person who is asked for it.
+# Descriptions for the consent page.
 MEANING: dict[str, str] = {
     "read:products": "see listings",
     "write:products": "publish and edit listings of your organisations",
@@ -20,7 +20,7 @@ MEANING: dict[str, str] = {
 }
 READING = frozenset({"read:products", "read:releases", "read:library"})
 DELEGABLE = frozenset(ALL) - {"admin:org"}
-"""What a person's consent can give to a client: never administration."""
+"""The scopes that a person can delegate to a client: all but administration."""
 OF_ROLE: dict[str, frozenset[str]] = {
     "owner": frozenset(ALL),
     "publisher": READING | {"write:products", "write:releases"},
@@ -29,7 +29,7 @@ OF_ROLE: dict[str, frozenset[str]] = {
 
 
 def satisfies(granted: frozenset[str], scope: str) -> bool:
-    """Whether the held scopes include this one; admin:org satisfies every check in its own organisation."""
+    """Whether the granted scopes include this one; admin:org satisfies every check in its own organisation."""
     return scope in granted or "admin:org" in granted
 
 

@@ -34,7 +34,7 @@ Schema = dict[str, Any]
 
 
 def struct_schema(shape: type[msgspec.Struct] | None) -> Schema:
-    """The schema of the struct's object; of None that of an empty one."""
+    """The JSON Schema of the struct; for None an empty object."""
     if shape is None:
         return {"properties": {}}
     _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
@@ -52,7 +52,7 @@ def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 
 
 def _only_choice(schema: Schema) -> Schema | None:
-    """What a member may be beside null: every client knows how to leave one out, few how to send null."""
+    """The only alternative to null: clients can omit a member, but few can send null."""
     choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     return choices[0] if len(choices) == 1 else None
 
@@ -69,11 +69,11 @@ def _value(name: str, value: object, components: Mapping[str, Schema]) -> object
 
 
 def answer_schema(route: Route[Store]) -> Schema:
-    """The schema of the object that a tool answers with: the body of the route's answers, in which an array has the
-    cursor of its next page beside it.
+    """The JSON Schema of a tool's result: the body of the route's response; an array is wrapped together with the
+    cursor of its next page.
 
     Raises:
-        ValueError: the answers have no body, or bodies of several shapes.
+        ValueError: the responses have no body, or bodies of several shapes.
     """
     shapes = list(dict.fromkeys(each for each in route.answers.values() if each is not None))
     if len(shapes) != 1:
@@ -87,8 +87,8 @@ def answer_schema(route: Route[Store]) -> Schema:
 
 
 def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
-    """The schema with everything in its place. Where one of several objects may be, as in a query, which has others
-    inside, it is called an object and no more: clients refuse schemas that refer to themselves."""
+    """The schema with all references inlined. An alternative of several objects, such as a recursive query, becomes a
+    plain object: clients reject recursive schemas."""
     if "$ref" in schema:
         return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
     choices = cast("list[Schema]", schema.get("anyOf", []))
@@ -124,24 +124,24 @@ def _without(schema: Schema, name: str) -> Schema:
 
 KEY = "idempotency_key"
 EXCLUDED_PARAMETERS = frozenset({"format", "stream", "streaming"})
-"""Parameters and members that ask for another form of answer than the one JSON object of a tool."""
+"""Parameters and members that select another response format than the JSON object of a tool."""
 
 _KEY_SCHEMA = {
     "type": "string",
     "format": "uuid",
-    "description": "A UUID of your choice; a repeat with the same one has no second effect.",
+    "description": "A UUID of your choice; a repeated call with the same UUID has no second effect.",
 }
 _JSON = (("content-type", "application/json"),)
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class BadArgument(Refused):
-    """An argument is unknown, missing, or cannot be put into an address."""
+    """An argument is unknown, missing or invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOperation:
-    """A route that is offered as the tool of this name. `members` are those of its body."""
+    """A route offered as a tool. `members` are those of its body."""
 
     route: Route[Store]
     tool: Tool
@@ -149,10 +149,10 @@ class ToolOperation:
     members: frozenset[str]
 
     def request(self, arguments: Mapping[str, Any]) -> Subrequest:
-        """The request that the arguments stand for; null is as good as left out. Values are the route's to judge.
+        """The request of a tool call; null arguments are omitted. The route validates the values.
 
         Raises:
-            BadArgument: one is unknown, or cannot be sent in its place.
+            BadArgument: an argument is unknown or invalid in its position.
         """
         arguments_set = {name: value for name, value in arguments.items() if value is not None}
         known = self.tool.input_schema["properties"]
@@ -206,14 +206,14 @@ def _in_path(name: str) -> dict[str, Any]:
 
 
 def _hints(route: Route[Store]) -> Hints:
-    """A batch may hold whatever there is to do; a question is a POST, and changes nothing."""
+    """A batch may be destructive; questions are POST requests, but change nothing."""
     return Hints(read_only=not route.writes, idempotent=not route.writes, destructive=route.alone)
 
 
 def _segment(name: str, arguments_set: Mapping[str, Any]) -> str:
     value = arguments_set.get(name)
     if not isinstance(value, str) or not value:
-        raise BadArgument(f"{name}: is required, a text")
+        raise BadArgument(f"{name}: is required and must be a string")
     return quote(_storable(name, value), safe="")
 
 
@@ -229,7 +229,7 @@ def _parameter(name: str, value: object) -> str:
 
 def _storable(name: str, value: str) -> str:
     if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
-        raise BadArgument(f"{name}: holds a NUL or half of a surrogate pair")
+        raise BadArgument(f"{name}: must not contain NUL or lone surrogates")
     return value
 
 
@@ -261,13 +261,13 @@ NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("POST", "/search_catalog"): "search_catalog",
     }
 )
-"""Every documented operation that is of use to an agent in the middle of its work. Keys and tokens are got before."""
+"""The documented operations that are useful as tools. Agents obtain keys and tokens before."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class StoreTools:
-    """The tools made from the store's routes. Callers who may call the same ones share the encoded list."""
+    """The tools of the store's routes. Callers with the same tools share the encoded list."""
 
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
         found: dict[str, ToolOperation] = {}
@@ -281,7 +281,7 @@ class StoreTools:
         self._lists: dict[frozenset[str], ToolList] = {}
 
     async def listed(self, context: ToolCall) -> ToolList:
-        """The tools whose scope the caller's token carries."""
+        """The tools that the caller's token permits."""
         seen = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
         names = frozenset(seen)
         if names not in self._lists:
@@ -289,12 +289,12 @@ class StoreTools:
         return self._lists[names]
 
     async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
-        """Send the request that the tool stands for, in the caller's name.
+        """Send the tool's request on behalf of the caller.
 
         Raises:
-            UnknownTool: there is no such tool for this caller.
-            Unauthenticated: the tool needs a token, and none was sent.
-            Fault: the service failed, or cannot be reached now.
+            UnknownTool: the caller has no such tool.
+            Unauthenticated: the tool requires a token, and the request has none.
+            Fault: the service failed or is unavailable.
         """
         operation_called = self._operations.get(name)
         if operation_called is None or _is_of_sandbox(operation_called.route) > _has_sandbox(context.context):
@@ -318,7 +318,7 @@ class StoreTools:
 
 
 async def _direct(context: ToolCall, operation_called: ToolOperation, body: bytes) -> Outcome:
-    """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
+    """Call the handler of a tool that has no HTTP address; read-only."""
     try:
         decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
         call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", decoded)))
@@ -338,7 +338,7 @@ def _is_of_sandbox(route: Route[Store]) -> bool:
 
 
 def _has_sandbox(store: Store) -> bool:
-    """Whether there is a sandbox beside the store; in the sandbox itself there is no other."""
+    """Whether the store has a sandbox; a sandbox has none."""
     return store.settings.sandboxes > 0
 
 
@@ -351,7 +351,7 @@ def _may(caller: Caller, route: Route[Store]) -> bool:
 def _outcome(answer: Response) -> Outcome:
     body = cast("bytes", answer.body) or b"{}"
     if answer.status >= 500:
-        raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service cannot do its work now")))
+        raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service is unavailable")))
     if answer.status >= 400:
         problem = _decode(body)
         return mcp.refused("\n".join(str(problem[name]) for name in ("detail", "resolution") if name in problem))
@@ -361,7 +361,7 @@ def _outcome(answer: Response) -> Outcome:
 
 
 def _next_cursor(answer: Response) -> str | None:
-    """Where the next page of an array begins, which over HTTP only the Link header tells."""
+    """The cursor of an array's next page, which is in the Link header over HTTP."""
     link = dict(answer.headers).get("Link", "")
     query = urlsplit(link.removeprefix("<").partition(">")[0]).query
     return next(iter(parse_qs(query).get("cursor", ())), None)
@@ -370,21 +370,21 @@ def _next_cursor(answer: Response) -> str | None:
 NAME = "countersign-store"
 TITLE = "Countersign store"
 INSTRUCTIONS = (
-    "A store of games, apps and tools: their catalog and releases, and the library of whoever the token belongs to. "
-    "Products are named by slug or id. A list that has a next_cursor goes on when it is given as cursor. Only the "
-    "tools that the token allows are listed; without one, those that anybody may use. The page /auth.md at this "
-    "server tells how to get a token."
+    "A store of games, apps and tools: their catalog and releases, and the library of the token's owner. "
+    "Products are named by slug or id. To get the next page of a list, pass its next_cursor as cursor. Only the "
+    "tools that the token permits are listed; without a token, the public tools. The page /auth.md of this "
+    "server explains how to get a token."
 )
 
 
 SANDBOX_INSTRUCTIONS = (
-    "The sandbox of a store of games, apps and tools: the same tools on a data set of the caller's own, in which "
-    "nothing is real and which is removed after an idle hour."
+    "The sandbox of a store of games, apps and tools: the same tools on a separate test data set of the "
+    "caller, which is removed after an idle hour."
 )
 
 
 class RpcError(msgspec.Struct, omit_defaults=True):
-    """Why a message was not done (JSON-RPC 2.0 §5.1)."""
+    """The error of a message (JSON-RPC 2.0 §5.1)."""
 
     code: int
     message: str
@@ -392,7 +392,7 @@ class RpcError(msgspec.Struct, omit_defaults=True):
 
 
 class RpcAnswer(msgspec.Struct, omit_defaults=True):
-    """The answer to one message (JSON-RPC 2.0 §5): `result` or `error`, under the message's `id` where it had one."""
+    """The answer to one message (JSON-RPC 2.0 §5): `result` or `error`, with the message's `id` if it had one."""
 
     jsonrpc: str
     id: str | int | msgspec.UnsetType = msgspec.UNSET
@@ -401,16 +401,17 @@ class RpcAnswer(msgspec.Struct, omit_defaults=True):
 
 
 class OriginNotAllowed(Refused):
-    """A page of another site sent its reader's browser here."""
+    """A page of another origin sent the request."""
 
     status = 403
     code = "foreign_origin"
     title = "Origin not allowed"
-    resolution = "Call from the store's own pages, from this machine, or from a program that is no browser."
+    resolution = "Call from the store's own pages, from this machine, or from a program that is not a browser."
 
 
 def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> tuple[Route[Store], ...]:
-    """The endpoint whose tools are made from these routes. Those of `direct` have no address: they are tools alone."""
+    """The endpoint whose tools are made from these routes. Routes in `direct` have no HTTP address: they are tools
+    only."""
     tools = StoreTools(offered, direct)
 
     @lru_cache(maxsize=8)
@@ -448,5 +449,5 @@ async def _body(call: ToolCall) -> bytes:
     async for piece in call.chunks():
         body += piece
         if len(body) > MEBIBYTE:
-            raise BodyTooLarge(f"the body may have {MEBIBYTE} bytes at most")
+            raise BodyTooLarge(f"the body must have at most {MEBIBYTE} bytes")
     return bytes(body)

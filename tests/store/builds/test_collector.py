@@ -115,7 +115,7 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
 
     assert report is not None
     assert report[1:] == (1, 0, 1, len(DATA), "")
-    assert report.notes == ["1 stored files (1000 bytes) are unknown to the database: kept"]
+    assert report.notes == ["1 stored files (1000 bytes) are unknown to the database and are kept"]
     assert await sealed(shop) == [DIGEST]
     # An operator may have them removed, like any file from which the last reference went now.
     assert (await blob_gc.collect(shop.store, takes_unknown=True)).blobs == 0

@@ -249,7 +249,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("get_product", {}, "id: is required, a text"),
     ("get_product", {"id": 7}, "id: is required, a text"),
     ("get_product", {"id": ""}, "id: is required, a text"),
-    ("get_product", {"id": "a\x00"}, "id: holds a NUL or half of a surrogate pair"),
+    ("get_product", {"id": "a\x00"}, "id: must not contain NUL or lone surrogates"),
     (
         "search_catalog",
         {"where": {"product": {"any": ["a\x00"]}}},

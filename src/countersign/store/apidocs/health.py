@@ -32,7 +32,7 @@ class Health(msgspec.Struct):
 
 
 class Index(msgspec.Struct):
-    """Where the API begins: its name, its version, and the addresses that lead on."""
+    """The entry point of the API: its name, its version, and links."""
 
     service: str
     version: str
@@ -48,7 +48,7 @@ class Info(msgspec.Struct):
 
 
 async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
-    """Check that database and blob store can be read and written, and that somebody works on jobs."""
+    """Check that database and blob store can be read and written, and that workers process jobs."""
     started_s = clock.monotonic_s()
     try:
         async with call.context.database.transaction() as transaction:
@@ -64,8 +64,8 @@ async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
 
 
 async def _require_workers(store: Store) -> None:
-    """Raises Unavailable when jobs wait that no worker will take. A server without workers of its own on the embedded
-    engine leaves that to whoever starts them."""
+    """Raises Unavailable when jobs are waiting and no worker is running. A server without workers of its own on the
+    embedded engine does not check."""
     settings = store.settings
     is_shared = store.database.dialect == "postgres" and settings.job_engine != "embedded"
     if not settings.job_workers and not is_shared:
@@ -85,7 +85,7 @@ async def show_info(call: StoreRequest[FormatQuery, Nothing]) -> Response:
 
 
 async def show_index(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """List the addresses to begin with: documents, health, catalog, sandbox and keys."""
+    """List the entry points: documents, health, catalog, sandbox and keys."""
     store = call.context
     links = {name: store.root_url + path for name, path in documents.DOCUMENTS.items()}
     links |= {name: f"{store.base_url}/{name}" for name in ("health", "info", "products", "catalog")}
@@ -96,7 +96,7 @@ async def show_index(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 async def show_liveness(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Tell that the process answers, without touching anything it depends on."""
+    """Answer that the process is running, without checking its dependencies."""
     return render_format(Health("ok", API_VERSION), "json")
 
 
@@ -126,11 +126,11 @@ _FOR_PROGRAMS = (
 )
 _RELATIONS = {"service-doc": "agents", "api-catalog": "api-catalog", "describedby": "llms"}
 DOCUMENT_LINKS = ", ".join(f'<{documents.DOCUMENTS[name]}>; rel="{rel}"' for rel, name in _RELATIONS.items())
-"""The Link header of the start page and of the web pages: where a program reads on."""
+"""The Link header of the start page and of the web pages: documents for programs."""
 
 
 async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
+    """Show the start page: sign-in or connected agents for people, links in the header for programs."""
     page = await _home_page(call)
     page.headers = (*page.headers, ("Link", DOCUMENT_LINKS))
     return page

@@ -28,7 +28,7 @@ _TEXT = """# {name}
 > A store of games, apps and tools: catalog, releases, files, a library per person, codes, jobs on builds.
 > Public reads need no credential.
 
-- Agents of a person: {root}/auth.md. A 401 links to it; a 403 names the missing scope.
+- Agents: {root}/auth.md. A 401 links to it; a 403 names the missing scope.
 - Errors: `code` is stable, `resolution` is the next step, `type` a page about it.
 - Limits: RateLimit-* headers; after a 429 wait for Retry-After. A key (recipe 2) raises the anonymous limit.
 - MCP: /mcp, in the sandbox /sandbox/mcp.
@@ -56,7 +56,7 @@ P=$(curl -s "$B/products?access=free&limit=1" | get slug)
 F=$(curl -s "$B/products/$P/releases?limit=1" | grep -o '"artifacts":.*')
 echo "$F" | get sha256; curl -s $B/artifacts/$(echo "$F" | get id) | sha256sum
 ```
-4. Create, upload, process, publish in the sandbox, where nothing is real:
+4. Create, upload, process and publish in the sandbox (test data):
 ```sh
 K=$(curl -s "$R/api/keys?tier=sandbox" | get api_key)
 S=$R/sandbox{prefix}; V=$S/products/my-tool/releases; C="curl -s -H X-API-Key:$K"
@@ -93,7 +93,7 @@ def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         return overview(described, root_url, name).encode()
 
     async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
-        """Give an overview for language models: the documents and endpoints there are."""
+        """Show an overview for language models: documents and recipes."""
         return documents.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
 
     produces = (_PLAIN, "text/plain", "text/markdown")
@@ -113,7 +113,7 @@ WIKI_PATH = "/wiki.json"
 
 
 class Section(msgspec.Struct):
-    """A subject: what it is about, and its endpoints."""
+    """A section: its text and its endpoints."""
 
     id: str
     text: str
@@ -121,7 +121,7 @@ class Section(msgspec.Struct):
 
 
 class Sample(msgspec.Struct, omit_defaults=True):
-    """A request that could be sent, and what its answer would look like."""
+    """An example request and its response."""
 
     request: str
     body: Any = None
@@ -130,8 +130,8 @@ class Sample(msgspec.Struct, omit_defaults=True):
 
 
 class Page(msgspec.Struct):
-    """An endpoint: who may call it, what it takes, what it answers with, and which errors. `addition` tells that the
-    API document does not have it."""
+    """An endpoint: required scope, parameters, responses and errors. `addition` is true where the API document
+    does not define the endpoint."""
 
     endpoint: str
     operation_id: str
@@ -165,7 +165,7 @@ def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         return encode(wiki(described, root_url))
 
     async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
-        """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
+        """Show the manual for programs: sections, endpoints, error codes, examples."""
         return documents.answer(encoded(call.context.root_url))
 
     return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **documents.OPTIONS),)
@@ -191,42 +191,42 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
 
 
 def shared_sections(root_url: str) -> Mapping[str, str]:
-    """What many endpoints share, by subject."""
+    """Rules that many endpoints share, by subject."""
     return {
         "authentication": (
             "Send Authorization: Bearer TOKEN. A client gets one from POST "
-            f"{root_url}{PREFIX}/auth/token by its secret, an agent as {root_url}/auth.md says. A 401 names the "
-            "metadata that leads there, a 403 the scope that is missing. What needs nothing is called without."
+            f"{root_url}{PREFIX}/auth/token with its secret; an agent follows {root_url}/auth.md. A 401 links to "
+            "the metadata, a 403 names the missing scope. Public endpoints need no token."
         ),
         "trying": (
-            f"GET {root_url}/api/keys?tier=sandbox gives anybody a key, at once. Send it as X-API-Key to "
-            f"{root_url}/sandbox{PREFIX}: there it owns an organisation in a data set of its own, to create, "
-            f"publish, upload and redeem in; nothing outside sees it. {root_url}/mcp offers operations as tools, "
+            f"GET {root_url}/api/keys?tier=sandbox returns a key without registration. Send it as X-API-Key to "
+            f"{root_url}/sandbox{PREFIX}: the key owns an organisation in a separate data set, in which it can create, "
+            f"publish, upload and redeem. {root_url}/mcp offers operations as tools, "
             f"{root_url}/sandbox/mcp the same in the sandbox."
         ),
         "errors": (
-            "Errors are application/problem+json (RFC 9457). `code` says what is wrong, `resolution` what to do, "
-            "`errors` which parameter or member of the body. `type` is the address of a page about the code."
+            "Errors are application/problem+json (RFC 9457). `code` identifies the problem, `resolution` the remedy, "
+            "`errors` the invalid parameters and members. `type` is the address of a page about the code."
         ),
         "rate-limits": (
             f"Requests are counted in windows of {WINDOW_S} seconds. RateLimit-Limit, RateLimit-Remaining and "
-            "RateLimit-Reset (seconds) tell where the caller stands. After a 429 wait for Retry-After seconds."
+            "RateLimit-Reset (seconds) show the caller's quota. After a 429 wait for Retry-After seconds."
         ),
         "idempotency": (
-            f"Writes take Idempotency-Key, a UUID. Sent again within {VALID_S // 3600} hours, the same request is "
-            "answered as the first time, with Idempotency-Replayed: true, and does nothing again."
+            f"Writes accept Idempotency-Key, a UUID. Repeated within {VALID_S // 3600} hours, the same request gets "
+            "the first response with Idempotency-Replayed: true and has no second effect."
         ),
         "pages": (
-            "Lists come a page at a time. Send `next_cursor`, or follow the Link header with rel=next, until there is "
-            "none. A cursor belongs to the filters it was made for."
+            "Lists are paginated. Send `next_cursor`, or follow the Link header with rel=next, until there is "
+            "none. A cursor is valid for the filters it was created with."
         ),
         "webhook-signatures": (
-            f"POST {PREFIX}/org/webhooks (scope admin:org) has events sent to an address; its answer has the secret, "
-            f"once. {SIGNING}"
+            f"POST {PREFIX}/org/webhooks (scope admin:org) registers an address for events; only its response "
+            f"contains the secret. {SIGNING}"
         ),
         "versions": (
-            f"The version is in the path: {PREFIX}. What is deprecated says so in the Deprecation and Sunset headers "
-            f"at least {GRACE.days} days before it ends; after that it is 410."
+            f"The version is in the path: {PREFIX}. Deprecated endpoints and members send the Deprecation and Sunset "
+            f"headers for at least {GRACE.days} days before their removal; after that they answer 410."
         ),
     }
 
@@ -251,7 +251,7 @@ def _page(each: Route[Store], operation: Document, document: Document) -> Page:
 
 
 def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
-    """The request and the answer that the description has as examples."""
+    """The request and the response from the description's examples."""
     path = address_of(each)
     query_parts: list[str] = []
     for parameter in operation["parameters"]:

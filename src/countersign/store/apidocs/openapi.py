@@ -40,7 +40,7 @@ _REFERENCE = re.compile(r'"#/components/([a-zA-Z]+)/([^"]+)"')
 class SectionNotFound(NotFound):
     """The description has no section of this name."""
 
-    resolution = "Use a section that a tag of /openapi.json names under externalDocs."
+    resolution = "Use a section that a tag of /openapi.json links to under externalDocs."
 
 
 def address(root_url: str, section: str) -> str:
@@ -57,7 +57,7 @@ def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
         return {tag["name"]: encode(section_document(found, tag["name"])) for tag in found["tags"]}
 
     async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
-        """Describe one section of the API."""
+        """Show the OpenAPI description of one section."""
         sections = encoded(call.context.root_url, cookie_name(call.context))
         found = sections.get(call.path["section"])
         if found is None:
@@ -101,7 +101,8 @@ def _without_headers(whole: Document, operation: Document) -> Document:
 
 
 def _answer(whole: Document, status: str, answer: Document) -> Document:
-    """An answer without headers; of a refusal, the codes. What the server refuses before any route has none."""
+    """A response without headers; of an error, its codes. Errors that the server answers before routing have no
+    codes."""
     if "$ref" in answer:
         answer = whole["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
     if int(status) < 400:
@@ -112,7 +113,7 @@ def _answer(whole: Document, status: str, answer: Document) -> Document:
 
 
 def _components(whole: Document, part: Document) -> Document:
-    """The components that the document refers to, and those that these refer to."""
+    """The components that the document refers to, directly or indirectly."""
     found: dict[str, dict[str, Any]] = {}
     waiting = _references(part)
     while waiting:
@@ -129,12 +130,12 @@ def _references(part: object) -> set[tuple[str, str]]:
 
 
 SIGNING = (
-    "Each message is signed as Standard Webhooks 1.0.0 says: the text to sign is the header `webhook-id`, a full stop, "
-    "the header `webhook-timestamp` (seconds since 1970), a full stop, and the body byte for byte. The key is the "
-    "base64-decoded part of the secret after `whsec_`. `webhook-signature` holds one or more signatures, separated by "
-    "spaces, each `v1,` and the base64 of the HMAC-SHA256. Accept the message when one of them is equal, compared in "
-    "constant time, and the timestamp is at most 5 minutes old or ahead. `webhook-id` stays the same when a message is "
-    "sent again: handle each id once. Answer 2xx within 10 seconds."
+    "Each message is signed according to Standard Webhooks 1.0.0: the text to sign is the header `webhook-id`, a full "
+    "stop, the header `webhook-timestamp` (seconds since 1970), a full stop, and the body byte for byte. The key is "
+    "the base64-decoded part of the secret after `whsec_`. `webhook-signature` contains one or more signatures, "
+    "separated by spaces, each `v1,` and the base64 of the HMAC-SHA256. Accept the message when one of them is equal, "
+    "compared in constant time, and the timestamp is at most 5 minutes old or ahead. `webhook-id` stays the same when "
+    "a message is sent again: handle each id once. Answer 2xx within 10 seconds."
 )
 _HEADERS = {
     "webhook-id": ("The id of the event; the same in every attempt.", "01890a5d-ac96-774b-bcce-b302099a8057"),
@@ -181,9 +182,9 @@ def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
 PATH = "/openapi.json"
 _ABOUT = (
     "The store: catalog, releases, library, codes, jobs. Each tag names the address of its section, which is a small "
-    "description by itself. What is marked x-addition goes beyond the API document. "
-    "Parameters and members of bodies that are not described are refused, but at the OAuth endpoints. HEAD is "
-    "answered wherever GET is. Errors are problem details (RFC 9457); x-codes lists the codes of a status."
+    "description by itself. x-addition marks what the API document does not define. "
+    "Undescribed parameters and body members are rejected, except at the OAuth endpoints. HEAD is "
+    "supported wherever GET is. Errors are problem details (RFC 9457); x-codes lists the codes of a status."
 )
 
 
@@ -195,7 +196,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         return encode(document(described, root_url, cookie))
 
     async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
-        """Describe the API."""
+        """Show the OpenAPI description of the API."""
         return documents.answer(encoded(call.context.root_url, cookie_name(call.context)))
 
     return (
@@ -233,9 +234,9 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
 
 
 def _tag(feature: str, root_url: str) -> Document:
-    """A section of the description, and where it is by itself."""
+    """A section of the description, and the address of its own document."""
     words = {
-        "description": "This section alone, without what others have in common.",
+        "description": "This section alone, without the shared parts.",
         "url": address(root_url, feature),
     }
     return {"name": feature, "description": section_text(feature), "externalDocs": words}
@@ -250,7 +251,7 @@ def response(whole: Document, operation: Document, status: str) -> Document:
 
 
 def _share_responses(paths: Document) -> Document:
-    """Give every answer that several operations share a name, and let them refer to it."""
+    """Move every response that several operations share into a named component."""
     uses: dict[bytes, list[tuple[Document, str]]] = {}
     for item in paths.values():
         for operation in item.values():

@@ -32,7 +32,7 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
     "job_id": (_UUID, "The job's id."),
     "version": ({"type": "string", "minLength": 1}, "The release's version."),
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),
-    "media_id": (_UUID, "The id of a picture or film."),
+    "media_id": (_UUID, "The id of an image or video."),
     "artifact_id": (_UUID, "The artifact's id."),
     "webhook_id": (_UUID, "The id of a webhook."),
     "event_id": (_UUID, "The id of an event."),
@@ -48,14 +48,17 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
 """Parameters of paths by name: each names the same thing everywhere."""
 
 OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
-    "Idempotency-Key": (_UUID, "A UUID of the caller's choice; the same request again is answered as the first time."),
-    "If-None-Match": (_TEXT, "An ETag that the caller has; 304 when it still holds."),
-    "If-Match": (_TEXT, "The ETag that the change is based on; 412 when it no longer holds."),
-    "If-Range": (_TEXT, "The ETag that Range is meant for; the whole when it no longer holds."),
-    "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; in another form the whole is sent."),
-    "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "Which part the body is."),
-    "Last-Event-ID": (_TEXT, "Which event was the last to arrive; a stream is not taken up again: 204."),
-    "Download-Begins": ({"type": "string", "enum": ["1"]}, "The client begins to install the build: it is counted."),
+    "Idempotency-Key": (_UUID, "A UUID chosen by the caller; a repeated request returns the first response."),
+    "If-None-Match": (_TEXT, "An ETag that the caller has; 304 when it still matches."),
+    "If-Match": (_TEXT, "The ETag that the change is based on; 412 when it no longer matches."),
+    "If-Range": (_TEXT, "The ETag that Range applies to; the whole body when it no longer matches."),
+    "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; any other form sends the whole body."),
+    "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "The byte range of the body."),
+    "Last-Event-ID": (_TEXT, "The last received event; streams cannot be resumed: 204."),
+    "Download-Begins": (
+        {"type": "string", "enum": ["1"]},
+        "The client starts to install the build, which counts as a download.",
+    ),
     "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
 }
 OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
@@ -63,23 +66,23 @@ OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
     "RateLimit-Remaining": (_NUMBER, "Requests left."),
     "RateLimit-Reset": (_NUMBER, "Seconds until the window ends."),
     "Retry-After": (_NUMBER, "Seconds to wait."),
-    "WWW-Authenticate": (_TEXT, "How to come in: where the metadata is, and which scope is needed."),
+    "WWW-Authenticate": (_TEXT, "The address of the metadata, and the required scope."),
     "X-Request-Id": (_TEXT, "The request's id in the service's log."),
-    "Idempotency-Replayed": ({"type": "string", "enum": ["true"]}, "The answer is that of the first request."),
-    "ETag": (_TEXT, "The entity tag of what is sent."),
-    "Cache-Control": (_TEXT, "How long the answer may be kept, and by whom."),
-    "Vary": (_TEXT, "The request headers that the answer depends on."),
+    "Idempotency-Replayed": ({"type": "string", "enum": ["true"]}, "The response is that of the first request."),
+    "ETag": (_TEXT, "The entity tag of the body."),
+    "Cache-Control": (_TEXT, "How long the response may be cached, and by whom."),
+    "Vary": (_TEXT, "The request headers that the response depends on."),
     "Content-Encoding": ({"type": "string", "enum": ["zstd", "gzip"]}, "How the body is compressed."),
     "Link": (_TEXT, 'The next page with rel="next", a deprecation notice with rel="deprecation".'),
-    "Location": ({"type": "string", "format": "uri-reference"}, "Where it goes on."),
-    "Deprecation": (_TEXT, "When what was used became deprecated (RFC 9745)."),
-    "Sunset": (_TEXT, "When it ends (RFC 8594)."),
-    "Preference-Applied": (_TEXT, "Which preference was followed (RFC 7240)."),
-    "Upload-Received": (_TEXT, "The stretches that have arrived: FIRST-LAST,FIRST-LAST,…"),
-    "Content-Range": (_TEXT, "Which part of the whole is sent."),
-    "Accept-Ranges": (_TEXT, "Ranges of bytes may be asked for."),
-    "Content-Disposition": (_TEXT, "The name to save it under."),
-    "Repr-Digest": (_TEXT, "The SHA-256 of the whole (RFC 9530)."),
+    "Location": ({"type": "string", "format": "uri-reference"}, "The address of the created or moved resource."),
+    "Deprecation": (_TEXT, "When the endpoint or member was deprecated (RFC 9745)."),
+    "Sunset": (_TEXT, "When it is removed (RFC 8594)."),
+    "Preference-Applied": (_TEXT, "The preference that was applied (RFC 7240)."),
+    "Upload-Received": (_TEXT, "The received byte ranges: FIRST-LAST,FIRST-LAST,…"),
+    "Content-Range": (_TEXT, "The byte range that is sent."),
+    "Accept-Ranges": (_TEXT, "Byte ranges are supported."),
+    "Content-Disposition": (_TEXT, "The file name to save the body under."),
+    "Repr-Digest": (_TEXT, "The SHA-256 of the whole body (RFC 9530)."),
     "Release-Status": ({"type": "string", "enum": ["yanked"]}, "The release was yanked."),
     "Already-Redeemed": ({"type": "string", "enum": ["true"]}, "The caller redeemed this code before."),
     "Batch-Id": (_UUID, "The id of the batch."),
@@ -225,10 +228,10 @@ def _with_prefix(key: Key) -> Key:
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 SERVER_STATUSES = {
-    408: "The request did not arrive in time; there is no body.",
+    408: "The request was not received in time; there is no body.",
     431: "The address, or the headers together, are too long; there is no body.",
 }
-"""What the server answers by itself, before it knows the route."""
+"""Responses that the server sends before routing."""
 _EVENTS = "text/event-stream"
 _EVENT: Document = {
     "description": "One event of the stream (HTML, Server-sent events); `data` is JSON.",
@@ -260,7 +263,7 @@ def feature_of(route: Route[Store]) -> str:
 
 
 def description_of(route: Route[Store]) -> str:
-    """What the handler's docstring says, without the refusals, which are listed elsewhere."""
+    """The handler's docstring without its `Raises` section."""
     words = inspect.cleandoc(route.handler.__doc__ or "")
     return words.partition("Raises:")[0].strip()
 
@@ -311,7 +314,7 @@ class Operations:
             if following := of_answer((route.method, address_of(route)), status, self._ids):
                 found[status]["links"] = following
         if "If-None-Match" in headers_read(route):
-            found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
+            found[304] = {"description": "The ETag still matches.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, found)
         for status, meaning in SERVER_STATUSES.items():
@@ -325,7 +328,7 @@ class Operations:
         """The body in each media type that the route can answer with, where there is one."""
         if shape is None:
             return {}
-        # A stretch of a document keeps the document's media type, and is none itself.
+        # A byte range keeps the media type of the document, and is not itself such a document.
         kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
         content = {kind: self._shown(route, kind, shape) for kind in kinds}
         return {"content": content} if content else {}
@@ -367,13 +370,13 @@ class Operations:
 
 
 def _open_example(path: str) -> Mapping[str, object]:
-    """An object that the address answers with, whose members no schema names."""
+    """An example of a response object without a schema of its members."""
     nothing: Mapping[str, object] = {}
     return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), nothing)
 
 
 def security_of(route: Route[Store]) -> list[Document]:
-    """The schemes by which a caller may be known to a route; an empty one where nobody need be."""
+    """The security schemes of a route; an empty one where authentication is optional."""
     if route.scope is not None or route.signed_in:
         return [{"BearerAuth": []}, {"OAuth2": [route.scope] if route.scope else []}]
     if route.oauth:
@@ -386,7 +389,7 @@ def security_of(route: Route[Store]) -> list[Document]:
 
 
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
-    """What the route may refuse with: what every route may where it can arise, and its own."""
+    """The problems a route can answer with: the general ones that can arise there, and its own."""
     skipped = _impossible_statuses(route)
     general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
     return [*general, *_deprecation_refusals(route), *route.refusals]
@@ -473,5 +476,5 @@ def example_components(routes: Iterable[Route[Store]], root_url: str) -> Documen
 
 
 def _example_of(refusal: type[Refused]) -> str:
-    """What the example is called; a few codes stand at two statuses."""
+    """The name of the example; a few codes have two statuses."""
     return f"{refusal.code}.{refusal.status}"

@@ -45,7 +45,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     StorageFull,
 )
 IN_JOBS: tuple[type[Refused], ...] = (JobCancelled, JobFailed, ArchiveRefused, ArchiveUnknown, ArtifactDamaged)
-"""What no answer is, but the `error` of a failed job."""
+"""Problems that occur only as the `error` of a failed job."""
 
 
 class ProblemTypeNotFound(NotFound):
@@ -57,14 +57,14 @@ class ProblemTypeNotFound(NotFound):
 def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
     """Every problem type by its name in addresses (code with dashes).
 
-    A code that several refusals share is explained by the one that may come from everywhere, not by one feature's.
+    Where several refusals share a code, the one that any route can answer with explains it.
     """
     named = (refusal for each in routes for refusal in each.refusals)
     return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
 
 
 class ProblemType(msgspec.Struct):
-    """What every problem of a type means, and what to do about it."""
+    """A problem type: its meaning and its resolution."""
 
     code: str
     title: str

@@ -22,13 +22,13 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 class NoSecurityContact(NotFound):
-    """The operator has not said whom to tell of a weakness."""
+    """The operator has not configured a security contact."""
 
     resolution = "Operators: set COUNTERSIGN_SECURITY_CONTACT to an e-mail or web address."
 
 
 async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """List the APIs here and where each is described."""
+    """List the APIs of this service and their descriptions."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
     return documents.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
@@ -60,7 +60,7 @@ def api_catalog(store: Store) -> dict[str, object]:
 
 
 async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Say whom to tell of a weakness, where the operator has named somebody."""
+    """Show the security contact that the operator configured."""
     store = call.context
     contacts = contacts_of(store.settings.security_contact)
     if not contacts:

@@ -87,7 +87,7 @@ HEADERS = frozenset(
 
 
 class Endpoint(NamedTuple):
-    """One row of the endpoint table: the names of its parameters, and the objects of its body and answers."""
+    """One row of the endpoint table: the names of its parameters, and the objects of its body and responses."""
 
     parameters: tuple[str, ...] = ()
     body: str | None = None
@@ -123,7 +123,7 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("POST", "/healthz"): Endpoint((), None, {202: None}),
 }
 UNDESCRIBED = Endpoint((), None, {200: None})
-"""An endpoint that the document names without saying more."""
+"""An endpoint that the document names without details."""
 
 
 Document: TypeAlias = dict[str, Any]
@@ -134,7 +134,7 @@ _UNTYPED: Mapping[object, Document] = {str: {"type": "string"}, bytes: {}, dict:
 
 
 class FaultShown(msgspec.Struct, omit_defaults=True):
-    """One thing wrong with the input: a parameter, or a member of the body by its JSON pointer (RFC 6901)."""
+    """One error in the input: a parameter, or a member of the body by its JSON pointer (RFC 6901)."""
 
     detail: str
     parameter: str | None = None
@@ -142,8 +142,8 @@ class FaultShown(msgspec.Struct, omit_defaults=True):
 
 
 class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """Problem details (RFC 9457); `message` repeats `detail`, so that both documented error shapes hold, and `error`
-    and `error_description` say it in the words of OAuth. Some problems have further members."""
+    """Problem details (RFC 9457); `message` repeats `detail`, so that the object matches both documented error shapes;
+    `error` and `error_description` are the OAuth members. Some problems have further members."""
 
     type: Uri
     title: str
@@ -159,7 +159,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """An error of the OAuth endpoints (RFC 6749 §5.2), which is the short error shape as well."""
+    """An error of the OAuth endpoints (RFC 6749 §5.2), with the members of the short error shape."""
 
     error: str
     error_description: str
@@ -172,7 +172,7 @@ class Schemas:
     """The schemas of a set of routes; `components` are those that others refer to by name."""
 
     def __init__(self, routes: Iterable[Route[Store]], sent: Sequence[type[msgspec.Struct]] = ()) -> None:
-        """`sent` are shapes that the service sends beside its answers."""
+        """`sent` are shapes that the service sends outside of responses."""
         listed = tuple(routes)
         bodies = [each.body for each in listed if each.body is not None]
         answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [*sent]
@@ -194,7 +194,7 @@ class Schemas:
         return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
 
     def _mark(self, routes: Iterable[Route[Store]]) -> None:
-        """Mark what the API document does not name, and require of its objects what it requires."""
+        """Mark what the API document does not define, and set the members that it requires."""
         known: dict[str, str] = {}
         self._name(known, Problem, "problem details")
         for each in routes:
@@ -214,7 +214,7 @@ class Schemas:
             self._follow(known, self.of(shape), called)
 
     def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Note which object a schema is (of several, the first), or the items of it are, and what its parts are."""
+        """Note which object a schema, or its items, is (of several schemas, the first), and the same for its parts."""
         first: Document = schema.get("anyOf", [schema])[0]
         name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
         if not name or name in known:
@@ -235,7 +235,7 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
 
 
 def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
-    """What a struct is called among the components: its own name, or the whole one where several share that."""
+    """The component name of a struct: its own name, or the qualified name where several structs share it."""
     whole = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
     return struct.__name__ if struct.__name__ in components else whole
 
@@ -259,7 +259,7 @@ def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
 
 
 def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
-    """Say of an answer's struct what is sent: members with a default are left out, or are always there."""
+    """Describe a response struct as it is sent: members with a default are left out, or are always present."""
     members: dict[str, Document] = schema["properties"]
     for each in msgspec.structs.fields(struct):
         if each.required or each.default is msgspec.UNSET:
@@ -272,7 +272,7 @@ def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
 
 
 def _without_null(schema: Document) -> Document:
-    """The schema without null, and without a default that is."""
+    """The schema without null and without a null default."""
     rest = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
     parts = cast("list[Document]", schema.get("anyOf", []))
     left = [part for part in parts if part.get("type") != "null"]
@@ -289,7 +289,7 @@ def _mark_members(schema: Document, called: str) -> None:
             # Beside a reference, siblings say more (JSON Schema 2020-12).
             member[ADDITION] = True
         elif (called, name) not in NULLABLE:
-            # The first way to say it is the document's.
+            # The first alternative is the document's.
             for part in member.get("anyOf", ())[1:]:
                 part[ADDITION] = True
     optional = {name for name, is_required in documented.items() if not is_required}
@@ -297,7 +297,7 @@ def _mark_members(schema: Document, called: str) -> None:
 
 
 def _simplify(schema: Document) -> None:
-    """Say the same of every part in words that all readers of descriptions know."""
+    """Simplify every part to keywords that all OpenAPI tools support."""
     waiting: list[Any] = [schema]
     while waiting:
         here = waiting.pop()
@@ -310,7 +310,7 @@ def _simplify(schema: Document) -> None:
 
 
 def _simplify_part(part: Document) -> None:
-    """Say of an enumeration of texts that it is one, and of a fixed row of values, by `items`, what these may be."""
+    """Add the type of a string enumeration, and replace `prefixItems` by `items`."""
     values = part.get("enum")
     if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
         part.setdefault("type", "string")

@@ -1,1 +1,1 @@
-"""Questions about the catalog in plain words, answered from its tables."""
+"""Questions about the catalog in natural language, answered from its tables."""

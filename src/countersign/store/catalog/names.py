@@ -1,7 +1,7 @@
-"""Names in a text: products, publishers, tags and licences of the public catalog; exact first, then mistyped.
+"""Names in a text: products, publishers, tags and licences of the public catalog; exact, then with typing errors.
 
-A mistyped name is found by the words of the catalog that are one letter away, and taken where the whole title is at
-most two letters away.
+A mistyped name is looked up by catalog words at edit distance one, and accepted if the whole title is at edit
+distance two or less.
 """
 
 import re
@@ -14,12 +14,12 @@ from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, d
 
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100
-"""Products of one word; titles of no more than these are compared."""
+"""At most this many titles are compared for a word."""
 MAX_TAGS = 100
 MAX_FAMILIES = 4
 MAX_TAGS_OF_TEXT = 20
 LONG_NAME = 9
-"""Letters of a name that may have two typing errors in it."""
+"""Minimum length of a name in which two typing errors are tolerated."""
 _PLURAL = re.compile(r"(?<=...)s$")
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
 _FAMILIES = frozenset(str.split("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl"))
@@ -50,8 +50,8 @@ _PUBLISHERS = """
     LIMIT 300
 """
 _PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
-# A tag of drafts alone is none. The first in the order of the index: asked whether there is any, PostgreSQL would read
-# the whole table for a tag that nothing has.
+# Tags of drafts only do not count. The first row in index order: with EXISTS, PostgreSQL would read the whole table
+# for an unused tag.
 _TAGS = """
     WITH wanted(value) AS (VALUES {keys})
     SELECT w.value FROM wanted w
@@ -69,7 +69,7 @@ _LICENSES = """
 _LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
-# A word of drafts alone is of no product.
+# Words of drafts only do not count.
 _TERMS_LIKE = f"""
     WITH near(term) AS MATERIALIZED (
         SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 800
@@ -95,11 +95,11 @@ _PUBLIC_TERMS = """
 
 
 Spellings = dict[str, dict[str, int]]
-"""For words how they are spelt in the catalog, each with its number of public products."""
+"""For each word its spellings in the catalog, each with its number of public products."""
 
 
 class Name(NamedTuple):
-    """A name in a text: words `start` to `end` name this value of the slot. `others` are slugs that fit too."""
+    """A name in a text: words `start` to `end` name this value of the slot. `others` are further matching slugs."""
 
     slot: str
     value: str
@@ -110,7 +110,7 @@ class Name(NamedTuple):
 
 
 class WordSpan(NamedTuple):
-    """A run of words."""
+    """A range of consecutive words."""
 
     start: int
     end: int
@@ -118,14 +118,14 @@ class WordSpan(NamedTuple):
 
 
 async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
-    """What the runs name exactly, but for case, accents and punctuation; the longest first."""
+    """The exact names among the ranges, apart from case, accents and punctuation; the longest first."""
     spans_by_form: dict[str, list[WordSpan]] = {}
     for span in runs:
         for form in {lookup_key(span.text), "-".join(words(span.text))} - {""}:
             spans_by_form.setdefault(form, []).append(span)
     results: list[Name] = []
     products = await _rows(database, _PRODUCTS, list(spans_by_form))
-    # The slug and the spelling before older products of the same name.
+    # Exact slug and exact spelling first, then older products of the same name.
     written = {span.text for span in runs}
     products.sort(key=lambda row: (row[1] not in spans_by_form, row[2] not in written))
     for name_key, slug, title in products:
@@ -138,7 +138,8 @@ async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
 
 
 async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
-    """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
+    """Licence families: a name without a version ("GPL") or with other words ("Apache License 2.0") matches as a
+    prefix."""
     results: list[Name] = []
     licenses: dict[str, str] = {}
     for span in runs:
@@ -153,7 +154,7 @@ async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
 
 
 def _family(text: str) -> str:
-    """How the keys of the licences begin that the text names; empty: it names none."""
+    """The prefix of the licence keys that the text names; empty if it names none."""
     family, *rest = words(text) or [""]
     unique = [word for word in rest if word not in _LICENSE_WORDS]
     is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *unique]).isdigit()
@@ -166,7 +167,7 @@ def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *for
 
 
 def _by_span(results: list[Name]) -> list[Name]:
-    """One name for each run and slot; several products of one title are told apart by their slugs."""
+    """One name for each range and slot; further products of the same title are kept by slug."""
     unique: dict[tuple[str, int, int], Name] = {}
     for each in results:
         before = unique.setdefault((each.slot, each.start, each.end), each)
@@ -191,16 +192,16 @@ def _significant_words(text: str) -> list[str]:
 
 
 async def spellings_of(database: Database, texts: Sequence[str]) -> Spellings:
-    """The spellings of the words by which products of these texts are looked for."""
+    """The spellings of the words in these texts that are used to look up products."""
     return await spellings(database, list(dict.fromkeys(word for text in texts for word in _significant_words(text))))
 
 
 async def products_like(
     database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
 ) -> list[tuple[str, str]]:
-    """Products that the text may name with a typing error or without its end, the likest first: slug, title.
-    `is_known`: its words are words of the catalog, which may well be no name. `known`: the `spellings_of` several
-    texts, this one among them."""
+    """Products that the text may name with a typing error or incompletely, the closest first: slug, title.
+    `is_known`: its words are words of the catalog, and possibly not a name. `known`: the `spellings_of` several
+    texts, including this one."""
     known = await spellings_of(database, [text]) if known is None else known
     likest = _closest(text, await _with_words(database, {word: known[word] for word in _significant_words(text)}))
     is_word = is_known and " " not in text
@@ -208,12 +209,12 @@ async def products_like(
 
 
 async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, str]]:
-    """Products whose titles have each word in one of its spellings: slug, title."""
+    """Products whose titles contain each word in one of its spellings: slug, title."""
     if not spelt or not all(spelt.values()):
         return []
     statement = SqlBuilder()
     rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
-    # The titles of a rare word are few enough to be compared here; those of a frequent one are found by all words.
+    # A rare word has few titles, which are compared here; for a frequent word, the query uses all words.
     requested = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
     padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested]
     results = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
@@ -222,7 +223,7 @@ async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, s
 
 
 async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
-    """Products whose titles go on after the text; the one of which it is the main part, or all."""
+    """Products whose titles start with the text; only the one whose main title it is, if there is exactly one."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
     longer = [(slug, title) for slug, title in rows]
     main = [each for each in longer if (match := _MAIN.match(each[1])) and lookup_key(match[1]) == begin]
@@ -230,7 +231,7 @@ async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
 
 
 async def publishers_like(database: Database, text: str) -> list[tuple[str, str]]:
-    """Publishers that a mistyped name may mean, the likest first: slug, name."""
+    """Publishers that a mistyped name may refer to, the closest first: slug, name."""
     rows = await database.scan(_PUBLISHERS, text[:1].lower(), len(text) - 4, len(text) + 4)
     return _closest(text, [(slug, name) for slug, name in rows])
 
@@ -242,7 +243,8 @@ async def publisher_of(database: Database, slug: str) -> str:
 
 
 async def resolved(database: Database, slot: str, text: str) -> str | None:
-    """The value of the slot product, org or tag that this text names, mistyped or not; None: nothing has that name."""
+    """The value of the slot product, org or tag that this text names, exactly or with a typing error; None if there is
+    none."""
     for each in await exact(database, [WordSpan(0, 1, text)]):
         if each.slot == slot:
             return each.value
@@ -258,13 +260,13 @@ async def public_tags(database: Database) -> list[str]:
 
 
 async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
-    """Which of the words a public product has in its title, tags or description."""
+    """The words that occur in the title, tags or description of a public product."""
     return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
 
 
 async def spellings(database: Database, terms: Sequence[str]) -> Spellings:
-    """For each word those of the catalog that are one typing error away, two for long ones, the likest first; with how
-    many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
+    """For each word the catalog words at edit distance one (two for long words), the closest first, with their number
+    of public products, at most `MAX_COUNTED`. Short words and numbers match exactly."""
     keys: set[str] = set()
     for word in terms:
         keys |= deletion_variants(word) & {word} if word.isdigit() else deletion_variants(word)
@@ -282,7 +284,7 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
 
 
 def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those whose names are the text but for typing errors and small words; numbers have to agree."""
+    """The rows whose names equal the text apart from typing errors and small words; numbers must be equal."""
     requested, numbers = _plain(text)
     far: dict[tuple[str, str], int] = {}
     for each in named:
@@ -300,7 +302,8 @@ def _plain(text: str) -> tuple[str, list[str]]:
 
 
 async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[Any]:
-    """The rows of a statement about several keys; the last key is repeated, so that few statements differ."""
+    """The rows of a statement with several keys; the last key is repeated, so that there are few different
+    statements."""
     if not keys:
         return []
     requested = 16

@@ -52,7 +52,7 @@ NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff", "\U0010ffff")
 
 
 class CatalogEntry(NamedTuple):
-    """A product as its page shows it: encoded detail and entity tag."""
+    """A product with its encoded detail and entity tag."""
 
     product_id: str
     detail: bytes
@@ -62,7 +62,7 @@ class CatalogEntry(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A product as a list shows it, with the keys the list is ordered by."""
+    """A product in a list, with the sort keys of the list."""
 
     title: str
     product_id: str
@@ -79,13 +79,13 @@ async def page(database: Database, query: search.PageQuery) -> list[Row]:
 
 
 async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:
-    """The product with this id or slug, whoever may see it."""
+    """The product with this id or slug, regardless of visibility."""
     row = await reader.fetch_one(DETAIL_BY_ID if is_id else DETAIL_BY_SLUG, id_or_slug)
     return None if row is None else CatalogEntry(*row)
 
 
 async def owns(reader: Reader, owner: str, product_id: str) -> bool:
-    """Whether the owner has a standing entitlement to the product."""
+    """Whether the owner has an entitlement to the product that is not revoked."""
     return await reader.fetch_one(OWNS, owner, product_id) is not None
 
 
@@ -96,7 +96,7 @@ async def catalog_page(database: Database, after: Sequence[str], limit: int) -> 
 
 
 class ReleaseRow(NamedTuple):
-    """A release or a draft with the keys its list is ordered by."""
+    """A release or a draft with the sort keys of its list."""
 
     release: Release | Draft
     at: int
@@ -110,8 +110,8 @@ SEES_PUBLISHED, SEES_YANKED = 0, 1
 async def releases(
     database: Database, product_id: str, channel: str, sees: int, after: tuple[int, str, str], limit: int
 ) -> list[ReleaseRow]:
-    """A product's releases, newest first, with their artifacts. `sees` is which rows the caller may see: published
-    releases, or yanked ones as well. A row is the same for every caller."""
+    """A product's releases, newest first, with their artifacts. `sees` selects the rows that the caller may see:
+    published releases only, or yanked ones as well. A row is the same for every caller."""
     rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
     files = await _artifacts(database, product_id, ready_only=True)
     return [_position(row, files) for row in rows]
@@ -172,16 +172,16 @@ SHOW_DRAFTS = ("read:releases", "read:products", "write:releases")
 
 
 class ProductNotFound(NotFound):
-    """No product has this id or slug, or the caller may not know of it."""
+    """No product has this id or slug, or the caller may not see it."""
 
     resolution = "List the products with GET /api/v1/products and use an id or slug from there."
 
 
 async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> CatalogEntry:
-    """The product as the caller may see it.
+    """The product, if the caller may see it.
 
     Raises:
-        ProductNotFound: there is none, or it is another organisation's draft: the same answer.
+        ProductNotFound: no such product, or it is another organisation's draft: the same response.
     """
     product = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if product is None or not await _may_see(reader, caller, product):
@@ -198,7 +198,7 @@ async def _may_see(reader: Reader, caller: Caller, product: CatalogEntry) -> boo
 
 
 def is_member(caller: Caller, product: CatalogEntry) -> bool:
-    """Whether the caller sees the product from inside its organisation."""
+    """Whether the caller is a member of the product's organisation."""
     return product.org_id in caller.orgs_allowing("read:products")
 
 

@@ -46,16 +46,16 @@ PUT_KEYS = "UPDATE catalog_public SET name_key = $2, license_key = $3 WHERE prod
 _LETTERS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i", "&": " and "}
 )
-"""Letters that no decomposition takes apart."""
+"""Letters without a Unicode decomposition."""
 _SILENT = re.compile(r"[\W_]+")
 ORG_KEY = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), ' ', ''), '-', ''), '.', ''), ',', '')"
-"""The name of an organisation as `key` makes it of a text, in SQL."""
+"""The `lookup_key` of an organisation's name, in SQL."""
 
 
 def lookup_key(text: str) -> str:
-    """A name as it is looked up: without case, accents, blanks and punctuation, `&` being `and`; never empty.
+    """The lookup key of a name: without case, accents, blanks and punctuation, `&` replaced by `and`; never empty.
 
-    "Ember & Ash" and "ember and ash", "Clockmaker's Debt" and "clockmakers debt" have one key.
+    "Ember & Ash" and "ember and ash" have the same key, as have "Clockmaker's Debt" and "clockmakers debt".
     """
     plain = normalized("NFKD", text)
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
@@ -63,12 +63,12 @@ def lookup_key(text: str) -> str:
 
 
 def bit_mask(options: tuple[str, ...], values: list[str]) -> int:
-    """One bit for each of the known words that is held."""
+    """A mask with the bit of each option that is among the values."""
     return sum(1 << position for position, word in enumerate(options) if word in values)
 
 
 async def put_public(transaction: Transaction, detail: ProductDetail) -> None:
-    """Write the product's row anew; none while it is not public."""
+    """Rewrite the product's row in `catalog_public`; delete it if the product is not public."""
     if detail.status != "public":
         await transaction.run(DELETE_PUBLIC, detail.id)
         return
@@ -90,12 +90,12 @@ async def put_public(transaction: Transaction, detail: ProductDetail) -> None:
 
 
 def license_key(name: str | None) -> str:
-    """A licence as it is looked up; `-` for none."""
+    """The lookup key of a licence; `-` for none."""
     return "-" if name is None else lookup_key(name)
 
 
 async def complete_public(database: Database) -> None:
-    """Write the keys of rows that a migration made, which knows nothing of accents."""
+    """Write the lookup keys of rows that a migration inserted: SQL cannot remove accents."""
     while rows := await database.fetch(WITHOUT_KEYS, AT_ONCE):
         async with database.transaction() as transaction:
             await transaction.run_many(
@@ -155,9 +155,9 @@ WEIGHT_OF_DESCRIPTION = 1
 
 
 async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = True) -> None:
-    """Write the catalog's view of a product anew, and tell every worker that the catalog changed.
+    """Rewrite the catalog's rows of a product, and increment the catalog's version.
 
-    `reindex=False` leaves search words and all facets but the channels alone, when only releases or media changed.
+    `reindex=False` keeps search words and all facets except channels, for changes of releases or media only.
     """
     row = await transaction.fetch_one(PRODUCT, product_id)
     if row is None:
@@ -254,7 +254,7 @@ async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str)
 
 
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
-    """Each search word of a product with how much it counts: title over tags over description."""
+    """Each search word of a product with its weight: title over tags over description."""
     found: dict[str, int] = {}
     sources = (
         (description, WEIGHT_OF_DESCRIPTION),

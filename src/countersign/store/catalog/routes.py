@@ -46,8 +46,8 @@ _detail = msgspec.json.Decoder(ProductDetail)
 
 
 def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_url: str) -> bytes:
-    """The feed of the product with this encoded detail and these published releases, the newest first. Its ids are
-    those of product and release: they stay when either is renamed."""
+    """The Atom feed (RFC 4287) of a product with this encoded detail and these published releases, the newest first.
+    Its ids are those of product and releases, which do not change when either is renamed."""
     product = _detail.decode(encoded)
     page = f"{root_url}/products/{product.slug}"
     updated = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
@@ -76,7 +76,7 @@ def _entry(product: ProductDetail, at: ReleaseRow, page: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Somebody's text inside of XML, without what XML cannot hold."""
+    """User text escaped for XML, without characters that XML does not allow."""
     return escape(_NOT_OF_XML.sub("", value))
 
 
@@ -84,17 +84,17 @@ NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
 FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
-"""What a cursor carries of a list's query, in this order; new ones are added at the end."""
+"""The query members that a cursor carries, in this order; new ones are added at the end."""
 KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
-"""The types of the keys each order of products goes by."""
+"""The types of the sort keys of each order."""
 
 Kind: TypeAlias = Literal["releases", "drafts"]
 ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[ReleaseRow]]]
-"""Reads so many releases that come after a position."""
+"""Reads a number of releases after a position."""
 
 
 async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
-    """List products a page at a time, narrowed and ordered as asked."""
+    """List products, a page at a time, filtered and sorted."""
     query = call.query
     page_query = _page_query(call.context, call.caller, query)
     rows = await products.page(call.context.database, page_query)
@@ -128,16 +128,16 @@ def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQu
     ]
     searched = search.search_words(query.q) if query.q is not None else []
     if query.q is not None and not searched:
-        raise invalid_parameter("q", "holds no letter or digit to search for")
+        raise invalid_parameter("q", "must contain a letter or digit")
     if query.sort == "relevance" and not searched:
-        raise invalid_parameter("sort", "relevance needs a search (q)")
+        raise invalid_parameter("sort", "relevance requires a search (q)")
     orgs = caller.orgs_allowing("read:products")
     since = _start_of_day(query.published_since)
     return search.PageQuery(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel)
 
 
 def _start_of_day(day: date | None) -> clock.Instant | None:
-    """The first moment of a day in UTC."""
+    """The start of a day in UTC."""
     return None if day is None else clock.from_datetime(datetime.combine(day, time(), UTC))
 
 
@@ -147,8 +147,8 @@ def _filter_values(query: ListQuery) -> list[str]:
 
 
 def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
-    """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
-    # One of a version that knew fewer filters goes on without them.
+    """The query of a further page: the cursor's filter, which the parameters may repeat but not change."""
+    # A cursor of an earlier version carries fewer filters.
     made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
     values_sent = _filter_values(query)
     if values_sent == made_for:
@@ -182,7 +182,7 @@ async def show_product(call: StoreRequest[Nothing, Nothing]) -> Response:
 async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """List a product's published releases, newest first: all of them, or a page with a link to the next.
 
-    Members of the organisation and those who own the product see yanked releases as well, marked with the reason.
+    Members of the organisation and owners of the product also see yanked releases, with the reason.
     """
     database = call.context.database
     product = await visible_entry(database, call.caller, call.path["id"])
@@ -204,7 +204,7 @@ async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     async def read(after: tuple[int, str, str], limit: int) -> list[ReleaseRow]:
         return await products.drafts(database, product.product_id, channel, after, limit)
 
-    # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
+    # Changes to drafts do not increment the catalog's version, so a streamed list has no entity tag.
     return await _release_list(call, product, "drafts", read, tagged=None)
 
 
@@ -216,14 +216,14 @@ async def _release_list(
     *,
     tagged: str | None,
 ) -> Response:
-    """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
+    """A list of releases or drafts: a page if a limit was sent, otherwise all, with an entity tag from `tagged`."""
     after = _after(call, product, kind)
     page_query = call.query.limit or RELEASES_AT_ONCE
     rows = await read(after, page_query + 1)
     if len(rows) <= page_query:
         return response.json([row.release for row in rows])
     if call.query.limit is None:
-        # The array is read again from the start, after its tag was made.
+        # The array is read again from the start, after its entity tag was computed.
         etag = None if tagged is None else await _list_etag(call.context, product.product_id, tagged)
         return Response(200, _stream_array(read), etag=etag)
     following = _next(call, product, kind, rows[page_query - 1])
@@ -231,7 +231,7 @@ async def _release_list(
 
 
 async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Give a product's newest published releases as an Atom feed."""
+    """Show a product's newest published releases as an Atom feed."""
     store = call.context
     product = await visible_entry(store.database, call.caller, call.path["id"])
     newest = await products.releases(
@@ -243,7 +243,7 @@ async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
 def _after(
     call: StoreRequest[ReleasesQuery, Nothing], product: products.CatalogEntry, kind: Kind
 ) -> tuple[int, str, str]:
-    """The keys after which the page begins."""
+    """The sort keys after which the page starts."""
     query = call.query
     if query.cursor is None:
         return NEWEST_POSSIBLE
@@ -278,7 +278,7 @@ async def _visible_statuses(call: StoreRequest[ReleasesQuery, Nothing], product:
 
 
 async def _list_etag(store: Store, product_id: str, tagged: str) -> str:
-    """The tag of an array too long to keep in memory: every change of it counts the catalog's version."""
+    """The entity tag of a streamed array: every change of the array increments the catalog's version."""
     version = (await store.versions())[0]
     return etag_of(f"{version}-{product_id}-{tagged}".encode())
 
@@ -297,7 +297,7 @@ async def _stream_array(read: ReadPage) -> AsyncIterator[bytes]:
 
 
 async def show_catalog(call: StoreRequest[CatalogQuery, Nothing]) -> Response:
-    """Give the whole public catalog as one document, a page of it, or lines of JSON."""
+    """Show the public catalog as one document, as a page of it, or as NDJSON."""
     store, query = call.context, call.query
     after = ["", ""]
     if query.cursor is not None:
@@ -312,7 +312,7 @@ async def show_catalog(call: StoreRequest[CatalogQuery, Nothing]) -> Response:
 
 
 def _item(card: bytes, newest: bytes) -> bytes:
-    """A catalog item: the card's members and, as the last, its releases."""
+    """A catalog item: the card's members, then its releases."""
     return b'%b,"releases":%b}' % (card[:-1], newest)
 
 

@@ -20,7 +20,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What every view of a product has: the documented members."""
+    """The documented members of a product."""
 
     id: Uuid
     slug: str
@@ -31,7 +31,7 @@ class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Product(Described, kw_only=True):
-    """A product as lists show it; `status` where it is one of the caller's own organisations that is not public."""
+    """A product in a list; `status` only for products of the caller's organisations that are not public."""
 
     status: Status | None = None
 
@@ -45,7 +45,7 @@ class Channel(msgspec.Struct):
 
 
 class Media(msgspec.Struct, kw_only=True):
-    """A picture or a film of a product; `width` and `height` in pixels, null for films."""
+    """An image or a video of a product; `width` and `height` in pixels, null for videos."""
 
     id: Uuid
     kind: MediaKind
@@ -56,7 +56,7 @@ class Media(msgspec.Struct, kw_only=True):
 
 
 class ProductDetail(Described, kw_only=True):
-    """A product with what its page shows."""
+    """A product with all its details."""
 
     org: str
     access: Access
@@ -89,8 +89,8 @@ class Artifact(msgspec.Struct):
 
 
 class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release that is or was published; `status` and `yank_reason` are shown for yanked ones alone, `notes_only` for
-    releases that are meant to have no files."""
+    """A release that is or was published; `status` and `yank_reason` only for yanked releases, `notes_only` for
+    releases without files."""
 
     version: str
     channel: ChannelName
@@ -103,7 +103,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Draft(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release that is not published yet: it has no `published_at`."""
+    """A release that is not published: it has no `published_at`."""
 
     version: str
     channel: ChannelName
@@ -132,7 +132,9 @@ class Catalog(msgspec.Struct):
 SearchText = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=200, description="Words to find in titles, descriptions and tags; typing errors pass."
+        min_length=1,
+        max_length=200,
+        description="Words to find in titles, descriptions and tags; single typing errors are tolerated.",
     ),
 ]
 ProductOrder = Annotated[
@@ -143,8 +145,8 @@ ProductOrder = Annotated[
 ]
 _IN_CHANNEL = "Only products with a published release in this channel."
 _SINCE = (
-    "Only products with a release published on or after this day (UTC), or made since where they have no release. "
-    "With `channel`, that release is in this channel."
+    "Only products with a release published on or after this day (UTC); products without releases by their creation. "
+    "With `channel`, the release must be in this channel."
 )
 
 
@@ -160,14 +162,15 @@ class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     q: SearchText | None = None
     sort: ProductOrder | None = None
     channel: Annotated[ChannelName, msgspec.Meta(description=_IN_CHANNEL)] | None = None
-    access: Annotated[Access, msgspec.Meta(description="Only products that anyone may download, or only others.")] | (
-        None
-    ) = None
+    access: Annotated[
+        Access,
+        msgspec.Meta(description="Only products with free downloads, or only products that require an entitlement."),
+    ] | (None) = None
     published_since: Annotated[date, msgspec.Meta(description=_SINCE)] | None = None
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /products/{id}/releases; without a limit the array is whole."""
+    """The parameters of GET /products/{id}/releases; without a limit, the array is complete."""
 
     channel: Annotated[ChannelName, msgspec.Meta(description="Only releases in this channel.")] | None = None
     limit: Limit | None = None

@@ -16,17 +16,17 @@ MIN_CORRECTED_LENGTH = 4
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order: compatibility-folded, without accents, in lower case, 40 characters each."""
+    """The words of a text in order: NFKD-normalized, without accents, in lower case, at most 40 characters each."""
     plain = normalized("NFKD", text)
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return [word[:MAX_WORD] for word in _WORD.findall(bare.casefold())][:MAX_WORDS]
 
 
 def deletion_variants(word: str) -> set[str]:
-    """The word and all it becomes when one letter is left out; nothing for words below four letters.
+    """The word and every variant with one letter deleted; empty for words below four letters.
 
-    Two words share one of these whenever they differ by one letter added, lost, changed, or swapped with its
-    neighbour (the symmetric-delete method of spelling correction).
+    Two words share a variant if they differ by one inserted, deleted, replaced or transposed letter
+    (symmetric-delete spelling correction).
     """
     if len(word) < MIN_CORRECTED_LENGTH:
         return set()
@@ -34,15 +34,15 @@ def deletion_variants(word: str) -> set[str]:
 
 
 def prefix_end(word: str) -> str:
-    """The first text after all that a word of a search means by itself and its beginnings, by code point.
+    """The exclusive upper bound, by code point, of the terms that a search word matches as a prefix.
 
-    A single letter means itself alone: it begins so many words that the search would read half the catalog.
+    A single letter matches only itself: as a prefix it would match a large part of the catalog.
     """
     return word + ("\U0010ffff" if len(word) > 1 else " ")
 
 
 def distance(one: str, other: str, limit: int) -> int | None:
-    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
+    """The number of inserted, deleted, replaced or transposed letters; None above the limit."""
     if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
         return None
     before: list[int] = []
@@ -78,7 +78,7 @@ HAS_RELEASE = """
             AND r.published_at >= {since}
     )
 """
-# How well one word of the question fits one product: the word itself before its beginnings before its typos.
+# The score of one search word for one product: exact match, then prefix, then typing error.
 WORD_HITS = """
     SELECT product_id, max(score) AS score
     FROM (
@@ -115,11 +115,11 @@ class SqlBuilder:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """Which page: facets all of which must hold, words all of which must match, order, position, length.
+    """One page of products: facets and words that must all match, order, position and limit.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
-    the page (title and id; published_at and id; or negated score, title and id). `since` is the oldest published_at:
-    of a release in `channel` where one is given.
+    the page (title and id; published_at and id; or negated score, title and id). `since` is the lower bound of
+    published_at; with `channel`, of a release in that channel.
     """
 
     facets: Sequence[str]
@@ -133,12 +133,12 @@ class PageQuery:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether an index gives the page without reading much more than it."""
+        """Whether an index returns the page without reading many other rows."""
         return self.sort == "title" and not self.words and len(self.facets) <= 1 and self.since is None
 
 
 def search_words(question: str) -> list[str]:
-    """The words of a search, each once; the first eight count."""
+    """The distinct words of a search, at most eight."""
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
@@ -149,8 +149,8 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
     conditions: list[str] = []
     facets = list(query.facets)
     if query.sort == "title" and facets and not query.words:
-        # Walk the first facet's own index, which is in the order of the page. SQLite keeps the order of a CROSS JOIN;
-        # left to choose, it reads the whole catalog for four facets at once.
+        # Read the first facet's index, which has the order of the page. SQLite keeps the order of a CROSS JOIN;
+        # otherwise it reads the whole catalog for four facets.
         source = "catalog_facet d CROSS JOIN catalog_entry e"
         conditions.append("e.product_id = d.product_id")
         conditions.append(f"d.facet = {statement.value(facets.pop(0))}")
@@ -186,7 +186,7 @@ def _published(statement: SqlBuilder, since: Instant, channel: str | None) -> st
 
 
 def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
-    """ORDER BY, and the condition that continues after the last row."""
+    """ORDER BY, and the condition that selects the rows after the last row."""
     after = [statement.value(value) for value in query.after]
     if query.sort == "-published_at":
         return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
@@ -198,7 +198,7 @@ def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tup
 
 
 def _hits(statement: SqlBuilder, searched: Sequence[str]) -> str:
-    """The products that every word matches, with the sum of how well."""
+    """The products that match every word, with the sum of their scores."""
     tables: list[str] = []
     for word in searched:
         typos = sorted(deletion_variants(word)) or [word]

@@ -20,7 +20,7 @@ _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
 
 
 def sort_key(version: str) -> str:
-    """A text that sorts by code point as the version does; what is no version sorts below all that are."""
+    """A text whose order by code point is the order of versions; invalid versions sort below valid ones."""
     matched = _SEMVER.fullmatch(version)
     if matched:
         numbers = [int(part) for part in matched.group(1, 2, 3)]
@@ -32,8 +32,8 @@ def sort_key(version: str) -> str:
 
 
 def is_lower(version: str, other: str) -> bool:
-    """Whether the version is before the other one; False where one of them is no version, or where they differ by
-    trailing `.0` alone."""
+    """Whether the version is lower than the other; False if one of them is invalid, or if they differ only by
+    trailing `.0`."""
     key, other_key = sort_key(version), sort_key(other)
     if key[0] == _NEITHER or other_key[0] == _NEITHER or without_zeros(version) == without_zeros(other):
         return False
@@ -46,13 +46,13 @@ def without_zeros(version: str) -> str:
 
 
 def _number(value: int) -> str:
-    """A number of any length: how many digits it has goes first, so that texts compare as numbers do."""
+    """A number with its count of digits first, so that texts sort as numbers."""
     digits = str(value)
     return f"{len(digits):03d}{digits}"
 
 
 def _numbers(values: list[int]) -> str:
-    """Numbers up to the last that is not zero; a shorter row sorts before a longer one that begins with it."""
+    """Numbers up to the last non-zero; a shorter list sorts before a longer one with the same start."""
     while values and values[-1] == 0:
         values = values[:-1]
     return "".join(f"1{_number(value)}" for value in values) + "0"

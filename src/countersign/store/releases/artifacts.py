@@ -70,7 +70,7 @@ PRODUCT_OF = """
 
 
 class FilenameTaken(Refused):
-    """The release has a file of this name, and files are never replaced."""
+    """The release has a file of this name; files cannot be replaced."""
 
     status = 409
     code = "filename_taken"
@@ -79,7 +79,7 @@ class FilenameTaken(Refused):
 
 
 class Announcement(NamedTuple):
-    """An announced artifact and the address its bytes go to."""
+    """An announced artifact and its upload address."""
 
     artifact_id: str
     address: UploadAddress
@@ -88,12 +88,12 @@ class Announcement(NamedTuple):
 async def announce(
     transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
 ) -> Announcement:
-    """Make room for a file of the release. A file that is still being received gets a fresh address under its own
-    id, and what had arrived of it is dropped.
+    """Announce a file of the release. A file whose upload is unfinished keeps its id, gets a new address, and its
+    received parts are discarded.
 
     Raises:
-        InvalidRequest: the filename cannot stand in a folder, or the file is larger than artifacts may be.
-        Yanked: the release takes no more files.
+        InvalidRequest: invalid filename, or the file exceeds the maximum size.
+        Yanked: a yanked release accepts no files.
         FilenameTaken: a file of this name is ready.
     """
     check_filename(body.filename)
@@ -116,25 +116,25 @@ async def announce(
 
 
 async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewArtifact) -> str:
-    """The id of the artifact with this filename, new or still unfinished, without any upload."""
+    """The id of the artifact with this filename, new or unfinished, without an upload."""
     artifact_id = ids.new_uuid()
     row = (release.id, body.filename, body.size, body.platform, clock.now())
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
     present = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
     if present is not None and present[1] == "receiving":
-        # The upload is taken before the artifact, as everywhere, so that nobody waits in a circle.
+        # Locks the upload before the artifact, as everywhere, to avoid deadlocks.
         await uploads.drop_of_subject(transaction, present[0])
         if await transaction.run(ANNOUNCE_AGAIN, present[0], body.size, body.platform):
             return present[0]
-    # Gone or finished meanwhile: made anew, unless it is there now.
+    # Removed or finished concurrently: insert it, unless it exists now.
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
     raise FilenameTaken(f"the release {release.version} has a file {body.filename}")
 
 
 async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> None:
-    """A ready artifact of a release (by its id) whose bytes are sealed already; for demonstration data."""
+    """Insert a ready artifact of a release (by its id) whose blob is sealed; for demonstration data."""
     await blobs.keep(transaction, content.sha256, content.size)
     artifact_id = ids.new_uuid()
     await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
@@ -142,12 +142,12 @@ async def put_ready(transaction: Transaction, release: str, filename: str, conte
 
 
 async def abandon(transaction: Transaction, upload: Upload) -> None:
-    """Remove an artifact that never became ready."""
+    """Remove an artifact that is not ready."""
     await transaction.run(DELETE_UNFINISHED, upload.subject_id)
 
 
 async def remove_all(transaction: Transaction, release_id: str) -> None:
-    """Remove the files of a draft release, finished or not; the collector removes bytes that nothing else uses."""
+    """Remove the files of a draft release, finished or not; the collector removes unused blobs."""
     for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
         await uploads.drop_of_subject(transaction, artifact_id)
         await transaction.run(DELETE_COUNTS, artifact_id)
@@ -159,17 +159,17 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
-    """Raises UploadNotFound: the artifact is gone, or its release was yanked meanwhile."""
+    """Raises UploadNotFound: the artifact was removed, or its release was yanked."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     if product is None or not await transaction.run(MAKE_READY, upload.subject_id, content.sha256):
-        raise UploadNotFound("the artifact of this upload is gone, or its release was yanked")
+        raise UploadNotFound("the artifact of this upload was removed, or its release was yanked")
     await projection.refresh(transaction, product[0], reindex=False)
 
 
 async def _answer(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
-        raise UploadNotFound("the artifact of this upload is gone")
+        raise UploadNotFound("the artifact of this upload was removed")
     location = (("Location", f"{PREFIX}/artifacts/{upload.subject_id}"),)
     return response.json(Artifact(*row), 201, location)
 
@@ -178,7 +178,7 @@ ARTIFACT = Purpose("artifact", _content, _keep, abandon, _answer)
 
 
 async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Response:
-    """Announce a file of a release and get the address to upload it to."""
+    """Announce a file of a release; the response has its upload address."""
     store, transaction = call.context, call.transaction
     path = call.path
     release = await owned_release(transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
@@ -195,20 +195,21 @@ async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Respons
 
 
 async def receive_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Send a file, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), in any order and again after a cut.
+    """Upload a file, whole or in parts (Content-Range: bytes FIRST-LAST/SIZE), in any order; interrupted parts can be
+    resent.
 
-    The address is all that is needed. 204 carries `Upload-Received: FIRST-LAST,FIRST-LAST,…`, what has arrived.
+    The address is the only credential. 204 has `Upload-Received: FIRST-LAST,FIRST-LAST,…`, the received ranges.
     """
     return await receive_upload.receive(call, ARTIFACT)
 
 
 async def show_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show which stretches of a file have arrived, each from its first byte to its last."""
+    """Show the received byte ranges of a file, each as first and last byte."""
     return await receive_upload.show(call, ARTIFACT)
 
 
 async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Download a file of a release: anyone where the product is free, else whoever is entitled to it."""
+    """Download a file of a release. Free products need no credential; others require an entitlement."""
     store = call.context
     artifact, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
     count = download.download_counter(store, artifact.id)
@@ -223,20 +224,20 @@ async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 async def _nothing(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[bytes]:
-    """An empty body, which HEAD never asks for."""
+    """An empty body; HEAD requests do not read it."""
     if begin is not None:
         await begin()
     yield b""
 
 
 async def download_blob(call: StoreRequest[SignedQuery, Nothing]) -> Response:
-    """Download bytes by a signed address, which a download answered with; for CDNs."""
+    """Download a blob by the signed address of a download; for CDNs."""
     store, query = call.context, call.query
     sha256 = call.path["sha256"]
     left_s = download.check_signature(store.addresses, sha256, query.filename, query.expires, query.signature)
     size = await store.blobs.size(sha256)
     if size is None:
-        raise NotFound("these bytes are no longer here")
+        raise NotFound("the blob was removed")
     headers = (("Content-Disposition", attachment(query.filename)),)
     return await range_response.range_response(
         store.blobs, call.headers, StoredContent(sha256, size, f"public, max-age={left_s}", headers=headers)

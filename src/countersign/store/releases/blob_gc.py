@@ -1,11 +1,11 @@
-"""The collector: removes expired uploads, staged bytes without an upload, and stored files that nothing refers to.
+"""The collector: removes expired uploads, staged parts without an upload, and unreferenced stored files.
 
-It removes only what its database knows, and a file not before nothing has referred to it for a day. Files that the
-database never knew are counted and reported. Nothing is removed where the database and the blob store belong to
+It removes only files that the database knows and that have been unreferenced for a day. Files that the database
+never knew are counted and reported. Nothing is removed where the database and the blob store belong to
 different installations, or where a later state of the database has collected the blob store. Where one run would remove
 more than a tenth of the files, it only completes the removals that an earlier run began.
 
-Every step can be interrupted and is taken up by the next collection; several may run at once, on any nodes.
+Every step can be interrupted and is resumed by the next run; several runs may be concurrent, on any nodes.
 """
 
 from collections.abc import Generator
@@ -23,10 +23,10 @@ from countersign.store.releases import artifacts, blobs, media, uploads
 from countersign.store.releases.uploads import Upload
 
 MIN_IDLE_S = 86_400
-"""Bytes younger than this are left alone, and so is what something referred to since."""
+"""Files that are newer, or were referenced more recently, than this are kept."""
 UPLOADS_PER_BATCH = 200
 MAX_SHARE = 10
-"""At most one file in so many is removed in one run; one always may be."""
+"""At most one in this many files is removed in one run, but always at least one."""
 CONFIRM = "countersign installation collect --yes"
 ABANDON = {"artifact": artifacts.abandon, "media": media.abandon}
 
@@ -43,9 +43,8 @@ REMOVED_BYTES = metrics.counter("countersign_blob_bytes_removed_total", "Bytes o
 
 
 class CollectResult(NamedTuple):
-    """How much was removed: expired uploads, leftovers of others, and stored files. `stopped` says why the files that
-    are due were not removed; `blobs` then counts the removals that an earlier run began. Empty: the collector was not
-    stopped."""
+    """The numbers of removed expired uploads, staged leftovers and stored files. `stopped` is the reason why due files
+    were not removed, empty if they were; if not, `blobs` counts the removals that an earlier run started."""
 
     uploads: int
     staged: int
@@ -54,8 +53,8 @@ class CollectResult(NamedTuple):
 
 
 class CollectionReport(NamedTuple):
-    """What the collector found when it last ran: all stored files, those due for removal, those that the database never
-    knew with their bytes, and why it did not remove those due (empty: it was not stopped)."""
+    """The report of the last run: the numbers of stored files, of files due for removal, and of unknown files with
+    their size; and the reason why due files were not removed, empty if they were."""
 
     ran_at: Instant
     files: int = 0
@@ -66,15 +65,17 @@ class CollectionReport(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What an operator should look at, in words."""
+        """Messages for the operator."""
         notes = [f"the collector is stopped: {self.stopped}"] if self.stopped else []
         if self.unknown:
-            notes.append(f"{self.unknown} stored files ({self.unknown_bytes} bytes) are unknown to the database: kept")
+            notes.append(
+                f"{self.unknown} stored files ({self.unknown_bytes} bytes) are unknown to the database and are kept"
+            )
         return notes
 
 
 class _Survey(NamedTuple):
-    """What is in the blob store. `due` are files with their sizes, `gone` are digests that are due and not stored."""
+    """The contents of the blob store. `due` are files with their sizes, `gone` are due digests that are not stored."""
 
     files: int
     due: dict[str, int]
@@ -84,11 +85,11 @@ class _Survey(NamedTuple):
 
 
 async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bool = False) -> CollectResult:
-    """Remove what has expired and what nothing refers to. `is_confirmed` removes more than a tenth of the files as
-    well; `takes_unknown` notes files that the database never knew as idle, so that they are removed a day later.
+    """Remove expired uploads and unreferenced files. `is_confirmed` permits the removal of more than a tenth of the
+    files; `takes_unknown` records unknown files as idle, so that they are removed a day later.
 
     Raises:
-        Unavailable: database or blob store are away; what was removed before that stays removed.
+        Unavailable: database or blob store are unavailable; earlier removals are kept.
     """
     before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
     try:
@@ -105,17 +106,17 @@ async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bo
 
 
 async def report(reader: Reader) -> CollectionReport | None:
-    """What the last run found; None: it has not run yet."""
+    """The report of the last run; None before the first run."""
     row = await reader.fetch_one(REPORT)
     return None if row is None else CollectionReport(*row)
 
 
 async def _require_own(store: Store) -> None:
-    """Insist that the blob store is this installation's, and was not collected by a later state of the database.
+    """Check that the blob store belongs to this installation, and was not collected by a later state of the database.
 
     Raises:
-        InstallationMismatch, DatabaseOutdated: it is not.
-        Unavailable: database or blob store are away.
+        InstallationMismatch, DatabaseOutdated: the check failed.
+        Unavailable: database or blob store are unavailable.
     """
     locations = lifespan.installation_places(store.settings, store.database, store.blobs)
     await installation_id.register(locations, await installation_id.examine(locations))
@@ -141,8 +142,8 @@ async def _remove_upload(store: Store, upload: Upload) -> None:
 
 
 async def _abandoned_stages(store: Store, before: Instant) -> int:
-    """Staged bytes of uploads that are finished or gone, once no request has written to them for a day. The blob store
-    is the installation's own, so that they are nobody else's."""
+    """Discard staged parts of finished or removed uploads that were not written to for a day. The blob store belongs to
+    this installation alone."""
     removed = 0
     async for staged in store.blobs.staged():
         if staged.changed_at < before and not await uploads.is_open(store.database, staged.upload):
@@ -153,7 +154,7 @@ async def _abandoned_stages(store: Store, before: Instant) -> int:
 
 @dataclass(slots=True)
 class _Removals:
-    """How many files a run has removed, and their bytes."""
+    """The number of files that a run has removed, and their size."""
 
     files: int = 0
     size: int = 0
@@ -166,7 +167,7 @@ class _Removals:
 
 @contextmanager
 def _count_removals() -> Generator[_Removals]:
-    """Count and log what the block removes, also when an error ends it."""
+    """Count and log the removals of the block, also if it raises."""
     removals = _Removals()
     try:
         yield removals
@@ -174,14 +175,12 @@ def _count_removals() -> Generator[_Removals]:
         if removals.files:
             REMOVED.of().value += removals.files
             REMOVED_BYTES.of().value += removals.size
-            _log().info(
-                "removed files that nothing has referred to for a day", files=removals.files, bytes=removals.size
-            )
+            _log().info("removed files that were unreferenced for a day", files=removals.files, bytes=removals.size)
 
 
 async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, takes_unknown: bool) -> tuple[int, str]:
-    """Complete the removals that an earlier run began, then remove the files that are due; how many files are removed,
-    and why those due are not."""
+    """Finish the removals of an earlier run, then remove due files; return the number of removed files, and the reason
+    why due files were not removed."""
     database = store.database
     with _count_removals() as removals:
         await _finish_removals(store, removals)
@@ -189,7 +188,7 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
         survey = await _survey(store, before)
         if takes_unknown and survey.unknown:
             await blobs.note_idle(database, *survey.unknown)
-            _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
+            _log().info("unknown files will be removed after a day", files=len(survey.unknown))
             survey = survey._replace(unknown=[], unknown_bytes=0)
         stopped = "" if is_confirmed else _stop_reason(survey)
         notes = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
@@ -205,7 +204,7 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
 
 
 async def _finish_removals(store: Store, removals: _Removals) -> None:
-    """Remove the files whose removal was begun by a run that was cut off."""
+    """Remove the files whose removal an interrupted run started."""
     while condemned := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
         for sha256, size in condemned:
             if await blobs.remove_condemned(store.database, store.blobs, sha256):
@@ -213,7 +212,7 @@ async def _finish_removals(store: Store, removals: _Removals) -> None:
 
 
 async def _survey(store: Store, before: Instant) -> _Survey:
-    """Compare what is stored with what the database knows; both come in the order of the digests."""
+    """Compare the stored files with the database; both are ordered by digest."""
     files, unknown_bytes = 0, 0
     due, unknown = dict[str, int](), list[str]()
     left = await blobs.due(store.database, before)
@@ -233,7 +232,7 @@ async def _survey(store: Store, before: Instant) -> _Survey:
 
 
 def _stop_reason(survey: _Survey) -> str:
-    """Why the run must not remove all that is due; empty: it may."""
+    """The reason not to remove the due files; empty if there is none."""
     if len(survey.due) <= max(1, survey.files // MAX_SHARE):
         return ""
     return (
@@ -243,15 +242,15 @@ def _stop_reason(survey: _Survey) -> str:
 
 
 async def _report(store: Store, current: CollectionReport) -> None:
-    """Keep the report for `doctor` and the metrics, and log what an operator should look at when it changes."""
+    """Store the report for `doctor` and the metrics, and log changes that the operator should know."""
     before = await report(store.database)
     async with store.database.transaction() as transaction:
         await transaction.run(SET_REPORT, *current)
     if current.stopped and (before is None or before.stopped != current.stopped):
-        _log().error("the collector is stopped, and does not remove the files that are due", reason=current.stopped)
+        _log().error("the collector is stopped: due files are not removed", reason=current.stopped)
     if current.unknown and (before is None or before.unknown != current.unknown):
         _log().warning(
-            "stored files are unknown to the database: kept", files=current.unknown, bytes=current.unknown_bytes
+            "stored files are unknown to the database and are kept", files=current.unknown, bytes=current.unknown_bytes
         )
 
 

@@ -23,7 +23,7 @@ NOTE_IDLE = """
 """
 NOTE_FIRST_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
 LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
-"""Blobs that are in use, or were until shortly, after a digest; for a backup, which reads past the port."""
+"""Blobs in use, or recently in use, after a digest; for backups, which do not use the port."""
 IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
 KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1 UNION ALL SELECT 1 FROM idle_blob WHERE sha256 = $1"
 KNOWN_AFTER = """
@@ -33,7 +33,7 @@ KNOWN_AFTER = """
     ORDER BY sha256
     LIMIT $2
 """
-# Every blob is looked at, used or not: so that one statement's work is bounded, however few are unused.
+# Reads every blob, used or not, so that the work of one statement is bounded.
 USES = """
     SELECT b.sha256,
            CASE WHEN b.state = 'live' AND b.touched_at < $2
@@ -74,7 +74,7 @@ FORGET_REFERRED = """
        OR EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = idle_blob.sha256)
 """
-# What is due, known by a row of its own or only as idle; the collector looks whether it is still unused.
+# Due digests, with a row in blob or only in idle_blob; the collector checks again that they are unused.
 DUE = """
     SELECT i.sha256
     FROM idle_blob i
@@ -91,11 +91,10 @@ PAGE = 1000
 
 
 async def keep(transaction: Transaction, sha256: str, size: int) -> None:
-    """Hold on to a blob that the transaction is about to refer to.
+    """Mark a blob as in use before the transaction references it.
 
     Raises:
-        Unavailable: it is being removed at this moment; the staged bytes are still there, and the same call can be
-            made again.
+        Unavailable: it is being removed; the staged parts still exist, and the call can be repeated.
     """
     if not await transaction.run(KEEP, sha256, size, clock.now()):
         raise removal_in_progress()
@@ -103,8 +102,8 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
 
 
 def removal_in_progress() -> Unavailable:
-    """The refusal when bytes that are no longer used are just being removed."""
-    return Unavailable("older bytes of the same content are just being removed", headers={"Retry-After": "1"})
+    """The error while an unused blob of the same content is being removed."""
+    return Unavailable("an unused blob of the same content is being removed", headers={"Retry-After": "1"})
 
 
 async def is_known(reader: Reader, sha256: str) -> bool:
@@ -113,36 +112,35 @@ async def is_known(reader: Reader, sha256: str) -> bool:
 
 
 async def is_live(reader: Reader, sha256: str) -> bool:
-    """Whether the blob must be there."""
+    """Whether the blob must exist."""
     return await reader.fetch_one(IS_LIVE, sha256) is not None
 
 
 async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
-    """Note bytes that are about to be sealed, so that the collector can tell them from bytes that the database never
-    knew. Bytes that are stored already and unknown stay so: an upload of the same bytes must not have them removed.
+    """Record a blob that is about to be sealed, so that the collector can tell it from blobs that the database never
+    knew. A stored unknown blob is not recorded: an upload of the same content must not cause its removal.
     """
     if await is_known(database, sha256) or await store.size(sha256) is None:
         await note_idle(database, sha256)
 
 
 async def note_idle(database: Database, *digests: str) -> None:
-    """Note that the database knows these bytes, and that nothing refers to them from now on; each page of them in a
-    transaction of its own."""
+    """Record these blobs as known and unreferenced from now on; each page in its own transaction."""
     await _note(database, NOTE_IDLE, digests, clock.now())
 
 
 async def put(database: Database, store: BlobStore, data: bytes) -> str:
-    """Make the bytes a blob that the database knows; its SHA-256.
+    """Store the bytes as a blob that the database knows; return its SHA-256.
 
     Raises:
-        StorageFull, Unavailable: the store or the database does not take it.
+        StorageFull, Unavailable: the blob store or the database cannot store it.
     """
     await note_new(database, store, hashlib.sha256(data).hexdigest())
     return await store.put(data)
 
 
 async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
-    """Blobs that nothing refers to and nobody touched since `before`."""
+    """Blobs that are unreferenced and were not touched since `before`."""
     rows = await database.scan(USES, "", before)
     while rows:
         for sha256, is_unused in rows:
@@ -152,7 +150,7 @@ async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
 
 
 async def note_unused(database: Database) -> None:
-    """Note since when nothing refers to a blob: those that are found so for the first time, since now."""
+    """Record unreferenced blobs; newly found ones since now."""
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
@@ -167,7 +165,7 @@ async def _note(database: Database, statement: str, digests: Sequence[str], sinc
 
 
 async def due(database: Database, before: Instant) -> set[str]:
-    """Blobs that nothing has referred to since `before` or longer."""
+    """Blobs that are unreferenced since `before` or longer."""
     checked: set[str] = set()
     last = ""
     while rows := await database.scan(DUE, last, before, PAGE):
@@ -186,21 +184,21 @@ async def known_digests(database: Database) -> AsyncIterator[str]:
 
 
 async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
-    """Blobs whose removal was begun and not ended, with their bytes; 0 bytes where the size was never noted."""
+    """Blobs whose removal was started and not finished, with their size; 0 if the size is unknown."""
     return [(sha256, size) for sha256, size in await reader.fetch(CONDEMNED, limit)]
 
 
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
-    """Begin to remove the blob, if it is noted as idle since `before`, and still nothing refers to it."""
+    """Start the removal of the blob, if it is idle since `before` and unreferenced."""
     async with database.transaction() as transaction:
-        # First the row: what was referred to while this waited for it is seen by the next statement, not by this one.
+        # Lock the row first: references made while waiting for it are visible to the next statement only.
         await transaction.run(TAKE, sha256)
         if not await transaction.run(CONDEMN, sha256, before):
             await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
 
 
 async def remove_condemned(database: Database, store: BlobStore, sha256: str) -> bool:
-    """Delete a condemned blob's bytes, then its row; False when it is not condemned (any more)."""
+    """Delete a condemned blob, then its row; False if it is not condemned."""
     async with database.transaction() as transaction:
         if not await transaction.run(TAKE_CONDEMNED, sha256):
             return False
@@ -211,13 +209,13 @@ async def remove_condemned(database: Database, store: BlobStore, sha256: str) ->
 
 
 async def remove_unused(database: Database, store: BlobStore, sha256: str, before: Instant) -> bool:
-    """Remove the blob unless something refers to it or somebody touched it since `before`; whether it is gone."""
+    """Remove the blob unless it is referenced or was touched since `before`; return whether it was removed."""
     await condemn(database, sha256, before)
     return await remove_condemned(database, store, sha256)
 
 
 async def usage(database: Database) -> tuple[int, int]:
-    """How many blobs are in use, and their bytes."""
+    """The number of blobs in use, and their total size."""
     ((count, size),) = await database.scan(STORED)
     return count, int(size)
 
@@ -226,11 +224,11 @@ BLOBS_PER_BATCH = 1000
 MIN_SURPLUS_AGE_S = 3600
 
 BlobDefect: TypeAlias = Literal["missing", "changed", "surplus"]
-"""The store does not have the blob; it has other bytes; or the database does not know it, and it is not new."""
+"""The blob is missing; its bytes do not match; or the database does not know it, and it is not new."""
 
 
 class BlobCheck(NamedTuple):
-    """A blob that was looked at, its bytes, and what is wrong with it, if anything."""
+    """The result of a check: the blob, its size, and its defect, if any."""
 
     sha256: str
     size: int
@@ -238,7 +236,7 @@ class BlobCheck(NamedTuple):
 
 
 async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
-    """Every blob that is in use, read from its first byte to its last; then those that nothing knows.
+    """Check every blob in use by reading all of it; then list the unknown blobs.
 
     Raises:
         Unavailable: database or store cannot be read.
@@ -247,7 +245,7 @@ async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
     while rows := await reader.fetch(LIVE, last, BLOBS_PER_BATCH):
         for (sha256,) in rows:
             checked = await _read(store, sha256)
-            # One that is not used any more may go at any time.
+            # A blob that is no longer in use may be removed at any time.
             if checked.what is None or await is_live(reader, sha256):
                 yield checked
         last = rows[-1][0]

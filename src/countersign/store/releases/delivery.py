@@ -1,4 +1,4 @@
-"""What an updating client reads: signed channel statements, manifests, chunks, deltas and SBOMs."""
+"""Updates for clients: signed channel statements, manifests, chunks, deltas and SBOMs."""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -48,7 +48,7 @@ NEWEST_BUILT = """
     LIMIT 1
 """
 STATEMENT = "SELECT counter, said, envelope, expires_at FROM channel_statement WHERE product_id = $1 AND channel = $2"
-# The row is held until the transaction ends: whoever comes second counts on from the first.
+# Locks the row until the transaction ends, so that counters increase across concurrent transactions.
 NEXT_COUNTER = """
     INSERT INTO channel_statement (product_id, channel, counter, said, envelope, expires_at)
     VALUES ($1, $2, $3, '', '', 0)
@@ -80,7 +80,7 @@ class ChannelProduct(NamedTuple):
 
 
 class StoredStatement(NamedTuple):
-    """A stored statement: its counter, what it says beside number and dates, the envelope, and when it expires."""
+    """A stored statement: its counter, its content without counter and dates, the envelope, and its expiry."""
 
     counter: int
     said: str
@@ -89,7 +89,7 @@ class StoredStatement(NamedTuple):
 
 
 async def product_row(reader: Reader, product_id: str) -> ChannelProduct:
-    """The product of a known id."""
+    """The product with this id, which must exist."""
     row = await reader.fetch_one(PRODUCT, product_id)
     if row is None:
         raise LookupError(f"no product {product_id}")
@@ -109,44 +109,44 @@ async def release_status(reader: Reader, product_id: str, version: str) -> tuple
 
 
 async def statement(reader: Reader, product_id: str, channel: str) -> StoredStatement | None:
-    """What was said of the channel last."""
+    """The last statement of the channel."""
     row = await reader.fetch_one(STATEMENT, product_id, channel)
     return None if row is None else StoredStatement(*row)
 
 
 async def next_counter(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
-    """The number of the next statement: above every one before, and at least `least`."""
+    """The counter of the next statement: above all previous ones, and at least `least`."""
     await transaction.run(NEXT_COUNTER, product_id, channel, least)
     row = await transaction.fetch_one(STATEMENT, product_id, channel)
     if row is None:
-        raise LookupError("a row that is held is gone")
+        raise LookupError("a locked row is missing")
     return row[0]
 
 
 async def store_statement(transaction: Transaction, product_id: str, channel: str, content: StoredStatement) -> None:
-    """Keep the statement."""
+    """Store the statement."""
     await transaction.run(STORE_STATEMENT, product_id, channel, content.said, content.envelope, content.expires_at)
 
 
 class NothingBuilt(NotFound):
-    """The channel has no published release that was processed."""
+    """The channel has no published release with a build."""
 
     code = "nothing_built"
     title = "Nothing built"
     resolution = (
-        "Ask for another channel, or download a file of a release. Its publisher makes a build of a published release "
-        "with the job build.process."
+        "Use another channel, or download a file of a release. The publisher creates a build with the job "
+        "build.process."
     )
 
 
 async def channel_state(store: Store, product_id: str, channel: str) -> ChannelState:
-    """The channel's signed statement with the keys that lead to it.
+    """The channel's signed statement with the key chain that verifies it.
 
-    The number is the time in seconds where it can be, so that it goes on rising when the service is restored from a
-    backup; a statement lives `statement_ttl_s`, and is renewed when half of that is over.
+    The counter is the time in seconds if possible, so that it still increases after the service is restored from a
+    backup; a statement is valid for `statement_ttl_s`, and renewed after half of that.
 
     Raises:
-        NothingBuilt: there is nothing to state.
+        NothingBuilt: the channel has no published release with a build.
     """
     product = await product_row(store.database, product_id)
     content = await _current_content(store.database, product, channel)
@@ -158,7 +158,7 @@ async def channel_state(store: Store, product_id: str, channel: str) -> ChannelS
 
 
 async def _current_content(reader: Reader, product: ChannelProduct, channel: str) -> str:
-    """What there is to say, as JSON: version and builds."""
+    """The content of the statement as JSON: version and builds."""
     newest = await newest_built(reader, product.id, channel)
     if newest is None:
         raise NothingBuilt(f"the channel {channel} has no published release with a build")
@@ -167,7 +167,7 @@ async def _current_content(reader: Reader, product: ChannelProduct, channel: str
 
 
 async def _is_outdated(store: Store, product: ChannelProduct, stored: StoredStatement) -> bool:
-    """Whether half of its life is over, or another key signs by now."""
+    """Whether half of its validity is over, or the signing key was rotated."""
     if stored.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
     key = await signing_keys.ensure_key(store, product.org_id)
@@ -180,7 +180,7 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
         counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
-        # Asked again behind the number: who was slow would say with a higher one what was so before.
+        # Read again after the counter: otherwise a slow transaction would state old content with a higher counter.
         current = await _current_content(transaction, product, channel)
         version, build = msgspec.json.decode(current, type=tuple[str, dict[str, str]])
         newest = await signing.current_key(transaction, store.master, product.org_id)
@@ -204,7 +204,7 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
 
 
 ADDRESS_TTL_S = 3600
-"""How long the addresses of packs and deltas work; a client whose time runs out asks again."""
+"""Validity of the addresses of packs and deltas; clients request new ones after expiry."""
 
 
 class NotProcessed(NotFound):
@@ -212,17 +212,17 @@ class NotProcessed(NotFound):
 
     code = "not_processed"
     title = "Not processed"
-    resolution = "Ask for another platform, or start the job build.process for the release's artifact."
+    resolution = "Use another platform, or start the job build.process for the release's artifact."
 
 
 async def permitted_build(
     store: Store, caller: Caller, id_or_slug: str, version: str, platform: str | None
 ) -> tuple[Build, download.DownloadableArtifact, bool]:
-    """The release's build for the platform, its artifact, and whether anyone may have it.
+    """The release's build for the platform, its artifact, and whether it is public.
 
     Raises:
-        ProductNotFound, ReleaseNotFound: there is none, or the caller may not know of it.
-        NotProcessed: nothing was made of the release for this platform.
+        ProductNotFound, ReleaseNotFound: no such product or release, or the caller may not see it.
+        NotProcessed: the release has no build for this platform.
         InsufficientScope, Unauthenticated, NotEntitled: as for a download of the artifact.
     """
     entry = await visible_entry(store.database, caller, id_or_slug)
@@ -231,13 +231,13 @@ async def permitted_build(
         raise ReleaseNotFound("the product has no release of this version")
     build = await builds.build_of_release(store.database, release[0], platform or "")
     if build is None:
-        raise NotProcessed(f"the release {version} has no build for {platform or 'no platform in particular'}")
+        raise NotProcessed(f"the release {version} has no build for {platform or 'no platform'}")
     ready, is_for_anyone = await download.permitted(store, caller, build.artifact_id)
     return build, ready, is_for_anyone
 
 
 async def address(store: Store, sha256: str, filename: str) -> str:
-    """A signed address of a blob that works for a while, at the CDN where there is one."""
+    """A temporary signed address of a blob, at the CDN if one is configured."""
     settings = store.settings
     if settings.downloads == "redirect" and not settings.cdn_url:
         elsewhere = await store.blobs.signed_url(sha256, filename, ADDRESS_TTL_S)
@@ -250,7 +250,7 @@ async def address(store: Store, sha256: str, filename: str) -> str:
 
 
 class NoSbom(NotFound):
-    """The build does not tell what it consists of."""
+    """The build contains no information about its components."""
 
     code = "no_sbom"
     title = "No bill of materials"
@@ -258,7 +258,7 @@ class NoSbom(NotFound):
 
 
 async def show_channel(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show what a channel is at, signed by the organisation, with the keys that lead to the one that signs."""
+    """Show the newest release of a channel, signed by the organisation, with the chain of signing keys."""
     entry = await visible_entry(call.context.database, call.caller, call.path["id"])
     return response.json(await channel_state(call.context, entry.product_id, call.path["channel"]))
 
@@ -277,10 +277,10 @@ async def show_manifest(call: StoreRequest[BuildQuery, Nothing]) -> Response:
 
 
 async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
-    """Show where the chunks of a build lie: addresses that work for an hour and understand Range.
+    """Show the locations of a build's chunks: addresses that are valid for an hour and support Range.
 
-    With `Download-Begins: 1` it is counted as a download of the release: a client sends it once, when it begins to
-    install the build or to update to it.
+    With `Download-Begins: 1`, the request counts as a download of the release: a client sends it once, when it starts
+    to install or update to the build.
     """
     store = call.context
     build, ready, _ = await permitted_build(
@@ -303,7 +303,7 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
 
 
 async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
-    """Offer the deltas from another version, where they were prepared."""
+    """Show the prepared deltas from another version."""
     store, query = call.context, call.query
     new, _, _ = await permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
     old, _, _ = await permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
@@ -320,12 +320,12 @@ async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
 
 
 async def show_sbom(call: StoreRequest[BuildQuery, Nothing]) -> Response:
-    """Show what a build says it consists of, as CycloneDX 1.5."""
+    """Show the SBOM of a build, as CycloneDX 1.5."""
     build, _, _ = await permitted_build(
         call.context, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     if build.sbom is None:
-        raise NoSbom("no file of the build names its parts")
+        raise NoSbom("no file of the build lists its components")
     return Response(200, build.sbom.encode(), JSON)
 
 

@@ -1,4 +1,4 @@
-"""Downloads of artifacts: who may download, signed addresses, and how the bytes are sent."""
+"""Downloads of artifacts: permissions, signed addresses, and responses."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ from countersign.store.context import Store
 
 
 class InvalidSignature(Refused):
-    """The address was not signed by this service, or was changed since."""
+    """The address was not signed by this service, or was modified."""
 
     status = 403
     code = "invalid_signature"
@@ -27,7 +27,7 @@ class InvalidSignature(Refused):
 
 
 class AddressExpired(Refused):
-    """The address was good, and its time is over."""
+    """The signed address has expired."""
 
     status = 410
     code = "address_expired"
@@ -40,24 +40,24 @@ def _message(sha256: str, filename: str, expires: int) -> bytes:
 
 
 def signed_path(signer: Signer, sha256: str, filename: str, expires: int) -> str:
-    """The path and query, after the API's base address, that give the blob until `expires` (seconds since 1970)."""
+    """The signed path and query of the blob, relative to the API's base address, valid until `expires` (Unix time)."""
     signature = base64.urlsafe_b64encode(signer.sign(_message(sha256, filename, expires))).rstrip(b"=").decode()
     return f"/blobs/{sha256}?" + urlencode({"expires": expires, "filename": filename, "signature": signature})
 
 
 def check_signature(signer: Signer, sha256: str, filename: str, expires: int, signature: str) -> int:
-    """Insist that the address is one of `signed_path` and still good; the seconds it has left.
+    """Verify an address made by `signed_path`; return the seconds until its expiry.
 
     Raises:
-        InvalidSignature: it is forged or changed.
-        AddressExpired: its time is over.
+        InvalidSignature: the signature does not match.
+        AddressExpired: it has expired.
     """
     try:
         raw = base64.b64decode(signature.encode("ascii") + b"=" * (-len(signature) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise InvalidSignature("the signature is none of this service") from error
+        raise InvalidSignature("the signature is malformed") from error
     if not signer.verify(_message(sha256, filename, expires), raw):
-        raise InvalidSignature("the signature does not belong to this address")
+        raise InvalidSignature("the signature does not match the address")
     left_s = expires - clock.now() // clock.SECOND
     if left_s <= 0:
         raise AddressExpired("the address has expired")
@@ -83,13 +83,13 @@ COUNT = """
 
 
 class ArtifactNotFound(NotFound):
-    """No finished artifact has this id, or the caller may not know of it."""
+    """No ready artifact has this id, or the caller may not see it."""
 
     resolution = "List the product's releases and use an artifact's id from there."
 
 
 class NotEntitled(Refused):
-    """The product has to be in the caller's library before it can be downloaded."""
+    """The product is not in the caller's library."""
 
     status = 403
     code = "not_entitled"
@@ -98,7 +98,7 @@ class NotEntitled(Refused):
 
 
 class DownloadableArtifact(NamedTuple):
-    """A finished artifact, with what its release and product say about it."""
+    """A ready artifact, with the status of its release and product."""
 
     id: str
     filename: str
@@ -112,13 +112,13 @@ class DownloadableArtifact(NamedTuple):
 
 
 async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[DownloadableArtifact, bool]:
-    """The artifact, when the caller may download it; and whether anyone may.
+    """The artifact, if the caller may download it; and whether it is public.
 
     Raises:
-        ArtifactNotFound: there is none, or the caller cannot see its release.
-        InsufficientScope: the caller's organisation owns it, and the token cannot read releases.
-        Unauthenticated: it takes an entitlement, and there is no credential.
-        NotEntitled: it takes an entitlement, and the caller has none.
+        ArtifactNotFound: no such artifact, or the caller cannot see its release.
+        InsufficientScope: the caller's organisation owns it, but the token cannot read releases.
+        Unauthenticated: it requires an entitlement, and the request has no credential.
+        NotEntitled: it requires an entitlement, and the caller has none.
     """
     artifact = await _ready_artifact(store.database, artifact_id)
     if artifact is None:
@@ -131,7 +131,7 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Dow
     if await _is_entitled(store.database, caller, artifact):
         return artifact, False
     if artifact.org_id in caller.orgs:
-        raise InsufficientScope(f"this needs the scope {READ_RELEASES}")
+        raise InsufficientScope(f"this requires the scope {READ_RELEASES}")
     if not is_open:
         raise ArtifactNotFound("no artifact has this id")
     Authenticator(store).admit(caller, None)
@@ -152,7 +152,7 @@ async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtif
 
 
 def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
-    """The artifact's bytes with the headers they are sent under; a yanked release's are marked."""
+    """The artifact's content with its headers; files of a yanked release are marked."""
     headers = (("Content-Disposition", attachment(artifact.filename)),)
     if artifact.release_status == "yanked":
         headers = (*headers, ("Release-Status", "yanked"))
@@ -160,7 +160,7 @@ def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> St
 
 
 async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str | None:
-    """The signed address at the CDN or the store that the customer is sent to; None: the service sends the bytes."""
+    """The signed address at the CDN or bucket to redirect to; None if the service sends the bytes."""
     settings = store.settings
     if settings.downloads != "redirect":
         return None
@@ -172,7 +172,7 @@ async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str 
 
 
 def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
-    """What counts one download of the artifact, today (UTC). A customer gets the file though it cannot be counted."""
+    """A function that counts one download of the artifact today (UTC). A download succeeds even if counting fails."""
 
     async def count() -> None:
         day = clock.rfc3339(clock.now())[:10]

@@ -65,7 +65,7 @@ VISIBLE = """
 
 
 class NewMedia(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A picture or film that is about to be uploaded; `size` in bytes, `alt` the words for who cannot see it."""
+    """The announcement of an image or video; `size` in bytes, `alt` is the alternative text."""
 
     kind: MediaKind
     filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
@@ -74,7 +74,7 @@ class NewMedia(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AnnouncedMedia(msgspec.Struct):
-    """Where to send the file; the address is a secret and works until `expires_at`."""
+    """The upload address of the file; it is a secret and expires at `expires_at`."""
 
     media_id: str
     upload_url: str
@@ -82,22 +82,22 @@ class AnnouncedMedia(msgspec.Struct):
 
 
 class MediaNotFound(NotFound):
-    """The product has no such picture or film, or the caller may not see any product that has it."""
+    """The product has no such image or video, or the caller may not see any product that has it."""
 
     resolution = "Read the product and use an address or id from its `media`."
 
 
 class TooManyMedia(Refused):
-    """The product has as many pictures and films as it may have."""
+    """The product has the maximum number of images and videos."""
 
     status = 409
     code = "too_many_media"
     title = "Too many media"
-    resolution = "Delete a picture or film of the product first."
+    resolution = "Delete an image or video of the product first."
 
 
 class StoredMedia(NamedTuple):
-    """Received media as they are sent; `is_public` tells whether anyone may see them."""
+    """Stored media; `is_public` is true if every caller may see them."""
 
     media_type: str
     size: int
@@ -107,11 +107,11 @@ class StoredMedia(NamedTuple):
 async def announce(
     transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
 ) -> tuple[str, UploadAddress]:
-    """The id of a picture or film to come, and the address its bytes go to.
+    """Announce an image or video; return its id and upload address.
 
     Raises:
-        InvalidRequest: the filename cannot stand in a folder, or the file is larger than its kind may be.
-        TooManyMedia: the product has 100 already.
+        InvalidRequest: invalid filename, or the file exceeds the maximum size of its kind.
+        TooManyMedia: the product has 100 media.
     """
     check_filename(body.filename)
     max_mib = MAX_VIDEO_MIB if body.kind == "video" else MAX_IMAGE_MIB
@@ -119,7 +119,7 @@ async def announce(
         raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE} for {body.kind}, {max_mib} MiB")
     present = await transaction.fetch_one(COUNT, product.id)
     if present is not None and present[0] >= MAX_MEDIA:
-        raise TooManyMedia(f"the product has {present[0]} pictures and films")
+        raise TooManyMedia(f"the product has {present[0]} images and videos")
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product.id, body.kind, body.alt, clock.now())
     address = await uploads.announce(
@@ -136,10 +136,10 @@ async def announce(
 
 
 async def remove(transaction: Transaction, product: OwnedProduct, media_id: str) -> None:
-    """Remove a picture or film; its bytes go once nothing refers to them.
+    """Remove an image or video; the collector removes its blob if it is unused.
 
     Raises:
-        MediaNotFound: the product has none of this id.
+        MediaNotFound: the product has no media of this id.
     """
     await uploads.drop_of_subject(transaction, media_id)
     if not await transaction.run(DELETE, media_id, product.id):
@@ -148,7 +148,7 @@ async def remove(transaction: Transaction, product: OwnedProduct, media_id: str)
 
 
 async def visible_media(reader: Reader, caller: Caller, sha256: str) -> StoredMedia:
-    """The media with this digest, when the caller may see a product that has them.
+    """The media with this digest, if the caller may see a product that has them.
 
     Raises:
         MediaNotFound: no such product.
@@ -165,15 +165,15 @@ async def visible_media(reader: Reader, caller: Caller, sha256: str) -> StoredMe
 
 
 async def abandon(transaction: Transaction, upload: Upload) -> None:
-    """Remove what was announced and never received."""
+    """Remove announced media that were never received."""
     await transaction.run(DELETE_UNRECEIVED, upload.subject_id)
 
 
 async def _content(store: Store, upload: Upload, sha256: str) -> Content:
-    """A film as it came; a picture encoded anew, its original bytes removed."""
+    """The uploaded video unchanged; an image re-encoded, its original blob removed."""
     row = await store.database.fetch_one(KIND_OF, upload.subject_id)
     if row is None:
-        raise UploadNotFound("the media of this upload are gone")
+        raise UploadNotFound("the media of this upload were removed")
     if row[0] == "video":
         head = await _read(store, sha256, min(upload.size, HEAD_BYTES))
         return await _check_video(store, upload, sha256, head)
@@ -198,10 +198,10 @@ async def _remove_original(store: Store, sha256: str) -> None:
 
 
 async def _read(store: Store, sha256: str, stop: int) -> bytes:
-    """The first bytes of a blob that was sealed a moment ago.
+    """The first bytes of a blob that was just sealed.
 
     Raises:
-        Unavailable: it was removed as unused meanwhile.
+        Unavailable: it was removed as unused.
     """
     try:
         return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])
@@ -210,20 +210,20 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
-    """Raises UploadNotFound: the media are gone."""
+    """Raises UploadNotFound: the media were removed."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     kind = (content.media_type, content.width, content.height)
     if product is None or not await transaction.run(
         SET_CONTENT, upload.subject_id, content.sha256, content.size, *kind
     ):
-        raise UploadNotFound("the media of this upload are gone")
+        raise UploadNotFound("the media of this upload were removed")
     await projection.refresh(transaction, product[0], reindex=False)
 
 
 async def _answer(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
-        raise UploadNotFound("the media of this upload are gone")
+        raise UploadNotFound("the media of this upload were removed")
     media_id, kind, sha256, alt, width, height = row
     url = f"{PREFIX}/media/{sha256}"
     shown_as = Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height)
@@ -236,7 +236,7 @@ MEDIA = Purpose("media", _content, _keep, abandon, _answer)
 WRITE_PRODUCTS = "write:products"
 SHARED = "public, max-age=31536000, immutable"
 PRIVATE = "private, no-cache"
-# What publishers sent is shown as what it was recognised to be, and runs nothing even when opened by itself.
+# Media are sent with the recognised media type, and cannot run scripts when opened directly.
 INERT = (
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),
@@ -244,7 +244,7 @@ INERT = (
 
 
 async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
-    """Announce a picture or film of a product and get the address to upload it to."""
+    """Announce an image or video of a product; the response has its upload address."""
     store, transaction = call.context, call.transaction
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     ttl_s, by = store.settings.upload_ttl_s, call.caller.key
@@ -254,27 +254,27 @@ async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
 
 
 async def delete_media(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Remove a picture or film from a product."""
+    """Remove an image or video from a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await remove(call.transaction, product, call.path["media_id"])
     return response.no_content()
 
 
 async def receive_media(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Send a picture or film, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), again after a cut.
+    """Upload an image or video, whole or in parts (Content-Range: bytes FIRST-LAST/SIZE); parts can be resent.
 
-    The address is all that is needed. Pictures (PNG, JPEG, WebP, AVIF) are encoded anew, without metadata.
+    The address is the only credential. Images (PNG, JPEG, WebP, AVIF) are re-encoded without metadata.
     """
     return await receive_upload.receive(call, MEDIA)
 
 
 async def show_media_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show which stretches of a picture or film have arrived, each from its first byte to its last."""
+    """Show the received byte ranges of an image or video, each as first and last byte."""
     return await receive_upload.show(call, MEDIA)
 
 
 async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show a picture or film of a product."""
+    """Show an image or video of a product."""
     store, sha256 = call.context, call.path["sha256"]
     media = await visible_media(store.database, call.caller, sha256)
     caching = SHARED if media.is_public else PRIVATE

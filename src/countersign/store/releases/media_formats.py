@@ -1,4 +1,4 @@
-"""Uploaded images and videos: images are decoded and encoded anew, videos are recognised by their first bytes."""
+"""Uploaded images and videos: images are decoded and re-encoded, videos are recognised by their first bytes."""
 
 import asyncio
 import io
@@ -19,7 +19,7 @@ _DOCTYPE_WEBM = b"\x42\x82\x84webm"
 
 
 class UnsupportedVideo(Refused):
-    """The bytes are no film of a kind that browsers play."""
+    """The bytes are not a video format that browsers play."""
 
     status = 422
     code = "unsupported_video"
@@ -28,7 +28,7 @@ class UnsupportedVideo(Refused):
 
 
 def media_type(head: bytes) -> str:
-    """The media type that the first 4096 bytes of a film tell.
+    """The media type of a video, from its first 4096 bytes.
 
     Raises:
         UnsupportedVideo: neither MP4 (ISO/IEC 14496-12 §4.3, ftyp) nor WebM (RFC 8794 §11.2, DocType webm).
@@ -41,12 +41,12 @@ def media_type(head: bytes) -> str:
 
 
 MAX_PIXELS_A_SIDE = 8192
-# Decoding and encoding AVIF takes some 36 bytes a pixel: this keeps one picture below 700 MB.
+# Decoding and encoding AVIF takes about 36 bytes a pixel: one image stays below 700 MB.
 MAX_PIXELS = 18_000_000
 FORMATS = ("PNG", "JPEG", "WEBP", "AVIF")
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
 _LOSSY_QUALITY = 88
-# What Pillow raises for bytes that are no image, or a broken one; anything else is a bug worth a log line.
+# What Pillow raises for invalid or damaged images; other exceptions are bugs and are logged.
 _BROKEN = (
     OSError,
     SyntaxError,
@@ -65,15 +65,15 @@ _BROKEN = (
     Image.DecompressionBombWarning,
 )
 
-# Looked up by name, since Pillow's stub leaves the type of the result open.
+# Looked up by name, because Pillow's stub does not declare the result's type.
 _SRGB = ImageCms.ImageCmsProfile(vars(ImageCms)["createProfile"]("sRGB"))
 
 _turn = asyncio.Semaphore(1)
-"""One picture at a time in a process: the largest allowed one takes some 512 MiB while it is worked on."""
+"""One image at a time in a process: the largest allowed image takes about 512 MiB."""
 
 
 class UnsupportedImage(Refused):
-    """The bytes are no picture of a kind the store shows, or it is damaged or too large."""
+    """The bytes are not an image in a supported format, or the image is damaged or too large."""
 
     status = 422
     code = "unsupported_image"
@@ -85,7 +85,7 @@ class UnsupportedImage(Refused):
 
 
 class Picture(NamedTuple):
-    """An encoded picture; width and height in pixels."""
+    """An encoded image; width and height in pixels."""
 
     data: bytes
     media_type: str
@@ -94,10 +94,10 @@ class Picture(NamedTuple):
 
 
 async def reencode(data: bytes) -> Picture:
-    """The picture in its own format, upright, in sRGB, without any metadata and without further frames.
+    """The image in its own format, upright, in sRGB, without metadata and further frames.
 
     Raises:
-        UnsupportedImage: it is no PNG, JPEG, WebP or AVIF, is damaged, or has more than 18 megapixels or 8192 a side.
+        UnsupportedImage: not PNG, JPEG, WebP or AVIF, damaged, or above 18 megapixels or 8192 pixels a side.
     """
     async with _turn:
         return await asyncio.to_thread(_reencode, data)
@@ -113,7 +113,7 @@ def _reencode(data: bytes) -> Picture:
             image.load()
             plain = _pixels_only(image, name)
     except _BROKEN as error:
-        raise UnsupportedImage("the bytes are no image the store can show, or it is damaged") from error
+        raise UnsupportedImage("the bytes are not a supported image, or the image is damaged") from error
     out = io.BytesIO()
     if name == "PNG":
         plain.save(out, "PNG", optimize=False)
@@ -127,10 +127,10 @@ def _is_readable(name: str) -> bool:
 
 
 def _pixels_only(image: Image.Image, name: str) -> Image.Image:
-    """The pixels alone: turned as the camera meant them, in RGB or RGBA, in the colours of sRGB."""
+    """The pixels only: rotated according to EXIF, in RGB or RGBA, converted to sRGB."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
-        # 16 bits of grey, of which `convert` would cut off the upper half.
+        # 16-bit grey: `convert` would clip the upper half.
         shade: Image.Image = ImageMath.lambda_eval(lambda bands: bands["grey"] / 256, grey=upright.convert("I"))
         upright = shade.convert("L")
     is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
@@ -145,7 +145,7 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
-    """The image in sRGB; a profile that cannot be read, or is of another kind of image, is left out of account."""
+    """The image in sRGB; an unreadable profile or one for another colour mode is ignored."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         turned = ImageCms.profileToProfile(image, source, _SRGB, outputMode=mode)

@@ -1,4 +1,4 @@
-"""Who may edit what: the caller's own products and releases; other organisations' drafts do not exist."""
+"""Permissions: callers edit products and releases of their own organisations; drafts of others answer 404."""
 
 from typing import NamedTuple
 
@@ -20,13 +20,13 @@ RELEASE = "SELECT id, version, channel, status FROM release WHERE product_id = $
 
 
 class ReleaseNotFound(NotFound):
-    """The product has no release of this version, or the caller may not know of it."""
+    """The product has no release of this version, or the caller may not see it."""
 
     resolution = "List the product's releases and use a version from there."
 
 
 class NotYourOrganisation(InsufficientScope):
-    """The product is public, so it may be known, but it belongs to another organisation."""
+    """The product is public, but belongs to another organisation."""
 
     resolution = "Use a token of the organisation that owns the product."
 
@@ -54,12 +54,12 @@ class OwnedRelease(NamedTuple):
 
 
 async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: str) -> OwnedProduct:
-    """The product, when the caller may do what `scope` names in its organisation.
+    """The product, if the caller has the scope in its organisation.
 
     Raises:
-        ProductNotFound: there is none, or it is another organisation's and not public: the same answer.
-        NotYourOrganisation: it is another organisation's and public.
-        InsufficientScope: it is of an organisation in which the caller may only look.
+        ProductNotFound: no such product, or it belongs to another organisation and is not public.
+        NotYourOrganisation: it is public and belongs to another organisation.
+        InsufficientScope: the caller does not have the scope in its organisation.
     """
     entry = await catalog.entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if entry is None or (entry.status != "public" and entry.org_id not in caller.orgs):
@@ -67,7 +67,7 @@ async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: 
     if entry.org_id not in caller.orgs:
         raise NotYourOrganisation("the product belongs to another organisation")
     if entry.org_id not in caller.orgs_allowing(scope):
-        raise InsufficientScope(f"this needs the scope {scope} in the product's organisation")
+        raise InsufficientScope(f"this requires the scope {scope} in the product's organisation")
     row = await reader.fetch_one(PRODUCT, entry.product_id)
     if row is None:
         raise ProductNotFound("no product has this id or slug")

@@ -1,4 +1,4 @@
-"""Changes of products and releases: create, replace, archive, draft, publish, yank, promote."""
+"""Products and releases: create, replace, archive, draft, publish, yank and promote them; with their SQL."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -63,7 +63,7 @@ RELEASE = """
 
 
 class ReleaseFile(NamedTuple):
-    """A file of a release, and whether a build was made of it."""
+    """A file of a release, and whether it has a build."""
 
     filename: str
     platform: str | None
@@ -99,12 +99,12 @@ def _members(body: ProductWrite) -> tuple[str | None, ...]:
 
 
 async def is_entitled(reader: Reader, product_id: str) -> bool:
-    """Whether anybody owns the product."""
+    """Whether the product has an entitlement."""
     return await reader.fetch_one(ENTITLED, product_id) is not None
 
 
 async def unfinished_artifact(reader: Reader, release_id: str) -> str | None:
-    """The name of a file of the release that has not arrived whole, or None."""
+    """The name of a file of the release whose upload is unfinished, or None."""
     row = await reader.fetch_one(UNFINISHED_ARTIFACT, release_id)
     return None if row is None else row[0]
 
@@ -122,7 +122,7 @@ async def files_of(reader: Reader, release_id: str) -> list[ReleaseFile]:
 
 
 class StillEntitled(Refused):
-    """Somebody owns the product, so it cannot be archived."""
+    """The product has entitlements, so it cannot be archived."""
 
     status = 409
     code = "product_entitled"
@@ -131,21 +131,21 @@ class StillEntitled(Refused):
 
 
 def check(body: ProductWrite) -> None:
-    """What a struct cannot say.
+    """Check what the schema does not express.
 
     Raises:
-        InvalidRequest: platforms or tags repeat themselves, or the slug has the shape of an id.
+        InvalidRequest: duplicate platforms or tags, or the slug has the form of an id.
     """
     if len(set(body.platforms)) != len(body.platforms):
-        raise invalid_member("/platforms", "names a platform twice")
+        raise invalid_member("/platforms", "must not contain duplicates")
     if len(set(body.tags)) != len(body.tags):
-        raise invalid_member("/tags", "names a tag twice")
+        raise invalid_member("/tags", "must not contain duplicates")
     if ids.is_uuid(body.slug):
-        raise invalid_member("/slug", "must not have the shape of an id")
+        raise invalid_member("/slug", "must not have the form of an id")
 
 
 async def create(transaction: Transaction, org_id: str, body: ProductWrite, product_id: str | None = None) -> str:
-    """A new product of the organisation, a draft unless its status says otherwise; its id.
+    """Create a product of the organisation, by default a draft; return its id.
 
     Raises:
         InvalidRequest: as `check`.
@@ -160,12 +160,12 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
 
 
 async def replace(transaction: Transaction, product: OwnedProduct, body: ProductWrite) -> None:
-    """Replace all writable members; a status that is left out stays.
+    """Replace all writable members; without a status, the status does not change.
 
     Raises:
         InvalidRequest: as `check`.
         SlugTaken: another product has the slug.
-        StillEntitled: it would archive a product that somebody owns.
+        StillEntitled: the status is archived, and the product has entitlements.
     """
     check(body)
     status = body.status or product.status
@@ -177,10 +177,10 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
 
 
 async def archive(transaction: Transaction, product: OwnedProduct) -> None:
-    """Take the product out of the catalog for good; archiving twice is fine.
+    """Remove the product from the catalog permanently; archiving again has no effect.
 
     Raises:
-        StillEntitled: somebody owns it.
+        StillEntitled: the product has entitlements.
     """
     await _require_unowned(transaction, product.id)
     await transaction.run(SET_STATUS, product.id, "archived", clock.now())
@@ -188,7 +188,7 @@ async def archive(transaction: Transaction, product: OwnedProduct) -> None:
 
 
 async def lock(transaction: Transaction, product_id: str) -> None:
-    """Hold the product's row until the transaction ends, so that what is read of it stays true."""
+    """Lock the product's row until the transaction ends."""
     await transaction.run(LOCK_PRODUCT, product_id)
 
 
@@ -199,7 +199,7 @@ async def _require_unowned(transaction: Transaction, product_id: str) -> None:
 
 
 MAX_NAMED = 5
-"""Files that an error names."""
+"""Maximum number of files that an error names."""
 
 
 class ReleaseExists(Refused):
@@ -230,7 +230,7 @@ class Yanked(Refused):
 
 
 class Incomplete(Refused):
-    """A file of the release was announced but has not arrived whole."""
+    """A file of the release was announced, but its upload is unfinished."""
 
     status = 409
     code = "upload_incomplete"
@@ -251,7 +251,7 @@ class ReleaseIncomplete(Refused):
 
 
 class AlreadyPublished(Refused):
-    """A release that was published stays, for those who have it."""
+    """A published release cannot be removed or changed back to a draft."""
 
     status = 409
     code = "release_published"
@@ -260,7 +260,7 @@ class AlreadyPublished(Refused):
 
 
 class JustChanged(Refused):
-    """The release was changed by somebody else at the same moment."""
+    """A concurrent request changed the release."""
 
     status = 409
     code = "release_just_changed"
@@ -269,10 +269,10 @@ class JustChanged(Refused):
 
 
 async def draft(transaction: Transaction, product: OwnedProduct, body: NewRelease) -> str:
-    """A new draft release of the product; its id.
+    """Create a draft release of the product; return its id.
 
     Raises:
-        ReleaseExists: there is one of this version, whatever its status.
+        ReleaseExists: the product has a release of this version, in any status.
     """
     release_id = ids.new_uuid()
     written = await transaction.run(
@@ -292,12 +292,12 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
 
 
 async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
-    """Change notes, channel and `notes_only`; what is left out stays. Each condition is in the statement that changes
-    the row, so that a publication at the same moment cannot pass between them.
+    """Change notes, channel and `notes_only`; omitted members do not change. Each condition is part of the UPDATE, so
+    that a concurrent publication cannot happen between check and change.
 
     Raises:
-        Yanked: a yanked release does not move to another channel.
-        AlreadyPublished: `notes_only` of a published release does not change.
+        Yanked: a yanked release cannot change its channel.
+        AlreadyPublished: `notes_only` of a published release cannot change.
     """
     if not isinstance(body.notes, msgspec.UnsetType):
         await transaction.run(SET_NOTES, release.id, body.notes)
@@ -307,26 +307,26 @@ async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseU
         written = await transaction.run(SET_NOTES_ONLY, release.id, int(body.notes_only))
         if not written:
             raise AlreadyPublished(
-                f"the release {release.version} was published, and notes_only changes on a draft alone",
+                f"the release {release.version} was published; notes_only can change on a draft only",
                 resolution="Leave notes_only out, or draft a release with a new version.",
             )
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
 async def publish(transaction: Transaction, release: OwnedRelease) -> None:
-    """Make a draft public, and with the first one its product too; publishing twice is fine.
+    """Publish a draft, and with the first release its product; publishing again has no effect.
 
     Raises:
-        Yanked: it was published and taken back.
-        Incomplete: one of its files is still arriving.
-        ReleaseIncomplete: it is not for notes only, and a build is missing.
+        Yanked: the release was yanked.
+        Incomplete: the upload of a file is unfinished.
+        ReleaseIncomplete: a build is missing, and the release is not `notes_only`.
     """
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be published again")
     if await transaction.run(TAKE_DRAFT, release.id):
         unfinished = await unfinished_artifact(transaction, release.id)
         if unfinished is not None:
-            raise Incomplete(f"the file {unfinished} has not arrived whole")
+            raise Incomplete(f"the file {unfinished} is not completely uploaded")
         await _require_builds(transaction, release)
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
@@ -339,7 +339,7 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
     files = await files_of(reader, release.id)
     if await is_notes_only(reader, release.id):
         if files:
-            raise ReleaseIncomplete(f"the release {release.version} is for notes only, and has {len(files)} files")
+            raise ReleaseIncomplete(f"the release {release.version} is notes_only, but has {len(files)} files")
         return
     if not files:
         raise ReleaseIncomplete(f"the release {release.version} has no file")
@@ -347,24 +347,24 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
     if missing:
         names = ", ".join(missing[:MAX_NAMED])
         more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
-        raise ReleaseIncomplete(f"no build was made of {names}{more}: not processed yet, or refused")
+        raise ReleaseIncomplete(f"no build exists of {names}{more}: not processed yet, or rejected")
 
 
 def _files_without_build(files: Sequence[ReleaseFile]) -> list[str]:
-    """The names of the files that keep a release from being published: those of a platform without any build; all of
-    them where there is no build at all."""
+    """The names of the files that block publication: those of platforms without a build; all files if there is no
+    build."""
     built = {each.platform for each in files if each.is_built}
     needed = {each.platform for each in files} - {None} if built else {each.platform for each in files}
     return [each.filename for each in files if each.platform in needed - built]
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:
-    """Publish the draft without showing it in the catalog yet; False when it is no draft."""
+    """Publish the draft without refreshing the catalog; False if it is not a draft."""
     return bool(await transaction.run(PUBLISH, release_id, clock.now()))
 
 
 async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
-    """Take a published release back: the entitled keep it, marked with the reason. Yanking twice is fine.
+    """Yank a published release: owners can still download it, marked with the reason. Yanking again has no effect.
 
     Raises:
         NotPublished: it is a draft.
@@ -377,11 +377,11 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
 
 
 async def promote(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
-    """Move a published release to another channel; its files stay where they are.
+    """Move a published release to another channel; its files do not change.
 
     Raises:
         NotPublished: it is a draft.
-        Yanked: it was taken back.
+        Yanked: the release was yanked.
     """
     if release.status == "draft":
         raise NotPublished("a draft cannot be promoted; change its channel instead")
@@ -393,27 +393,27 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
 
 async def _move(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
     if not await transaction.run(SET_CHANNEL, release.id, channel):
-        raise Yanked(f"the release {release.version} was yanked, and stays in its channel")
+        raise Yanked(f"the release {release.version} was yanked and cannot change its channel")
 
 
 async def require_draft(transaction: Transaction, release: OwnedRelease) -> None:
-    """Hold on to a draft until the transaction ends: nobody publishes it meanwhile.
+    """Lock a draft until the transaction ends, so that it cannot be published concurrently.
 
     Raises:
-        AlreadyPublished: it is no draft (any more).
+        AlreadyPublished: the release is not a draft.
     """
     if not await transaction.run(TAKE_DRAFT, release.id):
         raise AlreadyPublished(f"the release {release.version} was published")
 
 
 async def remove(transaction: Transaction, release: OwnedRelease) -> None:
-    """Remove a draft whose files are removed already."""
+    """Delete a draft whose files were removed."""
     await transaction.run(DELETE_DRAFT, release.id)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
 async def release_view(reader: Reader, release_id: str) -> Release | Draft:
-    """The release as its organisation sees it."""
+    """The release as shown to its organisation."""
     row = await reader.fetch_one(RELEASE, release_id)
     if row is None:
         raise LookupError(f"no release {release_id}")

@@ -22,8 +22,8 @@ from countersign.store.releases.uploads import Content, Purpose, Upload
 
 
 class UploadBody:
-    """Bytes as they arrive. A cut connection ends them like any end, so that what came before it can be kept; `gone`
-    holds it then."""
+    """The body of an upload. An aborted connection ends the stream like its regular end, so that the received bytes can
+    be stored; `gone` is then the error."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -32,7 +32,7 @@ class UploadBody:
         self.gone: ClientGone | None = None
 
     async def has_more(self) -> bool:
-        """Wait for more bytes; False at the end of the body or of the connection."""
+        """Wait for more bytes; False at the end of the body or connection."""
         while not self._rest and not self._is_over:
             try:
                 self._rest = await anext(self._chunks)
@@ -43,7 +43,7 @@ class UploadBody:
         return bool(self._rest)
 
     async def stretch(self, limit: int, seconds: float) -> AsyncIterator[bytes]:
-        """The next bytes: `limit` at most, and no more once the seconds have passed."""
+        """The next bytes: at most `limit`, and only until the seconds have passed."""
         ends_s = clock.monotonic_s() + seconds
         while limit > 0 and await self.has_more():
             piece, self._rest = self._rest[:limit], self._rest[limit:]
@@ -53,7 +53,7 @@ class UploadBody:
                 return
 
     async def skip(self, count: int) -> bool:
-        """Read that many bytes and let them go; False when the body ended before."""
+        """Read and discard this many bytes; False if the body ended before."""
         while count > 0 and await self.has_more():
             dropped = min(count, len(self._rest))
             self._rest = self._rest[dropped:]
@@ -64,21 +64,21 @@ class UploadBody:
 UNPROCESSABLE = 422
 ATTEMPTS = 3
 
-# One at a time seals an upload in this process: a client that lost patience and asks again waits for the first.
+# Only one task in this process seals an upload: a client's retry waits for its first request.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 class _BlobMissing(Exception):
-    """The sealed bytes were removed before anything referred to them."""
+    """The sealed blob was removed before it was referenced."""
 
 
 async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
-    """Make the upload, of which nothing is missing, what it is for; what it became.
+    """Finish a complete upload according to its purpose; return the response.
 
     Raises:
-        ChecksumMismatch, or another refusal of the content with 422: upload and announcement are removed.
-        Unavailable: the same bytes are just being removed, or the store is away; the same call can be made again.
-        StorageFull: no room; what has arrived stays.
+        ChecksumMismatch, or another 422 error of the content: upload and announcement are removed.
+        Unavailable: the same blob is being removed, or the blob store is unavailable; the call can be repeated.
+        StorageFull: no space left; received parts are kept.
         UploadNotFound: the file was announced again, or the upload expired.
     """
     async with _turns.setdefault(upload.id, asyncio.Lock()):
@@ -94,7 +94,7 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
 
 
 async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | None:
-    """The sealed blob; None when somebody else ended the upload meanwhile and took the staged bytes away."""
+    """The sealed blob; None if another request finished the upload and removed the staged parts."""
     try:
         parts = await uploads.parts(store.database, upload.id)
         if not parts:
@@ -110,8 +110,8 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
 
 
 async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
-    """Seal the parts. The digest is noted before, where it is known by then, so that a process that dies in between
-    leaves nothing that the database does not know."""
+    """Seal the parts. A known digest is recorded first, so that a process that dies in between leaves no blob that the
+    database does not know."""
     expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
     if expected is not None:
         await blobs.note_new(store.database, store.blobs, expected)
@@ -122,12 +122,12 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
 
 
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
-    """Finish in one transaction; False when somebody else did, or the bytes have to be sealed again."""
+    """Finish in one transaction; False if another request did, or the bytes must be sealed again."""
     try:
         async with store.database.transaction() as transaction:
             if not await uploads.finish(transaction, upload.id):
                 return False
-            # From here on nobody can remove the blob: they need its row, which this transaction holds.
+            # From here the blob cannot be removed: removal needs its row, which this transaction locks.
             await blobs.keep(transaction, content.sha256, content.size)
             if await store.blobs.size(content.sha256) != content.size:
                 raise _BlobMissing
@@ -138,7 +138,7 @@ async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Con
 
 
 async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
-    """Remove the upload and what its announcement made; False when it was ended by somebody else."""
+    """Remove the upload and its announcement; False if another request finished it."""
     async with store.database.transaction() as transaction:
         if not await uploads.drop_open(transaction, upload.id):
             return False
@@ -148,28 +148,28 @@ async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
 
 
 async def _discard(store: Store, upload: Upload) -> None:
-    # The outcome stands already; what cannot be removed now is left to the collector.
+    # The outcome is committed; the collector removes what cannot be removed now.
     with suppress(Unavailable):
         await store.blobs.discard(upload.id)
 
 
 STRETCH_S = 30
-"""A stop of the service loses at most what a client sent in this time; a cut connection loses nothing."""
+"""A service stop loses at most the bytes sent in this time; an aborted connection loses nothing."""
 STRETCH_BYTES = 4 << 30
 
 
 class Progress(msgspec.Struct):
-    """How far an upload has come: stretches from their first byte to their last, in order, and the whole size."""
+    """Progress of an upload: received ranges as first and last byte, in order, and the total size."""
 
     received: list[tuple[int, int]]
     size: int
 
 
 async def show(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
-    """What of the upload has arrived.
+    """Show the received ranges of the upload.
 
     Raises:
-        UploadNotFound: no upload has this address (any more).
+        UploadNotFound: no upload has this address.
     """
     database = call.context.database
     upload = await uploads.by_token(database, purpose.name, call.path["token"])
@@ -183,15 +183,15 @@ _NO_STORE = ("Cache-Control", "no-store")
 
 
 async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
-    """Take the request's bytes: 204 with Upload-Received while some are missing, else what the file became.
+    """Receive the request's bytes: 204 with Upload-Received while parts are missing, otherwise the purpose's response.
 
-    What has arrived stays: bytes sent again are read and let go. A finished upload answers again without reading.
+    Received bytes are kept: repeated bytes are discarded. A finished upload answers again without reading the body.
 
     Raises:
-        UploadNotFound: no upload has this address (any more).
-        InvalidRequest: Content-Range, Content-Length and body do not agree; nothing of the body counts.
-        ClientGone: the connection ended; what came before counts.
-        StorageFull: no room; what was counted before stays.
+        UploadNotFound: no upload has this address.
+        InvalidRequest: Content-Range, Content-Length and body do not match; the body is discarded.
+        ClientGone: the connection was aborted; bytes received before are kept.
+        StorageFull: no space left; parts recorded before are kept.
         TooManyParts, and what `finish` raises.
     """
     store = call.context
@@ -202,7 +202,7 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
     try:
         return await _receive(call, upload, span, purpose)
     except Unavailable:
-        # A node that finishes the upload removes its staged files, those that another node is writing too.
+        # A node that finishes the upload removes all its staged files, including those that another node is writing.
         present = await uploads.reload(store.database, upload)
         if present.finished_at is None:
             raise
@@ -222,7 +222,7 @@ async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: B
 
 
 async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: UploadBody) -> None:
-    """Stage what of the span is missing, stretch by stretch, each counted once it is durable."""
+    """Stage the missing ranges of the span; each part is recorded once it is durable."""
     taken: list[Part] = []
     position = span.start
     for gap in uploads.missing(known, span):

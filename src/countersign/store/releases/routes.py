@@ -31,7 +31,7 @@ from countersign.store.scopes import WRITE_PRODUCTS, WRITE_RELEASES
 
 
 async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> Response:
-    """Create a product; a draft until its first release is published."""
+    """Create a product; it is a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await publishing.create(call.transaction, org.id, call.body)
     created = await _detail(call.transaction, product_id)
@@ -51,7 +51,7 @@ async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response
 
 
 async def archive_product(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Archive a product that nobody owns."""
+    """Archive a product without entitlements."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await publishing.archive(call.transaction, product)
     return response.no_content()
@@ -65,21 +65,21 @@ async def draft_release(call: StoreRequest[Nothing, NewRelease]) -> Response:
 
 
 async def update_release(call: StoreRequest[Nothing, ReleaseUpdate]) -> Response:
-    """Change a release's notes or channel, or whether it is for notes only."""
+    """Change a release's notes, channel or `notes_only`."""
     release = await _release(call)
     await publishing.update(call.transaction, release, call.body)
     return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def publish_release(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
+    """Publish a draft release. It requires a build for each platform that it has files for, or `notes_only`."""
     release = await _release(call)
     await publishing.publish(call.transaction, release)
     return response.json(await publishing.release_view(call.transaction, release.id))
 
 
 async def yank_release(call: StoreRequest[Nothing, Yank]) -> Response:
-    """Take a published release back, with a reason."""
+    """Yank a published release, with a reason."""
     release = await _release(call)
     await publishing.yank(call.transaction, release, call.body.reason)
     return response.json(await publishing.release_view(call.transaction, release.id))

@@ -54,13 +54,13 @@ class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NewProductQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """For which of the caller's organisations."""
+    """The organisation of the caller that will own the product."""
 
     org: OwnOrg | None = None
 
 
 class NewRelease(msgspec.Struct, forbid_unknown_fields=True):
-    """A release to draft. One that is `notes_only` has no files, and is published without a build."""
+    """A draft release. A `notes_only` release has no files and is published without a build."""
 
     version: VersionName
     channel: ChannelName
@@ -69,7 +69,7 @@ class NewRelease(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """What may be changed about a release; what is left out stays."""
+    """The changes of a release; omitted members do not change."""
 
     notes: Notes | None | msgspec.UnsetType = msgspec.UNSET
     channel: ChannelName | msgspec.UnsetType = msgspec.UNSET
@@ -77,7 +77,7 @@ class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Yank(msgspec.Struct, forbid_unknown_fields=True):
-    """Why a release should no longer be used."""
+    """The reason why a release should no longer be used."""
 
     reason: Annotated[
         str, msgspec.Meta(min_length=1, max_length=1_000, pattern=r"\S", extra={"needs": "must not be blank"})
@@ -85,7 +85,7 @@ class Yank(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Promotion(msgspec.Struct, forbid_unknown_fields=True):
-    """The channel a release moves to."""
+    """The new channel of a release."""
 
     channel: ChannelName
 
@@ -98,7 +98,7 @@ Digest = Annotated[
 
 
 class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A file that is about to be uploaded; `size` in bytes, `sha256` checked at the end when it is given."""
+    """The announcement of a file; `size` in bytes, `sha256` is checked after the upload if present."""
 
     filename: Filename
     size: Size
@@ -107,7 +107,7 @@ class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Announced(msgspec.Struct):
-    """Where to send the file; the address is a secret and works until `expires_at`."""
+    """The upload address of the file; it is a secret and expires at `expires_at`."""
 
     artifact_id: Uuid
     upload_url: Uri
@@ -117,23 +117,25 @@ class Announced(msgspec.Struct):
 class SignedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of a signed address; `expires` in seconds since 1970."""
 
-    expires: Annotated[int, msgspec.Meta(ge=0, le=1 << 40, description="When the address ends, in seconds since 1970.")]
+    expires: Annotated[
+        int, msgspec.Meta(ge=0, le=1 << 40, description="When the address expires, in seconds since 1970.")
+    ]
     filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255, description="The name to save the file under.")]
     signature: Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="The signature of the address.")]
 
 
 Version = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-_BUILD = "The platform of the build; left out: the build that names no platform."
+_BUILD = "The platform of the build; by default the build without a platform."
 
 
 class BuildQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which of a release's builds is meant; without a platform the one that names none."""
+    """The build of a release; without a platform, the build that has none."""
 
     platform: Annotated[Platform, msgspec.Meta(description=_BUILD)] | None = None
 
 
 class DeltaQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """From which version of the same product and platform."""
+    """The installed version of the same product and platform."""
 
-    from_: Annotated[Version, msgspec.Meta(description="The version that the caller has.")] = msgspec.field(name="from")
+    from_: Annotated[Version, msgspec.Meta(description="The installed version.")] = msgspec.field(name="from")
     platform: Annotated[Platform, msgspec.Meta(description=_BUILD)] | None = None

@@ -1,4 +1,4 @@
-"""Resumable uploads: their table, what each is for, and the rules for file names and byte ranges."""
+"""Resumable uploads: their table, their purposes, and the rules for file names and byte ranges."""
 
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,15 +17,15 @@ from countersign.store.context import Store
 
 PurposeName: TypeAlias = Literal["artifact", "media"]
 SCOPES: dict[PurposeName, str] = {"artifact": "write:releases", "media": "write:products"}
-"""What an agent or a program has to hold for its uploads to go on."""
+"""The scope that an agent or program needs to continue its uploads."""
 
 INSERT_UPLOAD = """
     INSERT INTO upload (id, token_hash, org_id, announced_by, purpose, subject_id, size, sha256, created_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
-# An address works as long as whoever announced it may still write for the organisation. `person:` and `client:` are
-# followed by the id; after a person's comes the registration or consent, if an agent or a program acted for them, which
-# has to hold the scope still ($4, a pattern).
+# An address works while its announcer may write for the organisation. `person:` and `client:` are followed by the id;
+# a person's id is followed by the registration or consent if an agent or program acted for the person, which must
+# still have the scope ($4, a pattern).
 BY_ADDRESS = """
     SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
     FROM upload
@@ -54,7 +54,7 @@ BY_ADDRESS = """
         ))
 """
 BY_ID = "SELECT id, org_id, purpose, subject_id, size, sha256, finished_at FROM upload WHERE id = $1"
-# Takes the row: until the transaction ends, nobody else can finish, drop or add to the upload.
+# Locks the row: other transactions cannot finish, drop or extend the upload until this one ends.
 TAKE_OPEN = "UPDATE upload SET finished_at = NULL WHERE id = $1 AND finished_at IS NULL"
 FINISH = "UPDATE upload SET finished_at = $2 WHERE id = $1 AND finished_at IS NULL"
 PARTS = "SELECT start_at, length, sha256 FROM upload_part WHERE upload_id = $1 ORDER BY start_at"
@@ -82,14 +82,14 @@ EXPIRED = """
 
 
 class UploadNotFound(NotFound):
-    """The upload address was never given, has expired, or its file was announced again."""
+    """The upload address is unknown or expired, or its file was announced again."""
 
     code = "upload_not_found"
-    resolution = "Announce the file again to get a fresh upload address."
+    resolution = "Announce the file again to get a new upload address."
 
 
 class Upload(NamedTuple):
-    """A file on its way: `size` in bytes, `sha256` as it was announced, `subject_id` what it is a file of."""
+    """An upload: `size` in bytes, `sha256` as announced, `subject_id` the artifact or media it belongs to."""
 
     id: str
     org_id: str
@@ -101,7 +101,7 @@ class Upload(NamedTuple):
 
 
 class UploadAddress(NamedTuple):
-    """The secret that an upload address ends in, and when that expires."""
+    """The secret token of an upload address, and its expiry."""
 
     token: str
     expires_at: Instant
@@ -118,8 +118,8 @@ async def announce(
     sha256: str | None,
     ttl_s: int,
 ) -> UploadAddress:
-    """A fresh upload of the subject's file. Whoever knows the token may send it, while `announced_by` (a caller's
-    key) may write for the organisation; only a hash of it is kept."""
+    """Create an upload of the subject's file. The token permits sending it while `announced_by` (a caller's key) may
+    write for the organisation; only its hash is stored."""
     token = new_secret("cup")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
@@ -135,19 +135,19 @@ async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
     """The upload with this address.
 
     Raises:
-        UploadNotFound: none for this purpose has it, or it has expired.
+        UploadNotFound: no upload of this purpose has it, or it has expired.
     """
     row = await reader.fetch_one(BY_ADDRESS, digest(token), purpose, clock.now(), f"% {SCOPES[purpose]} %")
     if row is None:
-        raise UploadNotFound("no upload has this address any more")
+        raise UploadNotFound("no upload has this address")
     return Upload(*row)
 
 
 async def reload(reader: Reader, upload: Upload) -> Upload:
-    """The upload as it is now.
+    """The current state of the upload.
 
     Raises:
-        UploadNotFound: it is gone.
+        UploadNotFound: it was removed.
     """
     row = await reader.fetch_one(BY_ID, upload.id)
     if row is None:
@@ -156,12 +156,12 @@ async def reload(reader: Reader, upload: Upload) -> Upload:
 
 
 async def parts(reader: Reader, upload_id: str) -> list[Part]:
-    """What has arrived, by where it begins."""
+    """The received parts, by offset."""
     return [Part(*row) for row in await reader.fetch(PARTS, upload_id)]
 
 
 async def add_part(transaction: Transaction, upload_id: str, part: Part) -> bool:
-    """Count a staged part as arrived; False when the upload is finished or gone."""
+    """Record a staged part as received; False if the upload is finished or removed."""
     if not await transaction.run(TAKE_OPEN, upload_id):
         return False
     await transaction.run(PUT_PART, upload_id, part.offset, part.length, part.sha256)
@@ -169,18 +169,18 @@ async def add_part(transaction: Transaction, upload_id: str, part: Part) -> bool
 
 
 async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[Part]) -> None:
-    """Count the parts as not arrived, where the upload is still open."""
+    """Delete the record of the parts if the upload is open."""
     if await transaction.run(TAKE_OPEN, upload_id):
         await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in unwanted])
 
 
 async def forget_all_parts(transaction: Transaction) -> None:
-    """Count nothing of any open upload as arrived: whoever sends it begins anew, at the same address."""
+    """Delete the recorded parts of all open uploads: clients restart them at the same addresses."""
     await transaction.run(FORGET_ALL_PARTS)
 
 
 async def finish(transaction: Transaction, upload_id: str) -> bool:
-    """Mark the upload finished and forget its parts; False when somebody else did, or it is gone."""
+    """Mark the upload finished and delete its parts; False if it is finished or removed already."""
     if not await transaction.run(FINISH, upload_id, clock.now()):
         return False
     await transaction.run(FORGET_PARTS, upload_id)
@@ -188,7 +188,7 @@ async def finish(transaction: Transaction, upload_id: str) -> bool:
 
 
 async def drop_open(transaction: Transaction, upload_id: str) -> bool:
-    """Remove an upload that is not finished; False when it is, or is gone."""
+    """Remove an unfinished upload; False if it is finished or removed."""
     if not await transaction.run(TAKE_OPEN, upload_id):
         return False
     await _delete(transaction, upload_id)
@@ -201,19 +201,19 @@ async def drop_finished(transaction: Transaction, upload_id: str) -> None:
 
 
 async def drop_of_subject(transaction: Transaction, subject_id: str) -> None:
-    """Remove every upload of a subject; the collector removes what was staged for them."""
+    """Remove all uploads of a subject; the collector removes their staged parts."""
     await transaction.run(TAKE_OF_SUBJECT, subject_id)
     for (upload_id,) in await transaction.fetch(OF_SUBJECT, subject_id):
         await _delete(transaction, upload_id)
 
 
 async def expired(reader: Reader, limit: int) -> list[Upload]:
-    """Uploads whose time is over, the oldest first."""
+    """Expired uploads, the oldest first."""
     return [Upload(*row) for row in await reader.fetch(EXPIRED, clock.now(), limit)]
 
 
 async def is_open(reader: Reader, upload_id: str) -> bool:
-    """Whether there is an upload of this id that is not finished."""
+    """Whether an unfinished upload has this id."""
     row = await reader.fetch_one(BY_ID, upload_id)
     return row is not None and row[-1] is None
 
@@ -225,7 +225,7 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A sealed blob that an upload became; width and height in pixels where it is an image."""
+    """The sealed blob of an upload; width and height in pixels for images."""
 
     sha256: str
     size: int
@@ -236,13 +236,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a feature does with its uploads.
+    """The handlers of a feature's uploads.
 
-    content  from the digest of the whole bytes to the blob that is kept, outside of any transaction; a refusal
-             with 422 voids the upload
-    keep     refers to that blob, in the transaction that finishes the upload
-    abandon  removes what the announcement made, in the transaction that voids the upload
-    answer   tells what the finished upload became (201)
+    content  turns the uploaded blob into the stored one, outside of a transaction; a 422 error voids the
+             upload
+    keep     stores the reference to that blob, in the transaction that finishes the upload
+    abandon  removes the announced row, in the transaction that voids the upload
+    answer   makes the response of the finished upload (201)
     """
 
     name: PurposeName
@@ -255,11 +255,11 @@ class Purpose:
 MAX_FILENAME_BYTES = 255
 MAX_PARTS = 10_000
 MAX_SHOWN = 100
-"""Stretches named in Upload-Received, so that the header stays short; GET names all."""
+"""Maximum number of ranges in Upload-Received; GET lists all."""
 
 
 class TooManyParts(Refused):
-    """The file comes in more pieces than the service keeps account of."""
+    """The file is sent in too many parts."""
 
     status = 409
     code = "too_many_parts"
@@ -268,7 +268,7 @@ class TooManyParts(Refused):
 
 
 def check_filename(filename: str) -> None:
-    """Insist on a name that can stand in a folder of any common system.
+    """Check that the name is valid as a file name on common systems.
 
     Raises:
         InvalidRequest: empty, over 255 bytes of UTF-8, "." or "..", or with a slash, a backslash or a control
@@ -279,24 +279,24 @@ def check_filename(filename: str) -> None:
     if filename in (".", ".."):
         raise invalid_member("/filename", "must name a file")
     if any(letter in "/\\" or unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in filename):
-        raise invalid_member("/filename", "must hold no slash, backslash or control character")
+        raise invalid_member("/filename", "must not contain a slash, a backslash or a control character")
 
 
 def span_of_request(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
-    """The stretch of the file that a request's body is: by Content-Range, or the whole.
+    """The byte range of a request's body: from Content-Range, or the whole file.
 
     Raises:
-        InvalidRequest: Content-Range is malformed or does not fit the file, or Content-Length is another length.
+        InvalidRequest: Content-Range is malformed or does not fit the file, or Content-Length does not match.
     """
     span = ByteRange(0, size) if range_header is None else content_range(range_header, size)
     if length_header is not None and length_header != str(span.length):
         name = "Content-Length" if range_header is None else "Content-Range"
-        raise invalid_parameter(name, f"the body has {length_header} bytes, and {span.length} were to come")
+        raise invalid_parameter(name, f"the body has {length_header} bytes, but {span.length} are expected")
     return span
 
 
 def received_ranges(parts: Iterable[Part]) -> list[ByteRange]:
-    """The stretches that the parts cover together: in order, apart from each other."""
+    """The ranges that the parts cover, merged and in order."""
     spans: list[ByteRange] = []
     for part in sorted(parts, key=lambda part: part.offset):
         stop = part.offset + part.length
@@ -313,7 +313,7 @@ def is_whole(parts: Iterable[Part], size: int) -> bool:
 
 
 def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
-    """What of the span has not arrived yet, in order."""
+    """The missing ranges of the span, in order."""
     gaps: list[ByteRange] = []
     position = span.start
     for known in received_ranges(parts):
@@ -328,26 +328,26 @@ def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
 
 
 def received_pairs(parts: Iterable[Part]) -> list[tuple[int, int]]:
-    """What has arrived, each stretch from its first byte to its last (as Content-Range counts)."""
+    """The received ranges, each as first and last byte (as in Content-Range)."""
     return [(span.start, span.stop - 1) for span in received_ranges(parts)]
 
 
 def received_header(parts: Iterable[Part]) -> str:
-    """What has arrived as `FIRST-LAST,FIRST-LAST,…`, the first 100 stretches; empty when nothing has."""
+    """The received ranges as `FIRST-LAST,FIRST-LAST,…`, at most 100; empty if there are none."""
     return ",".join(f"{first}-{last}" for first, last in received_pairs(parts)[:MAX_SHOWN])
 
 
 def require_part_limit(parts: Sequence[Part]) -> None:
-    """Keep one file from coming in countless crumbs.
+    """Limit the number of parts of a file.
 
     Raises:
-        TooManyParts: 10,000 parts have arrived.
+        TooManyParts: 10,000 parts were received.
     """
     if len(parts) >= MAX_PARTS:
-        raise TooManyParts(f"the file has come in {len(parts)} parts, and it may have {MAX_PARTS}")
+        raise TooManyParts(f"the file has {len(parts)} parts, and at most {MAX_PARTS} are allowed")
 
 
 def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
-    """The refusal of a body that ended early or went on after its end, though the connection held."""
+    """The error for a body that is shorter or longer than its range on an intact connection."""
     words = "is longer" if is_long else "is shorter"
-    return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes that were to come")
+    return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes of the range")

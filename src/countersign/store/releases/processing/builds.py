@@ -73,8 +73,8 @@ KNOWN_CHUNKS: dict[Dialect, str] = {
         WHERE org_id = $1 AND id IN (SELECT jsonb_array_elements_text($2::text::jsonb))
     """,
 }
-# A chunk that the collector took meanwhile is put back where it was; when its pack is gone too, the reference to the
-# pack fails the statement, and the work is done again.
+# A chunk that the collector deleted concurrently is inserted again; if its pack was deleted too, the foreign key
+# fails the statement, and the job is retried.
 USE_CHUNK = """
     INSERT INTO chunk (org_id, id, size, pack_id, start_at, length, refs, idle_at)
     VALUES ($1, $2, $3, $4, $5, $6, 1, NULL)
@@ -108,7 +108,7 @@ CHUNKS_PER_QUERY = 20_000
 
 
 class ReadyArtifact(NamedTuple):
-    """A ready artifact with what its release, product and organisation are called."""
+    """A ready artifact with its release, product and organisation."""
 
     id: str
     filename: str
@@ -126,7 +126,7 @@ class ReadyArtifact(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A processed artifact; `summary` and `sbom` are JSON, `blocks` 32-byte digests one after another."""
+    """A processed artifact; `summary` and `sbom` are JSON, `blocks` concatenated 32-byte digests."""
 
     artifact_id: str
     org_id: str
@@ -144,7 +144,7 @@ class Build(NamedTuple):
 
 
 class ChunkRow(NamedTuple):
-    """Where a chunk lies: its size in bytes, the pack, and its frame's first byte and length in there."""
+    """A chunk: its size in bytes, its pack, and the offset and length of its frame in the pack."""
 
     id: str
     size: int
@@ -154,7 +154,7 @@ class ChunkRow(NamedTuple):
 
 
 class ChunkLocation(NamedTuple):
-    """A chunk with the blob its frame is in."""
+    """A chunk with the blob of its pack."""
 
     pack_sha256: str
     pack_size: int
@@ -171,13 +171,13 @@ async def artifact(reader: Reader, artifact_id: str) -> ReadyArtifact | None:
 
 
 async def build(reader: Reader, artifact_id: str) -> Build | None:
-    """What was made of the artifact."""
+    """The build of the artifact."""
     row = await reader.fetch_one(BUILD, artifact_id)
     return None if row is None else Build(*row)
 
 
 async def build_of_release(reader: Reader, release_id: str, platform: str) -> Build | None:
-    """The release's newest build for a platform ("": for none in particular)."""
+    """The release's newest build for a platform ("": the build without a platform)."""
     row = await reader.fetch_one(BUILD_OF_RELEASE, release_id, platform)
     return None if row is None else Build(*row)
 
@@ -188,7 +188,7 @@ async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
 
 
 async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
-    """Artifacts that people who will update to this one most likely have, the newest first."""
+    """The artifacts from which clients most likely update to this one, the newest first."""
     rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
@@ -200,7 +200,7 @@ async def known_chunks(database: Database, org_id: str, names: Sequence[str]) ->
 
 
 async def chunk_locations(database: Database, org_id: str, names: Sequence[str]) -> list[ChunkLocation]:
-    """Where the chunks lie, pack by pack."""
+    """The locations of the chunks, ordered by pack."""
     locations: list[ChunkLocation] = []
     for start in range(0, len(names), CHUNKS_PER_QUERY):
         encoded = msgspec.json.encode(names[start : start + CHUNKS_PER_QUERY]).decode()
@@ -211,12 +211,12 @@ async def chunk_locations(database: Database, org_id: str, names: Sequence[str])
 
 
 async def add_build(transaction: Transaction, new: Build) -> bool:
-    """Keep what was made; False when the artifact has a build already."""
+    """Insert the build; False if the artifact has a build already."""
     return bool(await transaction.run(ADD_BUILD, *new, clock.now()))
 
 
 async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
-    """Forget a build and let go of its chunks; False when it is not there any more, or another one is."""
+    """Delete a build and release its chunks; False if it was removed or replaced."""
     if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
         return False
     await transaction.run(DROP_DELTAS, dropped.artifact_id)
@@ -228,18 +228,18 @@ async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterab
 
 
 async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: str, size: int) -> None:
-    """Keep a pack."""
+    """Insert a pack."""
     await transaction.run(ADD_PACK, pack_id, org_id, sha256, size, clock.now())
 
 
 async def use_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
-    """Count one more use of each chunk; in the order of their names, so that nobody waits in a circle."""
+    """Increment the use count of each chunk; ordered by name to avoid deadlocks."""
     rows = [(org_id, *row) for row in sorted(rows_in)]
     await transaction.run_many(USE_CHUNK, rows)
 
 
 async def move_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
-    """Say where the chunks lie from now on."""
+    """Update the locations of the chunks."""
     rows = [(org_id, row.id, row.pack_id, row.start, row.length) for row in sorted(rows_in)]
     await transaction.run_many(MOVE_CHUNK, rows)
 
@@ -257,7 +257,7 @@ async def ready_artifact(reader: Reader, artifact_id: str) -> ReadyArtifact:
     """The artifact.
 
     Raises:
-        ArtifactGone: there is none of this id that is ready.
+        ArtifactGone: no ready artifact has this id.
     """
     locations = await artifact(reader, artifact_id.lower()) if ids.is_uuid(artifact_id) else None
     if locations is None:
@@ -268,26 +268,26 @@ async def ready_artifact(reader: Reader, artifact_id: str) -> ReadyArtifact:
 async def admit(
     reader: Reader, caller: Caller, payload: ProcessPayload | ExtractPayload | VerifyPayload
 ) -> AdmittedJob:
-    """Let a caller have work done on an artifact of their own organisation.
+    """Check that the caller may start a job on the artifact.
 
     Raises:
-        ArtifactGone: there is none, or it is another organisation's: the same answer.
-        InsufficientScope: the caller may only look.
+        ArtifactGone: no such artifact, or it belongs to another organisation.
+        InsufficientScope: the caller may not write releases.
     """
     locations = await ready_artifact(reader, payload.artifact_id)
     if locations.org_id not in caller.orgs:
         raise ArtifactGone("no ready artifact has this id")
     if locations.org_id not in caller.orgs_allowing(WRITE_RELEASES):
-        raise InsufficientScope(f"this needs the scope {WRITE_RELEASES}")
+        raise InsufficientScope(f"this requires the scope {WRITE_RELEASES}")
     return AdmittedJob(locations.org_id, locations.size)
 
 
 async def read_manifest(store: Store, build: Build) -> Manifest:
-    """The manifest of a build, held against its signature.
+    """The manifest of a build, with its signature verified.
 
     Raises:
-        NotFound: its bytes are gone.
-        SignatureRefused: it is not signed by a key of the organisation, or is another one.
+        NotFound: its blob is missing.
+        SignatureRefused: no valid signature of the organisation, or the manifest of another build.
     """
     size = await store.blobs.size(build.envelope_sha256)
     encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
@@ -296,25 +296,25 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
         signed = msgspec.json.decode(encoded, type=Envelope)
         payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
         if manifest.digest(payload) != build.manifest_sha256:
-            raise dsse.SignatureRefused("the manifest is signed, and is another build's")
+            raise dsse.SignatureRefused("the manifest belongs to another build")
         return manifest.decode(payload)
     except msgspec.DecodeError as error:
         raise dsse.SignatureRefused("the manifest cannot be read") from error
 
 
 class _Chunks(msgspec.Struct, frozen=True):
-    """Of a manifest the chunks alone: a manifest of many files takes a hundred times the memory."""
+    """The chunks of a manifest only: decoding all of a large manifest takes a hundred times the memory."""
 
     chunks: list[Chunk]
 
 
 async def chunk_names(store: Store, build: Build) -> list[str]:
-    """The names of a build's chunks, as its manifest has them. Its signature is not looked at: the bytes are the
-    store's own, and clients look. Read in a thread, one manifest at a time: anybody may ask for a large one.
+    """The names of a build's chunks, from its manifest. The signature is not verified: the blob is the store's own, and
+    clients verify it. Decoded in a thread, one manifest at a time, because manifests can be large.
 
     Raises:
-        NotFound: the manifest's bytes are gone.
-        SignatureRefused: they are damaged.
+        NotFound: the manifest's blob is missing.
+        SignatureRefused: the manifest is damaged.
     """
     size = await store.blobs.size(build.envelope_sha256)
     encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])

@@ -20,7 +20,7 @@ TOUCH_EVERY_S = 600
 
 
 class SealedPack(NamedTuple):
-    """A sealed blob of chunks: its id, digest and size, and where each chunk is in it."""
+    """A sealed blob of chunks: its id, digest and size, and its chunks."""
 
     id: str
     sha256: str
@@ -29,8 +29,8 @@ class SealedPack(NamedTuple):
 
 
 class PackWriter:
-    """Takes frames and seals them in packs of about PACK_BYTES. What was packed and never referred to is removed by
-    the collector after a while, so that a job that ends early leaves nothing to clean up."""
+    """Writes frames to packs of about PACK_BYTES. The collector removes packs that are never referenced, so that a
+    job that ends early needs no clean-up."""
 
     def __init__(self, store: BlobStore, database: Database) -> None:
         self._store = store
@@ -47,10 +47,10 @@ class PackWriter:
         self._rows: list[ChunkRow] = []
 
     async def add(self, chunks: Sequence[tuple[str, int, int]], frames: bytes) -> None:
-        """Put chunks into the present pack: name, size and length of the frame of each, and the frames together.
+        """Add chunks to the current pack: name, size and frame length of each, and the concatenated frames.
 
         Raises:
-            StorageFull, Unavailable: the store does not take it.
+            StorageFull, Unavailable: the blob store cannot store it.
         """
         if not frames:
             return
@@ -64,7 +64,7 @@ class PackWriter:
             await self.seal()
 
     async def seal(self) -> None:
-        """End the present pack, if anything is in it."""
+        """Seal the current pack, unless it is empty."""
         if self._staging is None:
             return
         await self._put(b"")
@@ -78,8 +78,8 @@ class PackWriter:
         self._begin()
 
     async def drop(self) -> None:
-        """Give up the pack that is not sealed yet. What a thread of the store is still writing of it is left to the
-        collector: whatever ended the work is what counts."""
+        """Discard the unsealed pack. The collector removes what a thread is still writing; errors of the blob store are
+        ignored in favour of the error that ended the job."""
         if self._staging is not None:
             self._staging.cancel()
             with suppress(asyncio.CancelledError, Refused):
@@ -88,7 +88,7 @@ class PackWriter:
                 await self._store.discard(self._id)
 
     async def _put(self, frame: bytes) -> None:
-        """Hand a frame to the store, unless it has failed: then its failure is raised."""
+        """Queue a frame for the blob store; raise the store's error if it failed."""
         staging = self._staging
         putting = asyncio.ensure_future(self._frames.put(frame))
         if staging is not None and not putting.done():
@@ -103,7 +103,7 @@ class PackWriter:
             yield frame
 
     async def _touch_sealed(self) -> None:
-        """Keep the collector away from what a long job has sealed and nothing refers to yet."""
+        """Touch the sealed packs of a long job, so that the collector does not remove them."""
         if clock.monotonic_s() - self._touched_s < TOUCH_EVERY_S and len(self.sealed) > 1:
             return
         async with self._database.transaction() as transaction:
@@ -113,7 +113,7 @@ class PackWriter:
 
 
 MIN_IDLE_S = 3600
-"""Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
+"""Chunks that became idle less than this ago are kept: a running job may be about to use them."""
 CHUNKS_PER_BATCH = 500
 PACKS_PER_BATCH = 20
 
@@ -136,7 +136,7 @@ DELETE_PACK = """
     DELETE FROM pack
     WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
 """
-# Of which less than half is used.
+# Packs of which less than half is used.
 SPARSE_PACKS = """
     SELECT p.id, p.org_id, p.sha256
     FROM pack p
@@ -160,7 +160,7 @@ MOVE = """
 
 
 class SweepResult(NamedTuple):
-    """How much was removed or written anew."""
+    """The numbers of deleted chunks, deleted packs and rewritten packs."""
 
     chunks: int
     packs: int
@@ -168,10 +168,10 @@ class SweepResult(NamedTuple):
 
 
 async def sweep(store: Store, *, spared_s: float = MIN_IDLE_S) -> SweepResult:
-    """Remove what nothing uses.
+    """Delete unused chunks and packs, and rewrite sparse packs.
 
     Raises:
-        Unavailable, StorageFull: database or blob store are away; what was done before stays done.
+        Unavailable, StorageFull: database or blob store are unavailable; earlier deletions are kept.
     """
     before = clock.later(clock.now(), seconds=-spared_s)
     chunks = await _delete_chunks(store, before)
@@ -208,18 +208,18 @@ async def _repack(store: Store, before: Instant) -> int:
         try:
             await _rewrite_pack(store, pack_id, org_id, sha256)
         except NotFound:
-            telemetry.logger("processing").error("a pack is gone: verify the artifacts of its builds", pack=sha256)
+            telemetry.logger("processing").error("a pack is missing: verify the artifacts of its builds", pack=sha256)
         else:
             done += 1
     return done
 
 
 async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
-    """Move the pack's living chunks into a fresh pack. One that is let go of or used meanwhile keeps its row: only the
-    place changes, and only where it was this pack.
+    """Move the chunks in use to a new pack. A chunk that is concurrently released or used keeps its row: only its
+    location changes, and only if it is in this pack.
 
     Raises:
-        NotFound: the pack's bytes are gone.
+        NotFound: the pack's blob is missing.
     """
     packing = PackWriter(store.blobs, store.database)
     try:

@@ -1,4 +1,4 @@
-"""delta.make: deltas between builds, prepared in advance for the updates that are most likely."""
+"""delta.make: deltas between builds, prepared in advance for the most likely updates."""
 
 from typing import NamedTuple
 
@@ -41,8 +41,8 @@ OF_PAIR = """
 
 
 class DeltaListing(msgspec.Struct, frozen=True):
-    """What a delta is about: the `old` files it reads and the `files` it makes, by their places in the two manifests,
-    and the memory that applying it takes."""
+    """The listing of a delta: the `old` files it reads and the `files` it makes, by their indexes in the two manifests,
+    and the memory needed to apply it."""
 
     old: Stretches
     files: Stretches
@@ -50,7 +50,7 @@ class DeltaListing(msgspec.Struct, frozen=True):
 
 
 async def request_deltas(store: Store, transaction: Transaction, artifact: ReadyArtifact, created_by: str) -> None:
-    """Have updates prepared to the new build from the builds before it in its channel."""
+    """Enqueue deltas to the new build from the earlier builds of its channel."""
     earlier = await builds.earlier_builds(transaction, artifact, artifact.platform or "", store.settings.delta_history)
     for from_artifact in earlier:
         await request_delta(
@@ -61,7 +61,7 @@ async def request_deltas(store: Store, transaction: Transaction, artifact: Ready
 async def request_delta(
     store: Store, transaction: Transaction, from_artifact: str, to_artifact: str, *, org_id: str, created_by: str
 ) -> None:
-    """Have the update from one build to another prepared, unless that was asked for before."""
+    """Enqueue the deltas from one build to another, unless they were requested before."""
     if await transaction.run(REQUEST, from_artifact, to_artifact, clock.now()):
         payload = DeltaPayload(from_artifact, to_artifact)
         await job_queries.enqueue(
@@ -70,7 +70,7 @@ async def request_delta(
 
 
 async def pair_state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
-    """'wanted', 'ready', or None for a pair that nobody asked for."""
+    """'wanted', 'ready', or None for a pair that was never requested."""
     row = await reader.fetch_one(STATE, from_artifact, to_artifact)
     return None if row is None else row[0]
 
@@ -83,14 +83,14 @@ async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[t
 
 
 async def mark_ready(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
-    """Mark the pair as prepared; False when it is so already, or a build of it was removed."""
+    """Mark the pair as prepared; False if it is already, or one of its builds was removed."""
     return bool(await transaction.run(READY, from_artifact, to_artifact))
 
 
 async def add_delta(
     transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: DeltaListing
 ) -> None:
-    """Keep a delta of the pair."""
+    """Insert a delta of the pair."""
     listing = msgspec.json.encode(listed).decode()
     await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, listing, clock.now())
 
@@ -100,7 +100,7 @@ MEBIBYTE = 1 << 20
 
 
 class StoredDelta(NamedTuple):
-    """A delta whose blob is sealed."""
+    """A delta with its sealed blob."""
 
     sha256: str
     size: int
@@ -108,17 +108,17 @@ class StoredDelta(NamedTuple):
 
 
 class BuildRemoved(NotFound):
-    """A build that an update was wanted for is not there any more."""
+    """A build of the requested delta was removed."""
 
-    resolution = "Nothing is to be done: the update is not needed."
+    resolution = "No action needed: the delta is obsolete."
 
 
 async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
-    """Make the deltas of a pair, and keep them with the pair; made before, nothing changes.
+    """Make and store the deltas of a pair; for a prepared pair, nothing changes.
 
     Raises:
         BuildGone: one of the builds was removed.
-        WorkerDied: it took too much memory or time.
+        WorkerDied: the process exceeded its memory or time limit.
     """
     pair = work.payload.from_artifact, work.payload.to_artifact
     old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
@@ -130,14 +130,14 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
             for each in stored:
                 await blobs.keep(transaction, each.sha256, each.size)
                 if await store.blobs.size(each.sha256) != each.size:
-                    raise Unavailable("a delta that was just stored is gone again")
+                    raise Unavailable("a delta that was just stored was removed")
                 await add_delta(transaction, *pair, each.sha256, each.size, each.listed)
 
     return Outcome(result, commit)
 
 
 class _BuildFiles(NamedTuple):
-    """One of the two builds: its manifest, and where its chunks lie."""
+    """One of the two builds: its manifest and the locations of its chunks."""
 
     described: Manifest
     located: dict[str, ChunkLocation]
@@ -155,7 +155,7 @@ async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
 async def _make_deltas(
     store: Store, work: JobContext[DeltaPayload], old: _BuildFiles, new: _BuildFiles
 ) -> list[StoredDelta]:
-    """Every delta that is at least a tenth smaller than the chunks that would do instead."""
+    """The deltas that are at least 10 % smaller than the chunks they replace."""
     settings = store.settings
     order = DeltaOrder(
         old.described.files,
@@ -183,7 +183,7 @@ async def _make_deltas(
 
 
 async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
-    """A file of the build, put together from its chunks.
+    """The content of a file of the build, from its chunks.
 
     Raises:
         Unavailable: a chunk is not stored.
@@ -201,7 +201,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
 
 
 def _size_in_chunks(artifact: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
-    """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
+    """The size of the chunks of the delta's files that the old build does not have."""
     needed: set[str] = set()
     for start, stop in artifact.files:
         for file in new.described.files[start:stop]:

@@ -43,17 +43,17 @@ async def builds_of(store: Store, release_id: str) -> ReleaseBuilds:
 
 
 async def remove(transaction: Transaction, release: OwnedRelease, release_builds: ReleaseBuilds) -> None:
-    """Remove the draft with everything it has.
+    """Delete the draft with its files, builds and deltas.
 
     Raises:
-        AlreadyPublished: it is no draft (any more).
-        JustChanged: a file was processed at the same moment; the same call can be made again.
+        AlreadyPublished: the release is not a draft.
+        JustChanged: a file was processed concurrently; the call can be repeated.
     """
     await publishing.require_draft(transaction, release)
     for build, names in release_builds.builds:
         await builds.drop_build(transaction, build, names)
     if await _built_artifacts(transaction, release.id):
-        raise publishing.JustChanged("a file of the release was processed at the same moment")
+        raise publishing.JustChanged("a file of the release was processed concurrently")
     await files.remove_all(transaction, release.id)
     await publishing.remove(transaction, release)
 
@@ -69,7 +69,7 @@ async def _prepare(call: StoreRequest[Nothing, Nothing]) -> ReleaseBuilds:
 
 
 async def remove_draft(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Remove a draft release with its files; what others do not share of them is freed after a while."""
+    """Remove a draft release with its files; unshared storage is freed later."""
     path = call.path
     release = await owned_release(call.transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
     release_builds = call.prepared if isinstance(call.prepared, ReleaseBuilds) else ReleaseBuilds()

@@ -36,9 +36,9 @@ _PIECE = 8 << 20
 
 
 def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> list[tuple[int, int]]:
-    """Where the file's bytes are not those of the artifact: offset and length of each stretch.
+    """The ranges in which the file differs from the artifact: offset and length of each.
 
-    With a build its block digests tell the places; without one the whole file is right or wrong.
+    A build has block digests that locate the differences; without a build, the range is the whole file.
     """
     with path.open("rb") as stored:
         length = os.fstat(stored.fileno()).st_size
@@ -56,7 +56,7 @@ def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> 
 
 
 def damaged_chunks(path: Path, located: Sequence[ChunkLocation]) -> list[ChunkLocation]:
-    """Those of a pack's chunks whose frames do not hold them."""
+    """The chunks of a pack whose frames are damaged."""
     damaged: list[ChunkLocation] = []
     with path.open("rb") as pack:
         for each in located:
@@ -86,15 +86,15 @@ def _sha256(fd: int, length: int) -> str:
 
 
 LISTED_BYTES = 1 << 20
-"""Of entries in one result: results are kept, and shown many at a time."""
+"""Maximum size of the entries in one result: results are stored and listed many at a time."""
 
 
 async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
     """List the archive's entries.
 
     Raises:
-        ArtifactGone: the artifact is not there (any more).
-        ArchiveRefused, ArchiveUnknown: it breaks a rule of safe reading, or is no archive.
+        ArtifactGone: the artifact was removed.
+        ArchiveRefused, ArchiveUnknown: it violates a rule of safe reading, or is not an archive.
     """
     payload = work.payload
     artifact = await builds.ready_artifact(store.database, payload.artifact_id)
@@ -116,7 +116,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
 
 @dataclass
 class _Window:
-    """Which entries are listed, by number, and how many more bytes of them."""
+    """The range of listed entries, and the bytes left for them."""
 
     start: int
     stop: int
@@ -145,17 +145,18 @@ def _listed_entry(entry: EntryRecord) -> ListedEntry:
 
 
 MAX_FINDINGS = 1000
-UPLOAD_AGAIN = "Upload the same file again, to any draft release: whole, it takes the place of the stored bytes."
-PROCESS_AGAIN = 'Start build.process with {"again": true}: manifest and chunks are made anew from the artifact.'
-PACK_AGAIN = "Correct what is named, and upload the archive as a new artifact."
+UPLOAD_AGAIN = "Upload the same file again, to any draft release: the upload replaces the stored bytes."
+PROCESS_AGAIN = 'Start build.process with {"again": true}: manifest and chunks are made again from the artifact.'
+PACK_AGAIN = "Correct the archive, and upload it as a new artifact."
 BYTES_SHARE, CHUNKS_SHARE = 0.3, 0.6
 
 
 async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
-    """Look at bytes, signature, chunks and archive; done also when something is wrong, which the result tells.
+    """Check bytes, signature, chunks and archive; the job also completes if something is corrupt, which the result
+    lists.
 
     Raises:
-        ArtifactGone: the artifact is not there (any more).
+        ArtifactGone: the artifact was removed.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     build = await builds.build(store.database, artifact.id)
@@ -172,7 +173,7 @@ async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
 
 
 class Verification:
-    """One verification: what was looked at, and what was found so far."""
+    """One verification, with its checks and findings so far."""
 
     def __init__(self, store: Store, work: JobContext[VerifyPayload], artifact: ReadyArtifact) -> None:
         self._store = store
@@ -181,14 +182,14 @@ class Verification:
         self.result = VerifyResult(artifact.id, True, [], [], 0)
 
     async def check_bytes(self, build: Build | None) -> Path | None:
-        """The artifact's own bytes against their digests; None when there are none to go on with."""
+        """Check the artifact's bytes against their digests; None if they are missing."""
         self.result.checked.append("bytes")
         artifact = self._artifact
         try:
             path = await self._store.blobs.file(artifact.sha256, self._work.scratch)
         except NotFound:
             self._report(
-                Corruption("artifact", "the stored bytes are gone", UPLOAD_AGAIN, offset=0, length=artifact.size)
+                Corruption("artifact", "the stored bytes are missing", UPLOAD_AGAIN, offset=0, length=artifact.size)
             )
             return None
         for offset, length in await asyncio.to_thread(changed_ranges, path, artifact, build):
@@ -199,7 +200,7 @@ class Verification:
         return path
 
     async def check_signature(self, build: Build) -> Manifest | None:
-        """The signed manifest; None when it cannot be believed."""
+        """Check the signed manifest; None if it cannot be trusted."""
         self.result.checked.append("signature")
         try:
             return await builds.read_manifest(self._store, build)
@@ -208,7 +209,7 @@ class Verification:
             return None
 
     async def check_chunks(self, build: Build, described: Manifest) -> None:
-        """Every stored chunk of the build, pack by pack."""
+        """Check every stored chunk of the build, pack by pack."""
         self.result.checked.append("chunks")
         names = [chunk.id for chunk in described.chunks]
         located = await builds.chunk_locations(self._store.database, build.org_id, names)
@@ -234,7 +235,7 @@ class Verification:
             self._report(Corruption("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
 
     async def check_archive(self, path: Path, described: Manifest | None) -> None:
-        """What the archive holds, against the rules of safe reading and against the manifest."""
+        """Check the archive against the rules of safe reading and against the manifest."""
         self.result.checked.append("archive")
         recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
         try:
@@ -249,7 +250,7 @@ class Verification:
 
     def _compare(self, entry: EntryRecord, recorded: str | None) -> None:
         if recorded != entry.sha256.hex():
-            detail = "the file in the archive is not the one in the manifest"
+            detail = "the file in the archive does not match the manifest"
             self._report(Corruption("file", detail, PROCESS_AGAIN, path=entry.path, offset=0, length=entry.size))
 
     def _report(self, wound: Corruption) -> None:

@@ -44,25 +44,25 @@ from countersign.updates.worker_protocol import (
 )
 
 READING_SHARE = 0.95
-"""How much of the work reading is; the rest is signing and keeping what was read."""
+"""The share of reading in a job's progress; the rest is signing and storing."""
 
 Told: TypeAlias = Callable[[float], Awaitable[None]]
-"""Told how much of the whole is done, 0 to 1."""
+"""Reports the progress, 0 to 1."""
 
 
 class ArtifactDamaged(Refused):
-    """What is stored of an artifact is not what was uploaded."""
+    """The stored bytes of the artifact do not match its digest."""
 
     status = 422
     code = "artifact_damaged"
     title = "Artifact damaged"
-    resolution = "Upload the same file again, to any draft release: whole, it takes the place of the stored bytes."
+    resolution = "Upload the same file again, to any draft release: the upload replaces the stored bytes."
 
 
 @dataclass
 class ArtifactContents:
-    """What an artifact holds: its entries and the small files that say what it consists of, the places of its chunks
-    by name, the packs that were made for it."""
+    """The contents of an artifact: its entries, the files that list its components, its chunks by name, and the packs
+    that were written for it."""
 
     entries: list[EntryRecord] = field(default_factory=list[EntryRecord])
     notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
@@ -72,7 +72,7 @@ class ArtifactContents:
 
 
 class Ingest:
-    """One artifact being taken in. `again` stores every chunk anew, for when what is stored was damaged."""
+    """Reads one artifact and stores its chunks. `again` stores every chunk again, to repair damaged ones."""
 
     def __init__(
         self, store: Store, artifact: ReadyArtifact, report_progress: Callable[[float], Awaitable[None]], *, again: bool
@@ -88,10 +88,10 @@ class Ingest:
         """Read the file to its end.
 
         Raises:
-            ArchiveRefused: it breaks a rule of safe reading.
-            ArchiveUnknown: it is no archive.
-            ArtifactDamaged: its stored bytes were changed.
-            WorkerDied, Unavailable, StorageFull: it could not be read, or nothing be stored.
+            ArchiveRefused: it violates a rule of safe reading.
+            ArchiveUnknown: it is not an archive.
+            ArtifactDamaged: its stored bytes do not match.
+            WorkerDied, Unavailable, StorageFull: it could not be read or stored.
         """
         try:
             async with sandboxed_process.read_artifact(
@@ -136,16 +136,16 @@ class Ingest:
 
 MAX_SHOWN = 50
 MAX_MANIFEST_BYTES = 160 << 20
-"""In its envelope this is as much as a client takes for one answer."""
+"""In its envelope, this is the maximum response size that a client accepts."""
 
 
 async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
-    """Make the build, or tell what was made before.
+    """Make the build, or return the existing one.
 
     Raises:
-        ArtifactGone: the artifact is not there (any more).
-        ArchiveRefused: it breaks a rule of safe reading.
-        ManifestRefused: no client would install it.
+        ArtifactGone: the artifact was removed.
+        ArchiveRefused: it violates a rule of safe reading.
+        ManifestRefused: clients would reject it.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     before = await builds.build(store.database, artifact.id)
@@ -163,7 +163,7 @@ async def _store_build(
     contents: ArtifactContents,
     before: Build | None,
 ) -> Outcome:
-    # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
+    # In threads: a large manifest takes seconds, during which the leases of other jobs must be renewed.
     described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
     signed = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
     envelope_sha256 = await blobs.put(store.database, store.blobs, signed)
@@ -190,7 +190,7 @@ async def _store_build(
         if replaced is not None:
             await builds.drop_build(transaction, *replaced)
         if not await builds.add_build(transaction, new_build):
-            raise Unavailable("the same artifact was processed at the same moment")
+            raise Unavailable("the artifact was processed concurrently")
         await blobs.keep(transaction, envelope_sha256, len(signed))
         await _store_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
         await deltas.request_deltas(store, transaction, artifact, work.created_by)
@@ -199,8 +199,7 @@ async def _store_build(
 
 
 async def _previous_chunks(store: Store, before: Build, contents: ArtifactContents) -> list[str]:
-    """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
-    it is the same bytes."""
+    """The chunks that the previous build uses. If its manifest is lost, the chunks of the same artifact just read."""
     try:
         return await builds.chunk_names(store, before)
     except (NotFound, SignatureRefused):
@@ -210,15 +209,15 @@ async def _previous_chunks(store: Store, before: Build, contents: ArtifactConten
 async def _store_chunks(
     store: Store, transaction: Transaction, org_id: str, contents: ArtifactContents, *, moves: bool
 ) -> None:
-    """Keep the packs and count a use of every chunk.
+    """Store the packs and increment the use count of every chunk.
 
     Raises:
-        Unavailable: the collector took a pack that nothing referred to yet; the work is done again.
+        Unavailable: the collector removed a pack before it was referenced; the job is retried.
     """
     for pack in contents.packs:
         await blobs.keep(transaction, pack.sha256, pack.size)
         if await store.blobs.size(pack.sha256) != pack.size:
-            raise Unavailable("chunks that were just stored are gone again")
+            raise Unavailable("chunks that were just stored were removed")
         await builds.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
     await builds.use_chunks(transaction, org_id, contents.rows.values())
     if moves:
@@ -229,19 +228,19 @@ def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: 
     """The manifest, and its payload.
 
     Raises:
-        ManifestRefused: no client would install it.
+        ManifestRefused: clients would reject it.
     """
     described = _manifest(artifact, contents)
-    # What is signed was told by a process that read a stranger's bytes.
+    # The manifest was made by a process that reads untrusted input.
     validate(described, limits)
     payload = manifest.encode(described)
     if len(payload) > MAX_MANIFEST_BYTES:
-        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {MAX_MANIFEST_BYTES} are the most")
+        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, at most {MAX_MANIFEST_BYTES} are allowed")
     return described, payload
 
 
 def _sign(payload: bytes, key: SigningKey) -> bytes:
-    """The envelope of the payload, as it is kept."""
+    """The signed envelope of the payload, as JSON."""
     return msgspec.json.encode(dsse.sign(manifest.PAYLOAD_TYPE, payload, key))
 
 
@@ -277,7 +276,7 @@ def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
 
 
 def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
-    """Folders that stand in the archive and hold nothing; the others come with what they hold."""
+    """The empty folders of the archive; other folders are implied by their files."""
     holding = {found.path.rpartition("/")[0] for found in entries}
     return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
 

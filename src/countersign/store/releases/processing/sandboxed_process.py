@@ -1,4 +1,5 @@
-"""Processes that read untrusted bytes: started without settings or secrets, limited, and ended with their parent."""
+"""Processes that read untrusted bytes: without settings or secrets, with resource limits, and ended with their
+parent."""
 
 import asyncio
 import fcntl
@@ -31,15 +32,15 @@ _INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 
 
 class WorkerDied(Unavailable):
-    """A process that worked on an artifact ended without a word, as it does when it takes too much memory."""
+    """A process that read an artifact ended unexpectedly, for example because it exceeded its memory limit."""
 
 
 class CpuTimeExceeded(WorkerDied):
-    """A process that worked on an artifact reached its limit of CPU time."""
+    """A process that read an artifact exceeded its CPU time limit."""
 
 
 class SandboxedProcess:
-    """A running process, and the messages that go to and fro."""
+    """A running process, with the messages to and from it."""
 
     def __init__(
         self, process: Process, output: FileIO, input_stream: StreamWriter, handing: socket.socket | None
@@ -51,15 +52,15 @@ class SandboxedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process still has its end of the pipe open."""
+        """Whether the process has its end of the pipe open."""
         looking = select.poll()
         looking.register(self._output, 0)
         return not looking.poll(0)
 
     def send_file(self, fd: int) -> None:
-        """Give the process an open file, and no further one; see `worker_protocol.receive_file`."""
+        """Send an open file to the process, at most one; see `worker_protocol.receive_file`."""
         if self._file_socket is None:
-            raise LookupError("the process was started to take no file")
+            raise LookupError("the process was started without takes_file")
         with suppress(OSError), self._file_socket:
             socket.send_fds(self._file_socket, [b"f"], [fd])
 
@@ -67,7 +68,7 @@ class SandboxedProcess:
         """The next message's payload.
 
         Raises:
-            CpuTimeExceeded: the process reached its limit of CPU time.
+            CpuTimeExceeded: the process exceeded its CPU time limit.
             WorkerDied: the process ended too early.
         """
         try:
@@ -95,9 +96,9 @@ class SandboxedProcess:
 
 
 async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
-    """A process that runs the module with none of our files open. One that takes a file is told, as its argument, the
-    descriptor of the socket through which it comes."""
-    # Read by a thread from a pipe of our own: a stream of the event loop would copy a gigabyte several times.
+    """Start a process that runs the module, without inherited files. With `takes_file`, its argument is the descriptor
+    of the socket on which it receives the file."""
+    # A thread reads from this pipe: an event-loop stream would copy the data several times.
     read_artifact, writing = os.pipe()
     output = os.fdopen(read_artifact, "rb", buffering=0)
     with ExitStack() as unless_begun, ExitStack() as handed_on:
@@ -109,7 +110,7 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
             unless_begun.callback(handing.close)
             handed_on.callback(taking.close)
             fds = (taking.fileno(),)
-        # A bigger pipe only saves time: Linux limits the memory of a user's pipes, and other systems have no such call.
+        # A larger pipe is an optimisation: Linux limits pipe memory per user, and other systems lack the call.
         with suppress(OSError):
             fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
         command = (sys.executable, "-m", program, *map(str, fds))
@@ -124,7 +125,7 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
 
 @asynccontextmanager
 async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
-    """While the block lasts, the module runs in a process; what is left of it is ended."""
+    """Run the module in a process during the block; the process is ended with the block."""
     spare = _spare.get()
     if spare is not None and not (takes_file and spare.program == program):
         spare = None
@@ -138,19 +139,19 @@ async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[S
 
 
 class SpareProcess:
-    """A process that takes a file, started before it is needed: starting one takes longer than a small job."""
+    """A process started before it is needed: starting one takes longer than a small job."""
 
     def __init__(self, program: str) -> None:
         self.program = program
         self._starting: asyncio.Task[SandboxedProcess] | None = None
 
     def prepare(self) -> None:
-        """Start it, unless it is started already."""
+        """Start it, unless it was started."""
         if self._starting is None:
             self._starting = asyncio.create_task(start(self.program, takes_file=True))
 
     async def take(self) -> SandboxedProcess:
-        """The process, now the caller's to end; another one where it has died meanwhile or could not be started."""
+        """The process, which the caller must end; a new one if it died or could not be started."""
         process = await self._removed()
         if process is not None:
             if process.is_running:
@@ -165,8 +166,8 @@ class SpareProcess:
             await process.end()
 
     async def _removed(self) -> SandboxedProcess | None:
-        """The process, which is then not kept here. None: there is none. An error of its start may be hours old, and
-        says nothing about a start now."""
+        """Remove and return the process; None if there is none. An error of its start is ignored, because it may be
+        old."""
         starting, self._starting = self._starting, None
         if starting is not None:
             with suppress(OSError):
@@ -179,7 +180,7 @@ _spare: ContextVar[SpareProcess | None] = ContextVar("spare", default=None)
 
 @asynccontextmanager
 async def spare_process(program: str) -> AsyncGenerator[None]:
-    """While the block lasts, a process of the program waits for the next use of `started` in it."""
+    """Keep a spare process of the program during the block, for the next `running`."""
     spare = SpareProcess(program)
     spare.prepare()
     token = _spare.set(spare)
@@ -191,7 +192,7 @@ async def spare_process(program: str) -> AsyncGenerator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """What the process may know: where its code is."""
+    """The environment of the process: no settings, only where its code is."""
     inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     return {
         **inherited,
@@ -205,7 +206,7 @@ MEBIBYTE = 1 << 20
 
 
 class ArtifactReader:
-    """An artifact that is being read: its records one by one, and the answers to what it asks."""
+    """Reads an artifact: yields its records, and answers which chunks are needed."""
 
     def __init__(self, process: SandboxedProcess, cpu_s: int) -> None:
         self._process = process
@@ -215,13 +216,13 @@ class ArtifactReader:
         """The next record.
 
         Raises:
-            ArchiveRefused, ArchiveUnknown: the artifact was refused.
+            ArchiveRefused, ArchiveUnknown: the artifact was rejected.
             WorkerDied: the process ended too early.
         """
         try:
             record = worker_protocol.decode_ingest_record(await self._process.receive())
         except CpuTimeExceeded as error:
-            # The same bytes would take as long again.
+            # A retry would take as long.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
         if isinstance(record, IngestFailed):
             if record.kind == "unknown":
@@ -230,7 +231,7 @@ class ArtifactReader:
         return record
 
     async def answer(self, flags: bytes) -> None:
-        """Say which of the chunks that were asked for are wanted: a byte for each, 1 where they are."""
+        """Answer which of the offered chunks are needed: one byte for each, 1 if needed."""
         await self._process.send(flags)
 
 
@@ -238,9 +239,9 @@ class ArtifactReader:
 async def read_artifact(
     settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool
 ) -> AsyncGenerator[ArtifactReader]:
-    """While the block lasts, the file is read; whatever is left of the process is ended with the block.
+    """Read the file during the block; the process is ended with the block.
 
-    `name` is what the artifact is called, a hint at its format; `plain` takes a file that is no archive as it is.
+    `name` is the artifact's file name, a hint at its format; `plain` accepts files that are not archives.
     """
     with _open_file(path) as fd:
         async with running(PROGRAM, takes_file=True) as process:

@@ -1,4 +1,4 @@
-"""What a build says it consists of, as one CycloneDX 1.5 document: gathered from its own files, never guessed."""
+"""The SBOM of a build as one CycloneDX 1.5 document, collected from its own files."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Component(msgspec.Struct, omit_defaults=True, frozen=True, rename={"bom_re
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What the document is about."""
+    """The subject of the document."""
 
     component: Component
 
@@ -46,7 +46,7 @@ class _Package(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """The members of CycloneDX, SPDX, package.json and package-lock.json that name parts; others are left."""
+    """The members of CycloneDX, SPDX, package.json and package-lock.json that list components; others are ignored."""
 
     bomFormat: str = ""
     spdxVersion: str = ""
@@ -57,9 +57,9 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
-    """The document as JSON and the number of its components; None when the build does not tell any.
+    """The document as JSON and the number of its components; None if the build lists none.
 
-    A file that cannot be read says nothing; it is part of the build, not of its safety.
+    Unreadable files are ignored.
     """
     components_by_key: dict[tuple[str, str], Component] = {}
     for note in notes:
@@ -87,7 +87,7 @@ def _components_of(note: MetadataFile) -> list[Component]:
 def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
-    # Of a field that is given twice the first counts.
+    # The first of duplicate fields counts.
     told = {key.lower(): fields.strip() for key, fields in reversed(_NAMED.findall(head))}
     name, version = told.get("name", ""), told.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
@@ -110,7 +110,7 @@ def _spdx(fields: _Document) -> list[Component]:
 
 
 def _npm_lock(fields: _Document) -> list[Component]:
-    """Packages of npm's lock; the one without a place is the root itself."""
+    """Packages of an npm lock file; the one with an empty path is the root."""
     locked = msgspec.convert(fields.packages or {}, dict[str, _Package])
     named = ((path.rpartition("node_modules/")[2], each.version) for path, each in locked.items() if path)
     return [_of_npm(name, version) for name, version in named if version]

@@ -10,15 +10,15 @@ ArtifactId = Annotated[str, msgspec.Meta(min_length=36, max_length=36)]
 
 
 class ProcessPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """build.process: the artifact; `again` makes a build anew that was made before, all of its chunks included."""
+    """build.process: the artifact; `again` rebuilds an existing build, including all of its chunks."""
 
     artifact_id: ArtifactId
     again: bool = False
 
 
 class ExtractPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """archive.extract: the artifact; `limit` entries from number `offset` on are listed, or as many
-    as a mebibyte has room for."""
+    """archive.extract: the artifact; lists `limit` entries from `offset` on, at most one mebibyte of
+    them."""
 
     artifact_id: ArtifactId
     offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
@@ -32,14 +32,14 @@ class VerifyPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class DeltaPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """delta.make: the builds, by their artifacts, between which an update is prepared."""
+    """delta.make: the two builds, by their artifacts."""
 
     from_artifact: ArtifactId
     to_artifact: ArtifactId
 
 
 class BuildResult(msgspec.Struct):
-    """What was made of an artifact: sizes in bytes, `new_chunks` and `stored` are what this build added."""
+    """The build of an artifact: sizes in bytes, `new_chunks` and `stored` are what this build added."""
 
     artifact_id: str
     manifest_sha256: str
@@ -55,7 +55,7 @@ class BuildResult(msgspec.Struct):
 
 
 class DeltaResult(msgspec.Struct):
-    """How many deltas were prepared between two builds, and their bytes together."""
+    """The number of prepared deltas between two builds, and their total size."""
 
     from_artifact: str
     to_artifact: str
@@ -75,8 +75,8 @@ class ListedEntry(msgspec.Struct, omit_defaults=True):
 
 
 class Listing(msgspec.Struct):
-    """A part of an archive's entries, in the archive's order, and the counts of the whole; `next_offset` is where the
-    rest begins."""
+    """A page of an archive's entries, in the archive's order, and the counts of all; `next_offset` is the offset of the
+    next page."""
 
     artifact_id: str
     files: int
@@ -87,7 +87,7 @@ class Listing(msgspec.Struct):
 
 
 class Corruption(msgspec.Struct, omit_defaults=True):
-    """Something that is not as it was recorded: what, where (bytes from `offset` on), and how it is healed."""
+    """A deviation from the recorded state: its kind, its location (bytes from `offset` on), and its remedy."""
 
     kind: Literal["artifact", "manifest", "chunk", "archive", "file"]
     detail: str
@@ -98,7 +98,7 @@ class Corruption(msgspec.Struct, omit_defaults=True):
 
 
 class VerifyResult(msgspec.Struct):
-    """Whether everything about an artifact is as it was recorded; `checked` says what was looked at."""
+    """The result of a verification; `checked` lists the checks."""
 
     artifact_id: str
     ok: bool
