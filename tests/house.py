@@ -65,7 +65,7 @@ STRANGE_WORDS = {
     r"whoever": "anyone who, or the role",
     r"told|tells": "reports, shows, returns or says which",
     r"stands": "is",
-    r"is none": "does not exist, or is invalid",
+    r"(?<!there )is none(?! of)": "does not exist, or is invalid",
     r"lets? go": "releases",
     r"is no \w+ of": "is not one of, or does not belong to",
     r"holds (?:for|true|until|when|if|only)": "is valid, or applies",

@@ -120,7 +120,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
     wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
-    found = api_models.Product("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
+    found = api_models.CatalogProduct("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
 
     store.say(200, shown)
     store.say(200, releases)
@@ -152,7 +152,7 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
-    found = api_models.Product("0199", "bench", "B", "tool", ["linux"], "toolsmith")
+    found = api_models.CatalogProduct("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
         release_trust.trusted_release(Server(store.url), found, wanted)
 

@@ -88,7 +88,7 @@ class Channel(msgspec.Struct):
     version: str
 
 
-class Product(LibraryProduct):
+class CatalogProduct(LibraryProduct):
     """A product's detail."""
 
     org: str

@@ -123,7 +123,7 @@ def redeem(code: str) -> None:
     said = "You redeemed this code before" if is_repeated else said
     for product_id in result.products or [result.product_id]:
         found = server.get(
-            f"/products/{segment(product_id)}", api_models.Product, "redeemed, but cannot show the product"
+            f"/products/{segment(product_id)}", api_models.CatalogProduct, "redeemed, but cannot show the product"
         )
         output.say(f"{said}: {found.title} ({found.org}/{found.slug})")
 

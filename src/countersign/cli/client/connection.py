@@ -247,14 +247,14 @@ def selected_server() -> Server:
     return Server(selected_server_url())
 
 
-def require_owned_by(server: Server, product: ProductName, doing: str) -> api_models.Product:
+def require_owned_by(server: Server, product: ProductName, doing: str) -> api_models.CatalogProduct:
     """The product, when it belongs to the organisation that was named.
 
     Raises:
         Failure: there is no such product, or it belongs to another.
     """
     try:
-        found = server.get(f"/products/{segment(product.slug)}", api_models.Product, doing)
+        found = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, doing)
     except Failure as failure:
         if failure.problem == NotFound.code:
             failure.remedy = "List the products with `countersign api GET products`, and use a slug of that list."

@@ -124,7 +124,7 @@ class PullRequest:
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def trusted_release(server: Server, found: api_models.Product, wanted: PullRequest) -> VerifiedRelease:
+def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: PullRequest) -> VerifiedRelease:
     """The release to install. The organisation's key is pinned the first time, and followed from then on.
 
     Raises:
@@ -151,7 +151,7 @@ def trusted_release(server: Server, found: api_models.Product, wanted: PullReque
 
 
 def _trusted_statement(
-    server: Server, found: api_models.Product, wanted: PullRequest, shown: ChannelState, seen: int
+    server: Server, found: api_models.CatalogProduct, wanted: PullRequest, shown: ChannelState, seen: int
 ) -> tuple[ChannelStatement, list[PublicKey]]:
     """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
     org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
@@ -167,7 +167,9 @@ def _trusted_statement(
     return statement, keys
 
 
-def _is_same_channel(known: state.InstallState, server: Server, found: api_models.Product, wanted: PullRequest) -> bool:
+def _is_same_channel(
+    known: state.InstallState, server: Server, found: api_models.CatalogProduct, wanted: PullRequest
+) -> bool:
     asked = (server.root, wanted.product.org, found.slug, wanted.channel)
     return (known.server, known.org, known.product, known.channel) == asked
 
@@ -248,7 +250,7 @@ def _preferred_platforms(wanted: PullRequest, installed: state.Installation | No
 
 
 def _fetch_envelope(
-    server: Server, found: api_models.Product, version: str, platforms: Sequence[str], doing: str
+    server: Server, found: api_models.CatalogProduct, version: str, platforms: Sequence[str], doing: str
 ) -> tuple[Envelope, str]:
     """The signed manifest of the first of the platforms that has a build."""
     path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
@@ -287,7 +289,9 @@ def _trusted_keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
     return [*(key for key in chain[:since] if key in pin.former), *chain[since:]]
 
 
-def _decode_manifest(payload: bytes, found: api_models.Product, org: str, version: str, platform: str) -> Manifest:
+def _decode_manifest(
+    payload: bytes, found: api_models.CatalogProduct, org: str, version: str, platform: str
+) -> Manifest:
     try:
         manifest = manifests.decode(payload)
     except msgspec.ValidationError as error:

@@ -21,12 +21,12 @@ from countersign.kernel.http.problems import (
 )
 from countersign.kernel.http.rate_limit import RateLimiter
 from countersign.kernel.http.request import (
-    Caller,
     ClientGone,
     ContextT,
     Headers,
     Receive,
     Request,
+    RequestCaller,
     ScopedContext,
     Send,
     Subrequest,
@@ -46,7 +46,7 @@ ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
 AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
 
-AuthenticatedCallerT = TypeVar("AuthenticatedCallerT", bound=Caller)
+AuthenticatedCallerT = TypeVar("AuthenticatedCallerT", bound=RequestCaller)
 
 
 class Authenticator(Protocol[AuthenticatedCallerT]):
@@ -263,7 +263,7 @@ class App(Generic[ContextT]):
 
     async def _answer_to(
         self,
-        caller: Caller,
+        caller: RequestCaller,
         route: Route[ContextT],
         path: dict[str, str],
         exchange: Exchange,
@@ -282,7 +282,7 @@ class App(Generic[ContextT]):
 
     def _request(
         self,
-        caller: Caller,
+        caller: RequestCaller,
         path: dict[str, str],
         query: msgspec.Struct,
         body: msgspec.Struct | bytes,
@@ -305,7 +305,7 @@ class App(Generic[ContextT]):
             root_path=exchange.root_path,
         )
 
-    async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
+    async def _caller(self, route: Route[ContextT], exchange: Exchange) -> RequestCaller:
         """The caller; an invalid credential counts against the client's address."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
@@ -319,7 +319,7 @@ class App(Generic[ContextT]):
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
 
     @staticmethod
-    async def _count(limiter: RateLimiter, route: Route[ContextT], caller: Caller, exchange: Exchange) -> None:
+    async def _count(limiter: RateLimiter, route: Route[ContextT], caller: RequestCaller, exchange: Exchange) -> None:
         if route.counted and not exchange.limits:
             if route.quota is not None:
                 exchange.limits = await limiter.count(route.quota, exchange.address)

@@ -23,7 +23,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
-class Caller(Protocol):
+class RequestCaller(Protocol):
     """The caller of a request, as far as the HTTP kernel needs to know it."""
 
     @property
@@ -110,7 +110,7 @@ class Subrequest:
 
 
 ContextT = TypeVar("ContextT")
-CallerT = TypeVar("CallerT", bound=Caller)
+CallerT = TypeVar("CallerT", bound=RequestCaller)
 QueryT = TypeVar("QueryT", bound=msgspec.Struct)
 BodyT = TypeVar("BodyT", bound=msgspec.Struct | bytes)
 

@@ -10,7 +10,7 @@ import msgspec
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.deprecation import Deprecation, of_answers
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.request import BodyT, Caller, CallerT, ContextT, Headers, QueryT, Request
+from countersign.kernel.http.request import BodyT, CallerT, ContextT, Headers, QueryT, Request, RequestCaller
 from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
@@ -328,7 +328,7 @@ def _preflight_route(path: str, offered: tuple[str, ...], *, at_root: bool) -> R
         ("Access-Control-Max-Age", str(_PREFLIGHT_MAX_AGE_S)),
     )
 
-    async def allow(call: Request[Any, Caller, Preflight, Nothing]) -> Response:
+    async def allow(call: Request[Any, RequestCaller, Preflight, Nothing]) -> Response:
         """Allow pages of other sites to call this."""
         return Response(204, headers=headers)
 

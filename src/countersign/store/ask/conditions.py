@@ -108,7 +108,7 @@ class Bound:
         return is_field and [item.start] in [[last.end + more] for last in each for more in (0, 1)]
 
     def _end(self) -> None:
-        """What only the whole question tells."""
+        """The conditions that only the whole question shows."""
         self._split()
         begin = self.words[self.sentence.start : self.sentence.start + 1]
         tail = [word for word in self.words if word != "?"][-3:]

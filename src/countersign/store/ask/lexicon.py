@@ -33,7 +33,7 @@ _WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _WHOLE - {"it's",
 
 
 class WordToken(NamedTuple):
-    """A word of the question: as it is compared, and where it stands. The possessive is left out of both."""
+    """A word of the question: its form for comparison, and its position. Both leave out the possessive."""
 
     word: str
     start: int

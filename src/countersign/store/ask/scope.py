@@ -1,4 +1,4 @@
-"""Which part of a text is the question, and which part tells what the question is about.
+"""Which part of a text is the question, and which part says what the question is about.
 
 People write more than they ask: "Our hosts run Linux. Which free tools are there? The budget is for May." The question
 decides. A sentence beside it counts where the question has no condition of its own or points back to it; of all others
@@ -141,7 +141,7 @@ class _Text:
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
-        """Where the last clause begins before which nothing is a condition; after many words, a time is none."""
+        """Where the last clause begins before which nothing is a condition. After many words, a time is no condition."""
         conditions = [*self._starts(_CONDITIONS, start, end), end]
         dated = min(at for at in conditions if at in (start, end) or self._slot_at[at] != "time")
         opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
@@ -194,7 +194,7 @@ class _Text:
         return is_of_asker and bool(self._starts(_CONDITIONS - {"time", "kind"}, at, self._end_of_clause(at)))
 
     def _limits(self, at: int) -> bool:
-        """Whether a clause that tells of the asker limits what is asked for: "before my visit in May", "since I
+        """Whether a clause about the asker limits what is asked for: "before my visit in May", "since I
         installed 2.8.0", "if I do not pay"."""
         limits = _CONDITIONS | _LIMITS if self._word(at) == "if" else _LIMITS
         return self._word(at) != "so" and bool(self._starts(limits, at, self._end_of_clause(at)))

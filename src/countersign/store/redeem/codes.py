@@ -218,7 +218,7 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
     for index, name in enumerate(names):
         entry = await catalog.entry(database, name, is_id=ids.is_uuid(name))
         if entry is None or entry.org_id != org_id:
-            raise invalid_member(f"/products/{index}", "is no product of the organisation")
+            raise invalid_member(f"/products/{index}", "does not belong to the organisation")
         if entry.status == "archived":
             raise invalid_member(f"/products/{index}", "is archived")
         product_ids.append(entry.product_id)

@@ -152,7 +152,7 @@ A client that opens a browser for its person (an MCP client, for one) needs none
 {root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591), and takes
 an authorization code with PKCE. There is no refresh token, and the person is asked each time. The page offers the
 scopes that the client registered for and the person's account holds; `scope` of the token's answer says which it was.
-A client that nobody uses for {client_days} days ends (401 `invalid_client`): register again.
+After {client_days} days without use the registration ends (401 `invalid_client`): register again.
 """
 _TEXT = """# auth.md
 

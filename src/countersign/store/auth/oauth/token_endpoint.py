@@ -79,7 +79,7 @@ class UnauthorizedClient(Refused):
 
 
 def has_client_credentials(sent: Credentials, headers: Headers) -> bool:
-    """Whether the request has credentials of a client; a bearer token is none."""
+    """Whether the request has credentials of a client. A bearer token does not count."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
     return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
 
