@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.request import Caller, Request
+from countersign.kernel.http.request import Request, RequestCaller
 from countersign.kernel.http.response import Response, no_content
 from countersign.kernel.http.routing import MAX_KNOWN_LENGTH, MAX_KNOWN_PATHS, Nothing, Route, Router, route
 
 
-async def handle(call: Request[None, Caller, Nothing, Nothing]) -> Response:
+async def handle(call: Request[None, RequestCaller, Nothing, Nothing]) -> Response:
     """Do nothing."""
     return no_content()
 
@@ -43,7 +43,7 @@ def test_head_is_answered_by_the_route_of_get() -> None:
     assert ROUTER.match("HEAD", "/api/things")[0] is ROUTES[0]
 
 
-async def handle_raw(call: Request[None, Caller, Nothing, bytes]) -> Response:
+async def handle_raw(call: Request[None, RequestCaller, Nothing, bytes]) -> Response:
     """Do nothing."""
     return no_content()
 
@@ -112,7 +112,7 @@ def test_the_same_endpoint_twice_is_refused() -> None:
 
 
 def test_a_route_needs_words_for_people() -> None:
-    async def silent(call: Request[None, Caller, Nothing, Nothing]) -> Response:
+    async def silent(call: Request[None, RequestCaller, Nothing, Nothing]) -> Response:
         return no_content()
 
     with pytest.raises(TypeError, match="docstring"):

@@ -141,7 +141,7 @@ class _Text:
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
-        """Where the last clause begins before which nothing is a condition. After many words, a time is no condition."""
+        """Where the last clause without a condition before it begins. After many words, a time is no condition."""
         conditions = [*self._starts(_CONDITIONS, start, end), end]
         dated = min(at for at in conditions if at in (start, end) or self._slot_at[at] != "time")
         opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
