@@ -53,16 +53,16 @@ AND NOT EXISTS (
 """
 _UNUSED_OF_ALL = _UNUSED.format(of_person="")
 _UNUSED_OF_PERSON = _UNUSED.format(of_person="AND domain.user_id = $2")
-# The salt goes too, so that nobody can compute the domain's tokens ever again.
+# The salt is deleted too, so that the domain's tokens cannot be computed again.
 _CLOSE = "UPDATE token_domain SET closed_at = $2, salt = $3 WHERE id = $1 AND closed_at IS NULL"
 
 
 async def open_domain(transaction: Transaction, user_id: str, label: str) -> None:
-    """Have a domain for the person's agents of this label, or with an empty label for the person; a later call
-    finds it open and changes nothing.
+    """Open the token domain of the person's agents with this label, or with an empty label that of the person. If it is
+    open already, nothing changes.
 
-    One that was closed is opened again, with another salt: its old tokens go on meaning nothing, and what its agents
-    wrote in clear goes on having value ids of its own, so that no later token tells whether they guessed right.
+    A closed domain is opened again with a new salt. Its old tokens stay invalid. Values that its agents wrote in clear
+    keep their own value ids, so later tokens do not show whether an agent guessed a value.
     """
     salt, now = ids.random_bytes(SALT_BYTES), clock.now()
     if not await transaction.run(_REOPEN, user_id, label, salt, now):
@@ -70,16 +70,16 @@ async def open_domain(transaction: Transaction, user_id: str, label: str) -> Non
 
 
 async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
-    """The open domain, its key derived from the database's secret; None when there is none."""
+    """The open domain with its key, derived from the database's secret; None if no domain is open."""
     row = await reader.fetch_one(_OPENED, user_id, label)
     return None if row is None else Domain(row[0], derive_key(secret, bytes(row[1]), DOMAIN_PURPOSE))
 
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:
-    """Close the domains of the person's agents (None: of everybody's) whose tokens have all ended and which no
-    pending plan needs; their ids. From then on their tokens mean nothing.
+    """Close the domains of the person's agents (None: of all agents) that have no valid token and no pending plan, and
+    return their ids. Their placeholder tokens become invalid.
 
-    Call it when a token or a plan has ended. A person's own domain stays open.
+    Call it after a token or a plan ends. A person's own domain stays open.
     """
     now = clock.now()
     if user_id is None:
@@ -107,7 +107,7 @@ VALUES ($1, 'agent', $2, $3, $4, NULL)
 
 
 class TokenRefused(Refused):
-    """What was asked for cannot be given to an agent; the detail says why."""
+    """The requested agent token cannot be issued; the detail gives the reason."""
 
     code = "token_refused"
     title = "Agent token refused"
@@ -115,7 +115,7 @@ class TokenRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """An agent token as it was asked for, each part of the right kind: `expires_in_s` in seconds."""
+    """A request for an agent token, its types checked; `expires_in_s` is in seconds."""
 
     scopes: tuple[str, ...]
     label: str
@@ -125,7 +125,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token, never to be shown again, the id of its agent_token record, and the values of that for the audit."""
+    """A token, which is shown once, the id of its agent_token record, and the record's values for the audit."""
 
     token: str
     record_id: str
@@ -136,7 +136,7 @@ def read_request(body: Mapping[str, object]) -> TokenRequest:
     """The body of POST /api/auth/agent-token.
 
     Raises:
-        TokenRefused: a key is unknown, missing, or its value of another kind.
+        TokenRefused: a key is unknown or missing, or its value has the wrong type.
     """
     for name in body:
         if name not in MEMBERS:
@@ -162,13 +162,14 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
 
 
 async def issue_token(transaction: Transaction, records: Records, caller: Caller, request: TokenRequest) -> IssuedToken:
-    """A token by which an agent acts for the calling person, limited as asked for. Whoever calls writes the audit.
+    """Issue a token by which an agent acts for the calling person, with the requested limits. The caller of this
+    function writes the audit entry.
 
-    Tokens of the same person and label share a token domain, so that an agent keeps its placeholder tokens when its
-    token is replaced by another while the first still holds.
+    Tokens of the same person and label share a token domain: placeholder tokens stay valid if an agent's token is
+    replaced before it ends.
 
     Raises:
-        NotFound: an agent calls, or the person was switched off meanwhile.
+        NotFound: the caller is an agent, or the person was deactivated meanwhile.
         TokenRefused: the label is blank, too long, or holds what looks like a placeholder token; a scope matches
             nothing the person may do; the life is out of range; or `unmask` is without the right to it, or names a
             field the person does not see in clear.
@@ -182,7 +183,7 @@ async def issue_token(transaction: Transaction, records: Records, caller: Caller
         raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
     if not await people.lock_active(transaction, caller.user_id):
         raise NotFound("not found")
-    # A domain that ended with its last token does not go on: its tokens mean nothing any more.
+    # Close domains without a valid token first: their placeholder tokens must not become valid again.
     await close_unused_domains(transaction, caller.user_id)
     await open_domain(transaction, caller.user_id, label)
     now = clock.now()
@@ -247,5 +248,5 @@ def _check_unmask(request: Sequence[str], view: View) -> None:
 
 
 def _shown(text: str) -> str:
-    """What the caller sent, short enough to be sent back."""
+    """The caller's text, shortened for an error message."""
     return text if len(text) <= MAX_LABEL_LENGTH else f"{text[:MAX_LABEL_LENGTH]}…"

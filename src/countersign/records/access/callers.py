@@ -1,4 +1,4 @@
-"""From a bearer token to its caller: looked up once, kept until anything about access changes."""
+"""Authentication of bearer tokens, with a cache of callers that any change of access rights invalidates."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,7 +28,7 @@ WHERE id = $1 AND ended_at IS NULL AND expires_at > $2
 
 
 class _Known(NamedTuple):
-    """A caller as it was at the number of version access, and when its credential ends."""
+    """A cached caller with the number of version `access` at which it was read, and when its credential expires."""
 
     number: int
     expires_at: Instant
@@ -36,17 +36,17 @@ class _Known(NamedTuple):
 
 
 class Callers:
-    """Knows callers by their tokens.
+    """Authenticates callers by their tokens.
 
-    What was found is kept by the token's digest and holds as long as the number of version `access`, read at every
-    request, is the same: so ending a token, switching a person off and changing a grant act at once on every worker.
-    Callers of equal rights share one view, unless `narrow`, called once for each, gives them another.
+    Callers are cached by the digest of their token while the number of version `access`, read at every request, stays
+    the same: ending a token, deactivating a person and changing a grant take effect at once on every worker. Callers
+    with equal rights share one view, unless `narrow`, called once for each caller, returns another.
     """
 
     def __init__(
         self, records: Records, commands: Commands, narrow: Callable[[Caller], Caller] = lambda caller: caller
     ) -> None:
-        """Takes the names of all commands by model."""
+        """`commands` are the names of all commands by model."""
         self._records = records
         self._commands = commands
         self._narrow = narrow
@@ -55,8 +55,8 @@ class Callers:
         self._views_number = -1
 
     async def caller_of(self, headers: Headers) -> Caller | None:
-        """Whoever the Authorization header names; None when it is missing, malformed or repeated, or the token is
-        unknown, has expired or was ended, or its person is switched off (API document, Authentication 4).
+        """The caller that the Authorization header authenticates; None if the header is missing, malformed or repeated,
+        or the token is unknown, expired or revoked, or its person is inactive (API document, Authentication 4).
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -69,10 +69,10 @@ class Callers:
         return await self._caller_with(token) if kind.lower() == "bearer" and token else None
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
-        """The agent of an agent_token record, as it would be let in now; None when it no longer would.
+        """The agent of an agent_token record with its rights now; None if it can no longer authenticate.
 
-        All is read by the given reader, and nothing kept: a transaction that asked for a second connection could wait
-        for those that wait for it.
+        Everything is read by the given reader and nothing is cached: a transaction that needs a second connection could
+        deadlock with transactions that wait for it.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -90,7 +90,7 @@ class Callers:
         return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
-        """A person as it would be let in now, without a session and its tokens; None when it no longer would.
+        """A person with the rights of now, without a session; None if the person can no longer sign in.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -158,7 +158,7 @@ class Callers:
         return self._views[key]
 
     async def _domain(self, user_id: str, label: str) -> Domain:
-        """The token domain; opened now for a person who has come to see a field masked."""
+        """The token domain; opened now if the person's fields have become masked."""
         database, secret = self._records.database, self._records.secret
         found = await agent_tokens.find_domain(database, secret, user_id, label)
         if found is None:
@@ -166,7 +166,7 @@ class Callers:
                 await agent_tokens.open_domain(transaction, user_id, label)
                 found = await agent_tokens.find_domain(transaction, secret, user_id, label)
         if found is None:
-            raise LookupError("a token domain was closed in the moment it was opened")
+            raise LookupError("a token domain was closed while it was being opened")
         return found
 
 

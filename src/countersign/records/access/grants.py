@@ -1,4 +1,4 @@
-"""Grants as they are stored: the rights of a person, row conditions, default roles, and their checks."""
+"""Stored grants: the rights of a person, row conditions, default roles, and their checks."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
@@ -26,7 +26,7 @@ _PLACEHOLDERS = {"CALLER": CALLER, "TODAY": TODAY}
 
 
 class BadGrant(Refused):
-    """A grant's rows are no conditions on its model; the detail says what is wrong with them."""
+    """A grant's rows are not valid conditions on its model; the detail gives the reason."""
 
     code = "bad_grant"
     title = "Grant not understood"
@@ -43,10 +43,10 @@ _conditions = msgspec.json.Decoder(list[_Condition])
 
 
 def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
-    """The conditions written in a grant's rows; none means every record.
+    """The conditions in a grant's rows; no conditions means every record.
 
     Raises:
-        BadGrant: the text is no JSON list of conditions, or one does not fit its field.
+        BadGrant: the text is not a JSON list of conditions, or a condition does not fit its field.
     """
     if not (text or "").strip():
         return ()
@@ -60,7 +60,7 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
 
 
 def write_rows(rows: Iterable[Where]) -> str | None:
-    """The conditions as a grant's rows are written; None for none."""
+    """The conditions as the text of a grant's rows; None for no conditions."""
     conditions = [_Condition(each.field, each.operator, _written(each.value)) for each in rows]
     return msgspec.json.encode(conditions).decode() if conditions else None
 
@@ -79,7 +79,7 @@ def _where(model: Declared, condition: _Condition) -> Where:
     if operator is None:
         raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
     found = Where(model.present_name(condition.field), operator, _read(condition.value))
-    # Find out now what would otherwise fail whenever somebody with the role calls.
+    # Validate now what would otherwise fail at every call of a person with the role.
     text = misfit(model, found, is_row_rule=True)
     if text:
         raise BadGrant(f"{place}: {text}")
@@ -121,9 +121,9 @@ _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
 async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights | None:
-    """Roles, rights and grants of a person now; None when there is no such person, or it is switched off.
+    """Roles, rights and grants of a person now; None if the person does not exist or is inactive.
 
-    A grant whose rows cannot be understood grants nothing, and that is logged.
+    A grant with invalid rows grants nothing, and is logged as an error.
     """
     person = await reader.fetch_one(_PERSON, user_id)
     if person is None:
@@ -150,12 +150,12 @@ def _fields(model: Declared, text: str | None) -> Names:
 
 
 def read_grant(registry: Registry, row: Row) -> Grant | None:
-    """The grant of a row: model, commands, clear, masked, write, rows. None when there is no such model at the moment,
-    or the rows cannot be understood, which is logged.
+    """The grant of a row: model, commands, clear, masked, write, rows. None if the model does not exist at the moment,
+    or the rows are invalid, which is logged.
     """
     model = registry.models.get(row[0])
     if model is None:
-        # Its module is switched off at the moment.
+        # Its module is disabled at the moment.
         return None
     try:
         rows = read_rows(model, row[5])
@@ -173,10 +173,10 @@ def read_grant(registry: Registry, row: Row) -> Grant | None:
 
 
 async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
-    """Write down the declared roles and grants that were never written down before; whether there were any.
+    """Insert the declared roles and grants that were never inserted before; whether there were any.
 
-    What has been seeded once is not looked at again: what an administrator changed or removed stays so. There is
-    always a role `administrator`, which needs no grants.
+    A role or grant is seeded once: changes and removals by an administrator stay. The role `administrator` always
+    exists and needs no grants.
     """
     declared = dict.fromkeys([(ADMINISTRATOR, ""), *_pairs(registry)])
     if not await _unseeded(transaction, declared):
@@ -236,10 +236,10 @@ def _list(names: Names) -> str:
 
 
 def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """That a grant names a model there is, commands and fields it has, and rows that fit it.
+    """Require that a grant names an existing model, commands and fields of it, and rows that fit it.
 
     Raises:
-        BadGrant: it does not; the text names the field of the grant and what may stand there.
+        BadGrant: it does not; the text names the field of the grant and its allowed values.
     """
     name = str(values["model"])
     model = registry.models.get(name)
@@ -256,10 +256,10 @@ def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Sto
 
 
 def check_role(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """That a role's rights are among those there are.
+    """Require that a role's rights exist.
 
     Raises:
-        BadGrant: one is not.
+        BadGrant: a right does not exist.
     """
     rights = values.get("rights")
     for each in split_list(None if rights is None else str(rights)):

@@ -44,27 +44,27 @@ _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
 class InvitationUsed(NotFound):
-    """The set-up link was used, has expired, never was one, or nobody needs it any more."""
+    """The set-up link was used, has expired, does not exist, or is no longer needed."""
 
     resolution = "Ask for a new link. While there is no person yet, starting the service again prints one."
 
 
 class BadUsername(Refused):
-    """The user name cannot be had; the detail says why."""
+    """The user name is not accepted; the detail gives the reason."""
 
     code = "bad_username"
     title = "User name not accepted"
 
 
 class InvitationLink(NamedTuple):
-    """What an unused link is for: a person's password, or (None) the first administrator with a user name to choose."""
+    """The purpose of an unused link: to set a person's password, or (None) to create the first administrator."""
 
     user_id: str | None
     username: str | None
 
 
 async def first_link(records: Records) -> str | None:
-    """A fresh set-up address, valid for a day, while there is nobody; None when there is. Older ones end."""
+    """A new set-up address, valid for a day, if no person exists yet, else None. Older links become invalid."""
     if await has_people(records.database):
         return None
     async with records.database.transaction() as transaction:
@@ -74,21 +74,21 @@ async def first_link(records: Records) -> str | None:
 
 
 def address(records: Records, secret: str) -> str:
-    """Where the link with this secret is opened."""
+    """The address of the link with this secret."""
     return f"{records.root_url}/setup?token={secret}"
 
 
 async def invite(transaction: Transaction, user_id: str, lesser_id: str = "") -> str:
-    """The secret of a fresh link, valid for a day, by which the person sets a password; older ones of the person end.
-    `lesser_id` is who made it and might have fewer rights than the person is going to have. Whoever calls writes the
-    audit."""
+    """The secret of a new link, valid for a day, by which the person sets a password; older links of the person become
+    invalid. `lesser_id` is the person who created the link, if that person may have fewer rights than the invited one.
+    The caller writes the audit entry."""
     await transaction.run(_FORGET, user_id)
     return await _new_link(transaction, user_id, lesser_id)
 
 
 async def end_links_of_members(transaction: Transaction, role_id: str) -> None:
-    """End the links that people with fewer rights made for members of the role: they may have kept one, and what the
-    role gives has changed."""
+    """End the links that people with fewer rights created for members of the role: they may still have a link, and the
+    rights of the role have changed."""
     await transaction.run(_END_FOR_MEMBERS, role_id, clock.now())
 
 
@@ -100,15 +100,15 @@ async def _new_link(transaction: Transaction, user_id: str | None, lesser_id: st
 
 
 async def has_people(reader: Reader) -> bool:
-    """Whether the service was set up, so that a person can sign in."""
+    """Whether the service is set up: a person can sign in."""
     return await reader.fetch_one(ANY_USER) is not None
 
 
 async def find_link(reader: Reader, secret: str) -> InvitationLink:
-    """What the link is for, to show the page behind it.
+    """The purpose of the link, to show its page.
 
     Raises:
-        LinkSpent: it can no longer be used.
+        InvitationUsed: it can no longer be used.
     """
     row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
     if row is None or (row[0] is None and await has_people(reader)):
@@ -119,21 +119,21 @@ async def find_link(reader: Reader, secret: str) -> InvitationLink:
 async def redeem_setup(
     records: Records, secret: str, password: str, username: str | None = None, note: RecordEvent | None = None
 ) -> str:
-    """Set the password and spend the link; the person's id. Of many calls at once exactly one succeeds.
+    """Set the password, use up the link, and return the person's id. Of concurrent calls exactly one succeeds.
 
-    The first administrator's link needs a user name and makes the person. Setting a password ends the sessions that
-    the person had before. `note` gets `user.create` or `user.update`, without anything of the password.
+    The first administrator's link requires a user name and creates the person. Setting a password ends the person's
+    sessions. `note` receives `user.create` or `user.update`, without the password.
 
     Raises:
-        LinkSpent: the link was used, has expired, or never was one; the person is gone or switched off.
-        WeakPassword, BadUsername: nothing is changed and the link can still be used.
+        InvitationUsed: the link was used, has expired or does not exist; the person is deleted or inactive.
+        WeakPassword, BadUsername: nothing changed, and the link can still be used.
         Unavailable: too many passwords are being hashed.
     """
     link = await find_link(records.database, secret)
     name = _checked_username(username) if link.user_id is None else None
     password_hash = await passwords.hash_password(password, name or link.username or "")
     async with records.database.transaction() as transaction:
-        # Counted first, so that on PostgreSQL too whoever comes second waits here.
+        # Update the counter first: on PostgreSQL, a concurrent call waits here.
         await versions.bump(transaction, "access")
         if not await transaction.run(_SPEND, secrets.digest(secret), clock.now()):
             raise InvitationUsed("this set-up link is used up or expired")

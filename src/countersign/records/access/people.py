@@ -1,4 +1,4 @@
-"""User accounts: the names they sign in with, their passwords, and inserting rows of the models of the engine."""
+"""User accounts: user names, passwords, and inserting rows of built-in models."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ def folded(text: str) -> str:
 
 
 async def insert(transaction: Transaction, model: Declared, values: Mapping[str, Stored]) -> str:
-    """A new record with these stored values, all others empty; its id.
+    """Insert a record with these stored values, all others empty, and return its id.
 
     Raises:
-        LookupError: a value is for a field the model does not have, or for a personal one: those go through the vault.
+        LookupError: the model does not have a field, or it is a personal one, which only the vault writes.
         ConstraintViolation: a value that must be unique is taken.
     """
     record_id = ids.new_record_id()
@@ -53,7 +53,7 @@ _SET_HASH = """
 INSERT INTO password (user_id, hash) VALUES ($1, $2)
 ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
 """
-# Changes nothing, but until the end of the transaction nobody switches the person off.
+# Changes nothing, but locks the row: until the transaction ends, the person cannot be deactivated.
 _LOCK_ACTIVE = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
 
 
@@ -65,13 +65,14 @@ class Account(NamedTuple):
 
 
 async def find_account(reader: Reader, username: str) -> Account | None:
-    """The person of this user name in whatever case; None when there is none, without a password, or switched off."""
+    """The person with this user name, ignoring case; None if there is no such person with a password, or it is
+    inactive."""
     row = await reader.fetch_one(BY_USERNAME, folded(username), username)
     return None if row is None else Account(row[0], row[1])
 
 
 async def lock_active(transaction: Transaction, user_id: str) -> bool:
-    """Whether the person is there and not switched off; if so, it stays so until the transaction ends."""
+    """Whether the person exists and is active; if so, it stays active until the transaction ends."""
     return await transaction.run(_LOCK_ACTIVE, user_id) == 1
 
 
@@ -82,7 +83,7 @@ async def has_password(transaction: Transaction, user_id: str, password_hash: st
 
 
 async def set_password(transaction: Transaction, user_id: str, password_hash: str) -> None:
-    """Give the person a password, in place of the one before."""
+    """Set or replace the person's password."""
     await transaction.run(_SET_HASH, user_id, password_hash)
 
 
@@ -93,7 +94,7 @@ _PLAIN = frozenset(f"0123456789{SIGNS}")
 _TAKEN = 'SELECT 1 FROM "user" WHERE username__folded = $1 AND id <> $2 LIMIT 1'
 
 _WRITTEN_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
-"""Scripts that one name mixes, and that look like no other."""
+"""Scripts that one name may mix, since their letters do not resemble those of another script."""
 
 
 def is_plain(username: str) -> bool:
@@ -115,5 +116,5 @@ def _script(letter: str) -> str:
 
 
 async def is_taken(reader: Reader, username: str, user_id: str = "") -> bool:
-    """Whether somebody else has the name, in whatever case."""
+    """Whether another person has the name, ignoring case."""
     return await reader.fetch_one(_TAKEN, folded(username), user_id) is not None

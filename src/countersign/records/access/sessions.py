@@ -37,10 +37,10 @@ _END_LINKS = "UPDATE credential SET ended_at = $2 WHERE user_id = $1 AND kind = 
 
 async def end_credential(transaction: Transaction, model: str, record_id: str) -> Instant | None:
     """End the session or agent token of this record (model `session` or `agent_token`): once the transaction is
-    durable, its token is refused everywhere. The moment it ended; None when it had ended before. The caller writes
-    the audit entry.
+    durable, its token is refused everywhere. Returns when it ended; None if it had already ended. The caller writes the
+    audit entry.
 
-    With the last token of its label, an agent's token domain is closed, unless a pending plan needs it.
+    When the last token of a label ends, the agent's token domain is closed, unless a pending plan needs it.
     """
     now = clock.now()
     await transaction.run(_END_CREDENTIALS, record_id, now)
@@ -57,8 +57,8 @@ async def end_credential(transaction: Transaction, model: str, record_id: str) -
 async def end_all_of_user(
     transaction: Transaction, user_id: str, models: tuple[str, ...] = ("session", "agent_token")
 ) -> tuple[tuple[str, str], ...]:
-    """End every session, agent token and set-up link of a person, as when it is switched off or removed; what was
-    ended as (model, record id), for the audit."""
+    """End every session, agent token and set-up link of a person who is deactivated or deleted; returns (model, record
+    id) of each, for the audit."""
     now = clock.now()
     ended: list[tuple[str, str]] = []
     for model in models:
@@ -70,8 +70,8 @@ async def end_all_of_user(
 
 
 async def end_every(transaction: Transaction) -> None:
-    """End every session, agent token and set-up link of everybody, for a database that was put back to an earlier
-    moment: what was ended since would be alive again. Not in the audit, which goes on from that moment."""
+    """End every session, agent token and set-up link of all people after a database is restored to an earlier time:
+    tokens that were ended since then would be valid again. The audit has no entry of this."""
     now = clock.now()
     for statement in _END_EVERY:
         await transaction.run(statement, now)
@@ -83,7 +83,7 @@ FAILURES = 5
 WITHIN_S = 60
 LOCKED_S = 60
 SKEW_S = 60
-"""By how much the clocks of nodes may differ."""
+"""The allowed clock difference between nodes."""
 
 _LATEST = f"SELECT at FROM sign_in_failure WHERE username = $1 AND at <= $2 ORDER BY at DESC LIMIT {FAILURES}"
 _FAILED = "INSERT INTO sign_in_failure (username, at) VALUES ($1, $2)"
@@ -92,7 +92,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock($1)"
 
 
 class LockedOut(Refused):
-    """Too many failed sign-ins with this user name, whether or not there is somebody of that name."""
+    """Too many failed sign-ins with this user name, whether or not a person has that name."""
 
     status = 429
     code = "locked_out"
@@ -101,15 +101,15 @@ class LockedOut(Refused):
 
 
 def lockout_key(secret: bytes, username: str) -> bytes:
-    """What failures are counted by: a keyed hash of the user name without case, so that the table names nobody."""
+    """The key of the failure count: a keyed hash of the case-folded user name, so that the table contains no names."""
     return signer_for(secret, "sign-in/username").sign(folded(username).encode("utf-8", "surrogatepass"))
 
 
 async def require_unlocked(reader: Reader, name: bytes) -> None:
-    """Insist that the user name is not locked.
+    """Require that the user name is not locked.
 
     Raises:
-        LockedOut: the last five failures lie within a minute, and less than a minute has passed since the last.
+        LockedOut: the last five failures were within a minute, and the last one less than a minute ago.
     """
     wait_us = _locked_for_us(await reader.fetch(_LATEST, name, _newest()))
     if wait_us > 0:
@@ -124,25 +124,25 @@ def _locked_for_us(latest: Sequence[Row]) -> int:
 
 
 def _newest() -> clock.Instant:
-    """Until when a failure is believed to have been. Nodes differ by a little; what is later was written before the
-    clock went back, and would lock the name until then, or keep newer failures from being counted."""
+    """The latest plausible time of a failure. Clocks of nodes differ by a little. A later time was written before the
+    clock was set back; it would lock the name until then, or hide newer failures."""
     return clock.later(clock.now(), seconds=SKEW_S)
 
 
 async def serialize_attempts(database: Database, transaction: Transaction, name: bytes) -> None:
-    """Wait until nobody else decides on a sign-in with this user name, on whichever worker, and keep it so until the
-    transaction ends. On SQLite, transactions that write come one after the other anyway."""
+    """Lock sign-ins with this user name, across all workers, until the transaction ends. SQLite serializes writing
+    transactions without it."""
     if database.dialect == "postgres":
         await transaction.fetch_one(_ONE_AT_A_TIME, int.from_bytes(name[:8], signed=True))
 
 
 async def forget_old_failures(transaction: Transaction) -> None:
-    """Forget failures that can lock nobody any more."""
+    """Delete failures that no longer count towards a lock."""
     await transaction.run(_FORGET, clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S)), _newest())
 
 
 async def count_failure(transaction: Transaction, name: bytes) -> None:
-    """Write down that a sign-in failed now."""
+    """Record a failed sign-in."""
     await transaction.run(_FAILED, name, clock.now())
 
 
@@ -156,11 +156,11 @@ VALUES ($1, 'session', $2, $3, $4, NULL)
 
 
 MAX_USERNAME = 1_000
-"""Of a user name, so many characters are looked at: more than any has."""
+"""A user name is truncated to this length, which no valid name reaches."""
 
 
 class WrongSignIn(Refused):
-    """User name or password is wrong, or the person is switched off: one answer for all."""
+    """The user name or password is wrong, or the person is inactive: the same response for all."""
 
     status = 401
     code = "wrong_sign_in"
@@ -169,21 +169,22 @@ class WrongSignIn(Refused):
 
 
 async def sign_in(records: Records, username: str, password: str, note: RecordEvent | None = None) -> str:
-    """Open a session of twelve hours for the person of this user name; its token (API document, Authentication 2, 5).
+    """Open a session of twelve hours for the person with this user name, and return its token (API document,
+    Authentication 2, 5).
 
-    The password is checked at the cost of one hash whether or not there is such a person. Then attempts with one user
-    name are decided one after the other: however many arrive at once, five wrong ones at most are told that they are
-    wrong, and all others that the name is locked. `note` gets the happening `session.create`.
+    Each attempt costs one password hash, whether or not the person exists. Attempts with one user name are then
+    serialized: of any number of concurrent wrong attempts, at most five get the response "wrong user name or password";
+    the others get "locked". `note` receives the event `session.create`.
 
     Raises:
         LockedOut: five sign-ins with this user name, in whatever case, have failed within a minute.
-        WrongSignIn: no such person, none that may sign in, or another password.
+        WrongSignIn: the person does not exist or is inactive, or the password is wrong.
         Unavailable: too many passwords are being checked, or the database cannot be reached.
     """
-    # No longer one is anybody's, and folding a text of megabytes would keep every other request waiting.
+    # No valid name is longer, and folding a text of megabytes would block all other requests.
     username = username[:MAX_USERNAME]
     name = lockout_key(records.secret, username)
-    # Looked at before the hash too, so that hammering at a locked name costs nothing.
+    # Check the lock before hashing too, so that attempts with a locked name cost no hash.
     await require_unlocked(records.database, name)
     person = await people.find_account(records.database, _storable(username))
     is_right = await passwords.verify(password, person.password_hash if person else None)
@@ -201,7 +202,7 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
 
 
 def _storable(username: str) -> str:
-    """The user name, or one that nobody has when it is no text a database can be asked for."""
+    """The user name, or an unused one if the text cannot be sent to the database."""
     try:
         User.username.operand(username)
     except BadValue:
@@ -210,7 +211,7 @@ def _storable(username: str) -> str:
 
 
 async def _is_unchanged(transaction: Transaction, person: people.Account) -> bool:
-    """Whether the person may still sign in with the password that was checked."""
+    """Whether the person is still active and the checked password is unchanged."""
     if not await people.lock_active(transaction, person.id):
         return False
     return await people.has_password(transaction, person.id, person.password_hash)

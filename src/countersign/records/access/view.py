@@ -1,4 +1,4 @@
-"""What one caller may see and do, compiled from roles and scopes into plain values the SQL is made from."""
+"""What one caller may see and do, compiled from roles and scopes into plain values from which SQL is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,33 +8,33 @@ from countersign.declare import ADMINISTRATOR, Declared, Field, Where
 from countersign.kernel.database.port import Value
 
 READING = ("get", "list", "search")
-"""The commands that read records; who has none of them of a model does not see refs to it."""
+"""The commands that read records. Refs to a model are hidden from callers that have none of its read commands."""
 
 Visibility: TypeAlias = Literal["clear", "masked"]
 
 
 class Condition(Protocol):
-    """A condition on a record that no field's value can say, as SQL."""
+    """A condition on a record, as SQL, that cannot be expressed with the values of its fields."""
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """The condition for the table of that alias; `put` takes a value and gives the placeholder for it."""
+        """The condition for the table with this alias; `put` takes a value and returns its SQL placeholder."""
         ...
 
 
 Rows: TypeAlias = tuple[tuple[Where | Condition, ...], ...] | None
-"""Which records: None means all; else any of the alternatives, each holding when all of its conditions do. Their
-values are plain JSON values: whoever calls is filled in already."""
+"""A filter of records: None means all; else a record matches if all conditions of one alternative are true. Values are
+plain JSON values; CALLER is replaced already."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelView:
     """One model as a caller sees it.
 
-    `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
-    records each of its commands reaches (`get` tells which records exist for it at all). `rewritten` are fields whose
-    values are changed on their way out for this caller: nothing may be asked of what is stored in them. `partly` are
-    the refs among `fields` that may be to records which do not exist for it, and are empty to it then. A ref to a model
-    of which the caller reads nothing is not among `fields`.
+    `fields` are the visible fields, in declared order; `denied` are the others as `model.field`, sorted; `rows` are the
+    records that each command may use (those of `get` are all records that exist for the caller). `rewritten` are fields
+    whose values are changed in responses to this caller, so that it cannot filter by the stored values. `partly` are
+    the refs among `fields` whose target may not exist for the caller; such a ref appears empty. A ref to a model that
+    the caller cannot read is not in `fields`.
     """
 
     model: Declared
@@ -47,17 +47,17 @@ class ModelView:
     partly: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
-        """Whether the caller reads the field as it is stored, so that it may be filtered and ordered on; `id` and
-        `revision` have rules of their own."""
+        """Whether the caller reads the stored value of the field, so that it may filter and order by it; `id` and
+        `revision` have separate rules."""
         return self.fields.get(name) == "clear" and name not in self.rewritten
 
     def knows(self, name: str) -> bool:
-        """Whether what it sees of the field is all there is to it: in clear, and no ref to what may be hidden."""
+        """Whether the caller sees the complete field: in clear, and not as a ref whose target may be hidden."""
         return self.sees_in_clear(name) and name not in self.partly
 
     @property
     def is_readable(self) -> bool:
-        """Whether records of the model can be read at all; else refs to it are hidden fields."""
+        """Whether the caller can read records of the model; if not, refs to it are hidden fields."""
         return not self.commands.isdisjoint(READING)
 
     @property
@@ -66,11 +66,12 @@ class ModelView:
         return self.rows.get("get", ())
 
     def reads_any_by(self, *commands: str) -> bool:
-        """Whether one of these commands is had and reaches every record: then being told of one is nothing new."""
+        """Whether the caller may use one of these commands on every record, so that the existence of a record is known
+        to it."""
         return any(each in self.commands and self.reach(each) is None for each in commands)
 
     def reach(self, command: str) -> Rows:
-        """The records a command may be run on: those it is granted for, as far as they exist for the caller."""
+        """The records on which the command may be run: those for which it is granted, if they exist for the caller."""
         granted, seen = self.rows.get(command, ()), self.visible
         if granted is None or seen is None:
             return seen if granted is None else granted
@@ -79,11 +80,11 @@ class ModelView:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All models a caller may use at all, by name. Equal rights of equal callers may share one view.
+    """The models that a caller may use, by name. Callers with equal rights may share one view.
 
-    `rights` are those beyond models; `is_masked` tells that some field of some model is masked: then the caller's
-    texts are read for placeholder tokens, and token-like text is sent to it as LITERAL tokens. `own` are refs to models
-    of which the caller reads nothing, each with the id of the one record that it is shown: its person, or its token.
+    `rights` are those beyond models. `is_masked` is true if a field of any model is masked: then the caller's texts are
+    parsed for placeholder tokens, and token-like text is sent to it as LITERAL tokens. `own` are refs to models that
+    the caller cannot read, each with the id of the one record that is shown: its person, or its token.
     """
 
     models: Mapping[str, ModelView]
@@ -94,7 +95,7 @@ class View:
 
 @dataclass(frozen=True)
 class Domain:
-    """Within which placeholder tokens mean something: one person's agents of one label, or one person."""
+    """The scope in which placeholder tokens are valid: one person's agents with one label, or one person."""
 
     id: str
     key: bytes = field(repr=False)
@@ -102,10 +103,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: a person with a session, or an agent on behalf of a person.
+    """A caller: a person with a session, or an agent on behalf of a person.
 
     `credential_id` is the id of the session or agent_token record; `agent` the token's label (None for people);
-    `scopes` are an agent's as they were given.
+    `scopes` are the agent's scopes as requested.
     """
 
     kind: Literal["person", "agent"]
@@ -120,7 +121,7 @@ class Caller:
 
     @property
     def key(self) -> str:
-        """Identifies the caller in the log: the person, and the token of an agent that acts for them."""
+        """The caller's id in the log: the person, and the token if an agent acts for the person."""
         return f"person:{self.user_id}" if self.agent is None else f"agent:{self.user_id}:{self.credential_id}"
 
     @property
@@ -135,10 +136,10 @@ class Caller:
 
     @property
     def is_agent(self) -> bool:
-        """Whether it can only propose what needs approval."""
+        """Whether the caller is an agent, which can only propose commands that need approval."""
         return self.kind == "agent"
 
     @property
     def is_administrator(self) -> bool:
-        """Whether it is a person to whom everything there is, is granted."""
+        """Whether the caller is a person with all grants."""
         return self.kind == "person" and ADMINISTRATOR in self.roles

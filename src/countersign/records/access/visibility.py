@@ -16,13 +16,13 @@ READS: Final = frozenset({"get", "list", "search"})
 """The commands that a scope may name on all models at once."""
 
 FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
-"""What every agent may do without a scope, on plans of its own (decisions, 4)."""
+"""The commands that every agent may run on its own plans without a scope (decisions, 4)."""
 
 NEVER: Final = frozenset(
     {("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")}
 )
-"""What no agent may do, whatever its scopes: decide on plans, get hold of a link that lets a person in, put people
-out, have the whole audit read."""
+"""The commands that agents may never run, whatever their scopes: deciding on plans, obtaining a set-up link, ending
+sessions of people, verifying the whole audit."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 
@@ -33,7 +33,7 @@ def is_scope(text: str) -> bool:
 
 
 def covers(scope: str, model: str, command: str) -> bool:
-    """Whether the scope names the command; of what no agent may do, none does."""
+    """Whether the scope includes the command; no scope includes a command that agents may never run."""
     if (model, command) in NEVER:
         return False
     wanted_model, _, wanted = scope.partition(".")
@@ -43,10 +43,10 @@ def covers(scope: str, model: str, command: str) -> bool:
 
 
 UNMASK = "base.unmask"
-"""The right to give agents single fields in clear."""
+"""The right to let agents read single fields in clear."""
 
 RIGHTS = frozenset({UNMASK})
-"""Every right there is beyond models."""
+"""All rights beyond models."""
 
 _OWN = (where("user", eq=CALLER),)
 _READ_AND_REVOKE = ("get", "list", "search", "revoke")
@@ -54,16 +54,16 @@ _READ_AND_REVOKE = ("get", "list", "search", "revoke")
 EVERYBODY = (
     Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
     Grant(model="agent_token", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
-    # Its own row, and no more of it than the name: what one grant shows in clear is clear on every row.
+    # Of its own row the name alone: a field that a grant shows in clear is clear on every row.
     Grant(model="user", commands=("get",), clear=("username",), rows=(where("id", eq=CALLER),)),
-    # Which plans these are is no matter of roles: see approvals/visible.py.
+    # approvals/rights.py determines which plans these are; roles do not.
     Grant(model="plan", commands="*", clear="*"),
 )
-"""What everybody is granted on the engine's own models."""
+"""The grants of every person on the built-in models."""
 
 _OWN_REFS = frozenset({("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")})
-"""By model and field, the refs of plans, sessions and tokens to whose they are: an agent that does not read users or
-tokens is shown its own person and its own token there."""
+"""By model and field, the refs of plans, sessions and tokens to their owners: an agent that cannot read users or tokens
+sees its own person and its own token there."""
 
 Commands: TypeAlias = Mapping[str, frozenset[str]]
 """By model, the names of all commands it has."""
@@ -73,7 +73,7 @@ _Visibilities: TypeAlias = Mapping[str, Mapping[str, Visibility]]
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the tables say of a person who may sign in: roles by name, what they grant, and rights beyond models."""
+    """The stored rights of a person who may sign in: role names, their grants, and rights beyond models."""
 
     user_id: str
     username: str
@@ -84,19 +84,19 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class ScopeLimit:
-    """What is left of a person's rights to an agent: its scopes, and fields (`model.field`) it may read in clear."""
+    """The limit of an agent's rights: its scopes, and the fields (`model.field`) it may read in clear."""
 
     scopes: tuple[str, ...]
     unmask: frozenset[str] = frozenset()
 
 
 def view_of(registry: Registry, commands: Commands, person: Rights, limit: ScopeLimit | None = None) -> View:
-    """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
+    """The view of the person or, with a limit, of an agent of the person (decisions, 4).
 
-    Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
-    none of its roles, a ref to those who read nothing of its target, a computed one also where a source is, unless it
-    is declassified, and a total also where some of the records it is the total of are. An agent never has more than its
-    person has now.
+    Grants add up, and the greatest visibility applies. A field is hidden if no grant includes it. A restricted field is
+    also hidden from people without one of its roles; a ref, from people who cannot read its target; a computed field,
+    where a source is hidden, unless it is declassified; a total, where some of the counted records are hidden. An agent
+    never has more rights than its person has now.
     """
     grants = _grants_by_model(registry, commands, person)
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
@@ -125,12 +125,12 @@ def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | N
 
 
 def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
-    """Agents have none of the rights beyond models."""
+    """The person's rights beyond models; agents have none."""
     return frozenset[str]() if limit is not None else _rights(person)
 
 
 def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
-    """The refs that may be to records which do not exist for the caller."""
+    """The refs whose target may not exist for the caller."""
     refs = [each for each in _refs(view.model) if each.name in view.fields]
     return frozenset(
         each.name
@@ -146,13 +146,13 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
-    """The fields of the model that are made from others."""
+    """The fields of the model that are derived from others."""
     made = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
     return frozenset(each.name for each in made)
 
 
 def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
-    """The refs to models of which the caller reads nothing: an empty one could not be told from one that is hidden."""
+    """The refs to models that the caller cannot read: an empty ref would look the same as a hidden one."""
     return frozenset(
         each.name
         for each in _refs(model)
@@ -161,7 +161,7 @@ def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
 
 
 def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
-    """The commands that cannot be run by those who may not give these refs."""
+    """The commands that callers who may not set these refs cannot run."""
     required = [model.fields[name] for name in withheld if model.fields[name].required]
     is_asked = any(each.default is None and not each.readonly for each in required)
     moves = {} if model.workflow is None else model.workflow.moves
@@ -170,7 +170,7 @@ def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[st
 
 
 def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
-    """Refs to users whom the caller does not read, with its own person's id."""
+    """Refs to users that the caller cannot read, each with the id of the caller's person."""
     fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
     users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
     return {} if "user" in readable else dict.fromkeys(users, user_id)
@@ -189,7 +189,7 @@ def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
 
 
 def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
-    """The grants on each model, `import` added where `create` is granted: it makes the same records."""
+    """The grants on each model, with `import` added where `create` is granted, since both create records."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(person):
         return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
@@ -206,7 +206,7 @@ def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozens
 
 
 def _union(several: Iterable[Names]) -> frozenset[str] | None:
-    """All that some of them name; None when one names everything."""
+    """The union of the names; None if one of them names everything."""
     found: set[str] = set()
     for names in several:
         if names == "*":
@@ -226,7 +226,7 @@ def _granted(
     limit: ScopeLimit | None,
     readable: frozenset[str],
 ) -> dict[str, dict[str, Visibility]]:
-    """By model, the fields that are granted and how, without refs to models that are not `readable`."""
+    """By model, the visibility of each granted field, without refs to models that are not `readable`."""
     unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
     granted: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
@@ -240,8 +240,8 @@ def _granted(
 def _visibilities(
     registry: Registry, granted: _Visibilities, whole: frozenset[str]
 ) -> dict[str, dict[str, Visibility]]:
-    """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
-    in `whole` every record is seen."""
+    """By model, the visibility of each visible field; a computed field is no more visible than its sources. `whole` are
+    the models whose records are all visible."""
     looked_through = _DerivedVisibility(registry, granted, whole)
     found: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
@@ -273,7 +273,7 @@ def _is_in(names: frozenset[str] | None, name: str) -> bool:
 
 
 def _is_restricted_for(field: Field, person: Rights) -> bool:
-    """Whether the field is restricted to roles of which the person has none."""
+    """Whether the field is restricted to roles that the person does not have."""
     return bool(field.restricted) and not _is_administrator(person) and person.roles.isdisjoint(field.restricted)
 
 
@@ -285,11 +285,11 @@ def _for_agent(model: Declared, seen: Mapping[str, Visibility], unmasked: frozen
 
 
 class _DerivedVisibility:
-    """How fields are seen once their sources are looked at too (leaks, L23).
+    """The visibility of fields with regard to their sources (leaks, L23).
 
-    A computed field shows what it is made from: it is hidden with a source that is hidden, and where a source is
-    masked it is masked, or hidden if there are no tokens for it. A total counts records that nobody may tell apart: it
-    is hidden from whoever does not see them all.
+    A computed field reveals its sources: it is hidden if a source is hidden; if a source is masked, it is masked, or
+    hidden if it has no tokens. A total would reveal hidden records: it is hidden from callers who do not see all of its
+    records.
     """
 
     def __init__(self, registry: Registry, granted: _Visibilities, whole: frozenset[str]) -> None:
@@ -299,10 +299,10 @@ class _DerivedVisibility:
         self._known: dict[tuple[str, str], Visibility | None] = {}
 
     def sight(self, model: str, name: str) -> Visibility | None:
-        """How the field is seen; None: it is hidden."""
+        """The visibility of the field; None if it is hidden."""
         key = (model, name)
         if key not in self._known:
-            # Fields that are made from each other stay hidden.
+            # Fields that are derived from each other stay hidden.
             self._known[key] = None
             self._known[key] = self._worked_out(model, name)
         return self._known[key]
@@ -326,7 +326,7 @@ class _DerivedVisibility:
 
 @lru_cache(maxsize=8192)
 def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
-    """The fields that a field is made from, as (model, name)."""
+    """The sources of a field, as (model, name)."""
     own = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
     of_child = () if field.sum_of is None else (cast("tuple[str, str]", tuple(field.sum_of.split("."))),)
     return (*((model, each) for each in own), *of_child)
@@ -335,8 +335,8 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
 def _rows(
     grants: Sequence[Grant], granted_commands: frozenset[str], allowed: frozenset[str], user_id: str
 ) -> dict[str, Rows]:
-    """The records each command reaches. Those of `get` are told even to an agent that lacks it: they are the records
-    that exist for its person. Who may list and not get sees what it may list."""
+    """The records that each command may use. Those of `get` are set even for an agent without that command: they are
+    the records that exist for its person. A caller that may `list` but not `get` sees the records that it may list."""
     found = {command: _reachable_rows(grants, (command,), user_id) for command in allowed}
     return {**found, "get": _visible_rows(grants, granted_commands, user_id)}
 
@@ -344,7 +344,7 @@ def _rows(
 def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
-    """The models of which every record exists for the person."""
+    """The models whose records all exist for the person."""
     visible = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
     return frozenset(name for name, rows in visible.items() if rows is None)
 
@@ -368,7 +368,7 @@ def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id:
 
 
 def bind_caller(condition: Where, user_id: str) -> Where:
-    """The condition with the person in the place of CALLER; which day TODAY is, only a running command knows."""
+    """The condition with CALLER replaced by the person; TODAY is replaced when a command runs."""
     value = condition.value
     if isinstance(value, list | tuple):
         several = cast("Sequence[object]", value)
