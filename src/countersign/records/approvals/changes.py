@@ -1,4 +1,4 @@
-"""Changes of plans: numbered under a lock, so that none commits out of order; and the webhook events of them."""
+"""Changes of plans: numbered under a lock, so that they commit in order; and their webhook events."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -24,7 +24,7 @@ def outbox_of(records: Records) -> Outbox:
 
 
 async def emit(transaction: Transaction, plan_id: str, state: str) -> None:
-    """Queue the webhook event of a plan that is pending, or that reached this final state."""
+    """Queue the webhook event of a plan that is pending or has reached this final state."""
     kind = "plan.waiting" if state == "pending" else f"plan.{state}"
     await outbox.emit(transaction, OWNER, kind, f"plan/{plan_id}")
 
@@ -53,15 +53,15 @@ LIMIT {MAX_ROWS}
 
 
 async def record_change(transaction: Transaction, plan_id: str) -> None:
-    """Record that the plan changed. Call it last in the transaction: until that ends no other plan can change."""
+    """Record that the plan changed. Call it last in the transaction: it blocks changes of other plans until the end."""
     await transaction.run(_RECORD, plan_id, await versions.bump(transaction, VERSION))
 
 
 async def changes_between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
-    """The plans that changed last with a number above the one and up to the other, with it: the first `MAX_ROWS`."""
+    """The first `MAX_ROWS` plans whose last change has a number above `after` and up to `up_to`, with that number."""
     return dict(await reader.fetch(_BETWEEN, after, up_to))
 
 
 async def newest_changes(reader: Reader, up_to: int) -> dict[str, int]:
-    """The plans of the last `MAX_ROWS` changes up to that number, with theirs."""
+    """The plans of the last `MAX_ROWS` changes up to that number, each with its number."""
     return dict(await reader.fetch(_NEWEST, up_to))

@@ -36,14 +36,14 @@ ORDER BY a.at, u.username
 
 
 class Agents(Protocol):
-    """How a decision finds out what the proposing agent, and those who approved before, may do now."""
+    """Reads the present rights of the proposing agent and of earlier approvers."""
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
-        """The agent of a token record, as it would be let in now; None when it no longer is."""
+        """The agent of a token record with its rights now; None if it can no longer authenticate."""
         ...
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
-        """A person, as it would be let in now; None when it no longer is."""
+        """A person with the rights of now; None if the person can no longer sign in."""
         ...
 
 
@@ -57,8 +57,8 @@ class Decision(msgspec.Struct):
 
 
 class PlanEnded(Exception):
-    """The plan comes to an end without being executed. `error` is stored with the plan, whose readers may see less than
-    the person who decides; `detail` is in that person's answer alone."""
+    """The plan ends without being executed. `error` is stored with the plan, whose readers may see less than the person
+    who decides; `detail` is only in the response to that person."""
 
     def __init__(self, state: str, error: str, detail: str = "") -> None:
         super().__init__(state)
@@ -68,7 +68,7 @@ class PlanEnded(Exception):
 
 
 class NotPending(BadInput):
-    """The plan is in another final state; the answer carries it."""
+    """The plan is in another final state; the response contains it."""
 
     def __init__(self, plan_id: str, state: str, why: str = "") -> None:
         super().__init__(f"plan is {state}" + (f": {why}" if why else ""))
@@ -76,20 +76,20 @@ class NotPending(BadInput):
 
 
 class Approval(NamedTuple):
-    """What the person sends along: the digest of the plan that was shown, and a note."""
+    """The input of an approval: the digest of the plan that was shown, and a note."""
 
     digest: str | None = None
     note: str | None = None
 
 
 async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[], Approval] = Approval) -> Decision:
-    """Approve a plan, and with the last approval it needs run it, exactly once. The input is read once the plan is
-    found: a plan that the caller may not see is not found whatever the input.
+    """Approve a plan; the last required approval runs it, exactly once. The input is read after the plan is found: for
+    a plan that the caller may not see, the response is "not found" whatever the input.
 
     Raises:
-        NotFound: unknown, hidden or forbidden to this caller, or an agent calls: the same for all.
-        NotPending: it is rejected, expired, withdrawn, stale or failed (now or before).
-        BadInput: the digest is another: what was shown is not what would be done.
+        NotFound: the plan is unknown, hidden or forbidden to this caller, or the caller is an agent: the same for all.
+        NotPending: the plan is rejected, expired, withdrawn, stale or failed (now or before).
+        BadInput: the digest does not match: the shown plan differs from the stored one.
     """
     if run.caller.is_agent:
         raise NotFound("not found")
@@ -137,10 +137,10 @@ def _json(value: object) -> str:
 
 
 async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
-    """The plan, locked, if it exists for the caller, and if the caller `decides` on it, may do what it would do.
+    """The plan, locked, if it exists for the caller. A caller that `decides` must be allowed to run its steps.
 
     Raises:
-        NotFound: it does not.
+        NotFound: the plan does not exist for the caller, or the caller may not run its steps.
     """
     view = run.caller.view.models.get("plan")
     if view is None:
@@ -156,14 +156,14 @@ async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRe
 
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
-    """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
+    """Require that the caller may run every command of a pending plan now, on its record, with its values."""
     async for step in CooperativeIterator(steps.decode_steps(str(plan.values["input"]))):
         if await rights.missing_right(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
 async def _sees_values(run: Run, plan_steps: Sequence[Step]) -> bool:
-    """Whether the caller sees every value that the plan would write."""
+    """Whether the caller sees every value that the plan writes."""
     async for step in CooperativeIterator(plan_steps):
         if await rights.hidden_fields(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
@@ -193,10 +193,10 @@ def _require_time(plan: StoredRecord) -> None:
 
 
 async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step]) -> Caller:
-    """The proposer, an agent or a person, as it would be let in now.
+    """The proposer, an agent or a person, with its rights now.
 
     Raises:
-        Ended: it would not be, or may no longer do what it proposed.
+        PlanEnded: the proposer can no longer authenticate, or may no longer run a proposed command.
     """
     if plan.values["agent"] is not None:
         who, proposer = "agent", await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
@@ -212,11 +212,11 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_s
 
 
 async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
-    """That the records are what the plan was shown with, and stay so until it is carried out.
+    """Require that the records have not changed since the plan was shown, and lock them until it is executed.
 
     Raises:
-        Ended: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was added
-            or was deleted.
+        PlanEnded: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was
+            added or was deleted.
     """
     around = Dependencies(run, plan_steps, locks=True)
     async for step in CooperativeIterator(plan_steps):
@@ -236,8 +236,8 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
 
 
 async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
-    """Model and id of a record that changed, if the person sees all its fields. None for any other: that it changed
-    must not be revealed."""
+    """Model and id of a changed record, if the person sees all its fields. Else None: the change must not be
+    revealed."""
     changed: dict[str, list[str]] = {}
     for model, record_id, _ in sorted(set(before) ^ set(now)):
         changed.setdefault(model, []).append(record_id)
@@ -254,8 +254,8 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
 async def _count(
     run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], note: str | None
 ) -> tuple[list[dict[str, object]], bool]:
-    """The approvals with this one, and whether they are enough: of so many people as are asked for now, or were when
-    it was proposed, each of whom may still approve it."""
+    """The approvals including this one, and whether they are enough: the number required now or when the plan was
+    proposed, counting only people who may still approve it."""
     required = await policy.policy_of(run, plan_steps)
     if not required.groups <= run.caller.roles:
         raise NotFound("not found")
@@ -279,10 +279,10 @@ async def _still_may(run: Run, agents: Agents, required: Policy, plan_steps: Seq
 
 
 async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> object:
-    """Run the commands for the agent; all of them or none.
+    """Run the commands for the agent, all or none.
 
     Raises:
-        Ended: one of them was refused.
+        PlanEnded: a command was refused.
     """
     actor = Actor(
         run.caller.user_id,
@@ -307,7 +307,7 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
 
 
 def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
-    """The command with the ids that earlier steps have by now."""
+    """The command with the ids of records that earlier steps created."""
     fields = run.engine.registry.models[prepared.model].fields
     given = dict(prepared.given)
     for name, value in prepared.given.items():
@@ -320,7 +320,7 @@ def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[st
 async def end_plan(
     run: Run, plan: StoredRecord, state: str, *, reason: str | None = None, error: str | None = None
 ) -> None:
-    """Bring a pending plan to its final state."""
+    """Set the final state of a pending plan."""
     await set_fields(
         run,
         plan,
@@ -340,7 +340,7 @@ async def end_plan(
 
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> StoredRecord:
-    """Write fields of the plan, with its audit; the plan as it is then."""
+    """Write fields of the plan, with an audit entry, and return the new plan."""
     given = {name: FieldInput(value) for name, value in values.items()}
     is_changed = await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
     return replace(plan, revision=plan.revision + 1, values={**plan.values, **values}) if is_changed else plan
@@ -360,7 +360,7 @@ WHERE id = $1 AND state = 'pending'
 
 
 async def expire_plans(engine: Engine) -> int:
-    """End the plans that are due; how many."""
+    """End the plans that have expired; returns how many."""
     database = engine.records.database
     now = clock.now()
     due = await database.fetch(_DUE, now)

@@ -23,7 +23,7 @@ from countersign.records.commands.run import Engine, Run, actor_of
 
 
 class EmailText(NamedTuple):
-    """One language's: `several` has the number in place of `{count}`."""
+    """The text in one language; `{count}` in `several` is replaced by the number."""
 
     one: str
     several: str
@@ -52,7 +52,7 @@ _GERMAN = EmailText(
 
 
 def email_text(language: object) -> EmailText:
-    """The words of the language; English where none was chosen."""
+    """The text in this language; English by default."""
     return _GERMAN if language == "de" else _ENGLISH
 
 
@@ -64,7 +64,7 @@ MAX_PLANS_CHECKED = 100
 _ADD_NOTICE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
 _FIRST = "SELECT min(at) FROM plan_notice"
 _TAKE_NOTICES = "DELETE FROM plan_notice RETURNING at"
-# A letter that is being written may not have seen the newest plans: it loses its lease, and is written again.
+# An e-mail that is being written may lack the newest plans: it loses its lease and is written again.
 _ADDRESS = """
 INSERT INTO plan_letter (user_id, since, due_at, tries, lease, lease_until)
 SELECT id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), 0, '', 0
@@ -89,7 +89,7 @@ WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR le
 
 
 class EmailLease(NamedTuple):
-    """A letter that is this node's to write while its lease lasts."""
+    """An e-mail that this node writes while its lease is valid."""
 
     user_id: str
     since: Instant
@@ -98,15 +98,15 @@ class EmailLease(NamedTuple):
 
 
 async def add_notice(transaction: Transaction, plan_id: str, at: int) -> None:
-    """Have those told that a plan waits who may approve it."""
+    """Queue a notice to the people who may approve the plan."""
     await transaction.run(_ADD_NOTICE, plan_id, at)
 
 
 async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
-    """Send the letters that are due; none while all that would go out is held.
+    """Send the e-mails that are due; none while outgoing mail is paused.
 
     Raises:
-        Unavailable, StorageFull: the database refuses; what was not sent waits.
+        Unavailable, StorageFull: the database refuses; unsent e-mails stay queued.
     """
     database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
     if await outbox.paused_since(database) is not None:
@@ -120,14 +120,14 @@ async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
 
 
 async def _begin(database: Database, patience_s: int) -> None:
-    """Make letters of the notices, once the first has waited for so long; without patience nobody wants letters."""
+    """Turn the notices into e-mails once the first has waited for `patience_s` seconds; 0 disables these e-mails."""
     row = await database.fetch_one(_FIRST)
     now = clock.now()
     if row is None or row[0] is None or row[0] > clock.later(now, seconds=-patience_s):
         return
     async with database.transaction() as transaction:
         noted = [at for (at,) in await transaction.fetch(_TAKE_NOTICES)]
-        # Of two nodes one has them all.
+        # If two nodes do this at the same time, one of them takes all notices.
         if noted and patience_s:
             await transaction.run(_ADDRESS, min(noted), now)
 
@@ -139,34 +139,34 @@ async def _take(database: Database) -> EmailLease | None:
     return None if row is None else EmailLease(str(row[0]), row[1], int(row[2]), lease)
 
 
-async def _write(engine: Engine, agents: Agents, mail: Mail, held: EmailLease) -> None:
-    """Write one letter, unless nothing waits for its reader any more, and hand it over."""
+async def _write(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLease) -> None:
+    """Write and queue one e-mail, unless no plan waits for its recipient any more."""
     database, log = engine.records.database, telemetry.logger("letters")
     try:
         async with database.transaction() as transaction:
-            caller = await agents.person(transaction, held.user_id)
-            reader = await transaction.fetch_one(_READER, held.user_id)
-            waiting = 0 if caller is None else await _waiting(engine, caller, transaction, held.since)
+            caller = await agents.person(transaction, email_lease.user_id)
+            reader = await transaction.fetch_one(_READER, email_lease.user_id)
+            waiting = 0 if caller is None else await _waiting(engine, caller, transaction, email_lease.since)
         if waiting and reader is not None:
             text = email_text(reader[1])
             await mail.send(str(reader[0]), _subject(text, waiting), _text(text, waiting, engine.records.root_url))
     except BadAddress:
-        log.warning("a person's address is none", user_id=held.user_id)
+        log.warning("invalid e-mail address", user_id=email_lease.user_id)
     except Refused as refused:
-        # Never the address: who is written to is nobody's business who reads a log.
-        log.warning("letter not sent", why=refused.detail, attempt=held.tries, of=TRIES)
-        if held.tries < TRIES:
-            again = clock.later(clock.now(), seconds=PAUSE_S * held.tries)
+        # Without the address: readers of the log need not see recipients.
+        log.warning("letter not sent", why=refused.detail, attempt=email_lease.tries, of=TRIES)
+        if email_lease.tries < TRIES:
+            again = clock.later(clock.now(), seconds=PAUSE_S * email_lease.tries)
             async with database.transaction() as transaction:
-                await transaction.run(_AGAIN, held.user_id, held.lease, again)
+                await transaction.run(_AGAIN, email_lease.user_id, email_lease.lease, again)
             return
     async with database.transaction() as transaction:
-        await transaction.run(_DONE, held.user_id, held.lease)
+        await transaction.run(_DONE, email_lease.user_id, email_lease.lease)
 
 
 async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since: Instant) -> int:
-    """How many plans the caller could approve now, of the newest hundred that it might; none unless one of them was
-    proposed since then."""
+    """How many plans the caller can approve now, of the newest hundred candidates; 0 if none of them was proposed since
+    then."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
     parameters = Parameters(clock.now(), caller.user_id, MAX_PLANS_CHECKED)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)

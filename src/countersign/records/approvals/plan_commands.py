@@ -1,4 +1,4 @@
-"""The commands of plans beside the generated ones: reject, withdraw, propose and watch."""
+"""The commands of plans in addition to the generated ones: reject, withdraw, propose and watch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ MAX_REASON_LENGTH = 1_000
 
 
 def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
-    """A text member that people are going to read.
+    """A text member that is shown to people.
 
     Raises:
-        BadInput: it is missing, no text, too long, or holds a placeholder token.
+        BadInput: it is missing, not a text, too long, or contains a placeholder token.
     """
     value = body.get(name)
     if value is None and not required:
@@ -50,19 +50,19 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
 
 
 def require_known(body: Body, command_id: str, *known: str) -> None:
-    """Insist on known members alone.
+    """Require that all members are known.
 
     Raises:
-        BadInput: another one is there; it is named.
+        BadInput: a member is unknown; it is named.
     """
     refuse_unknown_keys(body, known, command_id)
 
 
 async def reject(run: Run, model: str, body: Body) -> object:
-    """Decide against a pending plan.
+    """Reject a pending plan.
 
     Raises:
-        BadInput: no reason, no such plan, or it is decided already.
+        BadInput: the reason is missing, or the plan does not exist or is decided already.
     """
     require_known(body, "plan.reject", "id", "reason")
     reason = text_of(run, body, "reason", "plan.reason", required=True)
@@ -70,10 +70,10 @@ async def reject(run: Run, model: str, body: Body) -> object:
 
 
 async def withdraw(run: Run, model: str, body: Body) -> object:
-    """Take back a plan of one's own.
+    """Withdraw a plan of the caller.
 
     Raises:
-        BadInput: no such plan of the caller, or it is decided already.
+        BadInput: the caller has no such plan, or it is decided already.
     """
     require_known(body, "plan.withdraw", "id", "reason")
     reason = text_of(run, body, "reason", "plan.reason", required=False)
@@ -104,7 +104,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
     """Propose commands as one plan.
 
     Raises:
-        BadInput: there are none or too many steps, or one of them is refused; its position is named.
+        BadInput: there are no steps or too many, or a step is refused; its position is named.
     """
     require_known(body, "plan.propose", "steps", "why")
     why = text_of(run, body, "why", "plan.why", required=False)
@@ -148,9 +148,10 @@ _NEWEST: Body = {"order": [{"field": "proposed_at", "dir": "desc"}], "limit": ch
 
 
 class WatchResult(msgspec.Struct):
-    """Plans that changed, and where to go on; at 0 from the beginning, since the caller's rights may have changed.
+    """Changed plans, and the cursor of the next call; 0 restarts from the beginning, since the caller's rights may have
+    changed.
 
-    The cursor is the number of a change that the caller sees: what others do does not show in it.
+    The cursor is the number of a change that the caller sees, so it does not reveal hidden changes.
     """
 
     plans: list[Record]
@@ -161,7 +162,7 @@ async def watch(run: Run, model: str, body: Body) -> object:
     """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds or until the
     server stops.
 
-    Without `since`, or at 0, the newest plans there are.
+    Without `since`, or at 0, it returns the newest plans.
 
     Raises:
         BadInput: a value is out of range.
@@ -188,7 +189,7 @@ async def watch(run: Run, model: str, body: Body) -> object:
 
 
 def _is_over(run: Run, until_s: float) -> bool:
-    """Whether the wait was as long as wished, or the server stops."""
+    """Whether the requested wait is over, or the server stops."""
     return clock.monotonic_s() >= until_s or (run.stopping is not None and run.stopping.is_set())
 
 
@@ -200,16 +201,17 @@ def _integer(body: Body, name: str, most: int) -> int:
 
 
 async def _newest(run: Run, number: int) -> WatchResult:
-    """The newest plans; what changed after the number, while they were read, is told again."""
+    """The newest plans; a plan that changes after this number, while they are read, is returned again by the next
+    call."""
     found = await list_search.records(run, "plan", _NEWEST)
     changed = await changes.newest_changes(run.reader, number)
-    # Where none of them changed lately, one goes on from 1, and is told again of those that changed long ago: from 0
-    # one would begin anew each time.
+    # If none of them has a recent change, the cursor is 1, and old changes are returned again: with 0 each call would
+    # restart.
     return WatchResult(found, max((changed.get(_id(each), 1) for each in found), default=0))
 
 
 async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchResult, int]:
-    """Those of the changed plans that the caller sees, in the order of their changes; and up to where was looked."""
+    """The changed plans that the caller sees, in the order of their changes; and the last number that was examined."""
     changed = await changes.changes_between(run.reader, after, up_to)
     if not changed:
         return WatchResult([], since), up_to

@@ -1,4 +1,5 @@
-"""What needs a person's approval, and whose: from declarations, settings, and where an answer would be a leak."""
+"""Which commands need approval, and by whom: by declaration, by setting, or because the response would reveal hidden
+data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from countersign.records.commands.run import Run
 from countersign.records.commands.select import record_of
 
 PREFIX = "approval:"
-"""What the titles of settings that ask for approval begin with."""
+"""The prefix of the titles of approval settings."""
 
 _SETTING = "SELECT value FROM setting WHERE title = $1"
 
@@ -35,7 +36,7 @@ class _When(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Policy(msgspec.Struct, forbid_unknown_fields=True):
-    """The setting `approval:<model>.<command>`; n = 0 lifts the approval that the declaration asks by default."""
+    """The setting `approval:<model>.<command>`; n = 0 lifts the approval that the declaration requires by default."""
 
     n: int = 1
     group: str | None = None
@@ -45,8 +46,7 @@ class _Policy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How many people must approve, each with all of these roles, and whether the agent's own person may not be one of
-    them."""
+    """How many people must approve, each with all of these roles, and whether the agent's own person is excluded."""
 
     needs: int = 1
     groups: frozenset[str] = frozenset()
@@ -54,8 +54,9 @@ class Policy:
 
 
 async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether this command of this caller becomes a plan. People carry out what they may do; a deletion that takes
-    along what its caller may not delete or change needs the approval of a person who may."""
+    """Whether this command of this caller becomes a plan. People run their permitted commands directly, except a
+    deletion that cascades to records which the caller may not delete or change: a person with that right must approve
+    it."""
     if not run.caller.is_agent:
         return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
     if is_declared(run.engine.registry, prepared.model, prepared.command):
@@ -69,7 +70,7 @@ async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether the declaration asks for approval by default, and no setting lifts it."""
+    """Whether the declaration requires approval by default and no setting lifts it."""
     model = run.engine.registry.models[prepared.model]
     asking = {each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])}
     if prepared.command != "create" and await _changes_marked(run, prepared):
@@ -79,7 +80,7 @@ async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether a field with `needs_approval` is given another value than the record's, as far as the caller may know."""
+    """Whether the input changes a field with `needs_approval`, as far as the caller may know."""
     model = run.engine.registry.models[prepared.model]
     given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
     if not given:
@@ -91,8 +92,8 @@ async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
-    """Whether agents only propose to change the field of a record with these values; so too where the agent cannot
-    read the condition, and would learn from the answer whether the record meets it."""
+    """Whether agents can only propose a change of the field in a record with these values. This is also true if the
+    agent cannot read the fields of the condition: the response would reveal whether the record meets it."""
     asked = field.needs_approval
     if isinstance(asked, Where):
         return not preconditions.are_guards_readable(view, [asked]) or preconditions.is_met(view.model, values, asked)
@@ -100,27 +101,27 @@ def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> b
 
 
 def is_default(model: Declared, command: str) -> bool:
-    """Whether agents only propose the command unless a setting lifts it."""
+    """Whether agents can only propose the command unless a setting lifts this."""
     move = None if model.workflow is None else model.workflow.moves.get(command)
     return command in model.needs_approval or (move is not None and move.needs_approval == "default")
 
 
 def is_liftable(model: Declared, command: str) -> bool:
-    """Whether a setting may let agents do the command, or change the fields that it covers, without approval."""
+    """Whether a setting may let agents run the command, or change the fields that it covers, without approval."""
     return is_default(model, command) or (
         command == "update" and any(each.needs_approval for each in model.fields.values())
     )
 
 
 async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether the deletion cannot be done by anybody."""
+    """Whether the deletion is impossible for every caller."""
     found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
     return bool(found.blocking) or not found.complete
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
-    """Whether the declaration says that agents only propose the command; deleting is always so, and so is writing
-    what says who may do what."""
+    """Whether agents can only propose the command by declaration. This is always true for `delete`, and for writing
+    access rights."""
     if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
@@ -128,7 +129,8 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
 
 
 def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
+    """Whether success or refusal would reveal to the agent a value that it may not read: then a person decides
+    first."""
     view = run.view_of(prepared.model)
     model = view.model
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
@@ -142,7 +144,7 @@ def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
-    """Whether the agent sees every field of the rules that apply."""
+    """Whether the agent sees all fields of the rules that apply."""
     given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
     return all(
         preconditions.is_rule_readable(run, view, each, given) for each in preconditions.rules_naming(view.model, given)
@@ -150,16 +152,16 @@ def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
 
 
 def _may_clash_unseen(view: ModelView, prepared: PreparedCommand) -> bool:
-    """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
+    """Whether a record with the same unique value may exist that the agent does not see, or not in clear."""
     unique = _unique_written(view.model, prepared)
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
 def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
-    """The fields whose values must be unique once the command is done, and may be another record's."""
+    """The unique fields whose new values may already belong to another record."""
     given = {name for name, each in prepared.given.items() if each.stored is not None}
-    # A new record has no values beside those given; one that is there may move to where another has its value.
+    # A new record has only the given values; an existing one may move to a parent where another record has its value.
     moved_by = given if prepared.command != "create" else frozenset[str]()
     fields = model.fields.items()
     unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
@@ -167,8 +169,8 @@ def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
 
 
 def settings_of(registry: Registry, asked: PlannedCommand) -> tuple[str, ...]:
-    """The commands whose settings count: its own and, for an action that sets more than its inputs, update's, by which
-    it was called."""
+    """The commands whose settings apply: the command itself and, for an action that sets more than its inputs,
+    `update`, by which it was called."""
     model = registry.models[asked.model]
     move = None if model.workflow is None else model.workflow.moves.get(asked.command)
     own = f"{asked.model}.{asked.command}"
@@ -184,7 +186,8 @@ async def _is_set(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
-    """Whether the condition holds before or after; or the agent would learn from the answer that it does not."""
+    """Whether the condition is true before or after; also if the response would reveal to the agent that it is
+    false."""
     model = run.engine.registry.models[prepared.model]
     if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
         return True
@@ -205,7 +208,7 @@ async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
 
 
 def moved(model: Declared, command: str) -> dict[str, Stored]:
-    """The governed field as the action leaves it."""
+    """The governed field after the action."""
     workflow = model.workflow
     if workflow is None or command not in workflow.moves or not (to := workflow.moves[command].to):
         return {}
@@ -222,16 +225,16 @@ def condition_of(when: _When) -> Where:
     """The condition of a setting.
 
     Raises:
-        LookupError: it names no operator there is.
+        LookupError: the operator does not exist.
     """
     operator: Operator | None = next((each for each in OPERATORS if each == when.op), None)
     if operator is None:
-        raise LookupError(f"the setting's op {when.op!r} is none of {', '.join(OPERATORS)}")
+        raise LookupError(f"the setting's op {when.op!r} is not one of {', '.join(OPERATORS)}")
     return Where(when.field, operator, when.value)
 
 
 async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
-    """What all commands of a plan together ask of their approvers."""
+    """The combined approval policy of all commands of a plan."""
     needs, groups, not_owner = 1, set[str](), False
     for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:
         setting = await _setting(run, command)
@@ -243,10 +246,10 @@ async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
 
 
 def check_setting(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """That a setting is one there is, with a value it can have.
+    """Require that a setting exists and its value is valid.
 
     Raises:
-        BadInput: it is not.
+        BadInput: it does not exist, or its value is invalid.
     """
     title = str(values["title"])
     if title in registry.settings:
@@ -323,5 +326,5 @@ async def _setting(run: Run, command: str) -> _Policy | None:
     try:
         return msgspec.json.decode(cast(str, row[0]), type=_Policy)
     except msgspec.DecodeError:
-        # A setting that cannot be read asks for approval rather than for nothing.
+        # An unreadable setting requires approval, to be on the safe side.
         return _Policy()

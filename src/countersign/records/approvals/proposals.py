@@ -1,4 +1,4 @@
-"""Proposing: what an agent may not do itself becomes a plan that a person decides."""
+"""Proposals: a command that an agent may not run itself becomes a plan that a person decides on."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ _ADD_STEP = "INSERT INTO plan_step (plan_id, position, command, model, record_id
 
 
 class Proposal(msgspec.Struct):
-    """The answer to a command that needs approval (API document, Approval proposal)."""
+    """The response to a command that needs approval (API document, Approval proposal)."""
 
     approval_required: bool
     plan_id: str
@@ -43,10 +43,10 @@ class Proposal(msgspec.Struct):
 
 
 async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | None) -> Proposal:
-    """Store the commands as a plan, or find the same one that is pending already; last in its transaction.
+    """Store the commands as a plan, or find the equal plan that is pending already. Call it last in the transaction.
 
     Raises:
-        TryAgain: the agent has too many plans pending.
+        TryAgain: the agent has too many pending plans.
     """
     now = clock.now()
     same = steps.proposal_key(run, prepared, await _as_seen(run, prepared))
@@ -94,14 +94,15 @@ async def _store(
     }
     await run.transaction.run(insert_statement(PLAN), *insert_values(PLAN, plan_id, values, {}))
     await _add_steps(run, plan_id, prepared)
-    # The audit says that it was proposed; with which values, the plan says.
+    # The audit entry records that it was proposed; the plan contains the values.
     await record_writer.record_audit(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
     await changes.emit(run.transaction, plan_id, "pending")
     await emails.add_notice(run.transaction, plan_id, now)
 
 
 async def _add_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> None:
-    """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
+    """Store the commands that an approver must be allowed to run: the steps, and one for each record of a cascading
+    deletion."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
     async for each in CooperativeIterator(prepared):
         for need, record_ids in (await rights.cascade_needs(run, each)).items():
@@ -115,7 +116,7 @@ def _json(value: object) -> str:
 
 
 async def _as_seen(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
-    """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
+    """The revisions of the records as the agent sees them: hidden changes must not lead to another plan."""
     seen: list[object] = []
     around = Dependencies(run, prepared)
     revisions: dict[Key, int | None] = {}
@@ -151,7 +152,7 @@ async def _record(run: Run, step: PlannedCommand) -> StoredRecord | None:
 
 
 async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
-    """Before and after of every field the step sets; values as audit and plans keep them."""
+    """Before and after of every field the step sets, with values in their stored form in audit and plans."""
     record = await _record(run, step)
     after = _after(run.engine.registry.models[step.model], step, record)
     before = {} if record is None else await record_writer.audit_copies(run, step.model, record, after)
@@ -162,7 +163,7 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
 
 
 def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str, Any]:
-    """What the step leaves in each field it touches; a deletion leaves nothing in any."""
+    """The value of each field after the step; after a deletion all are empty."""
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
     after: dict[str, Any] = {
@@ -173,7 +174,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
 
 
 async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
-    """The links that a deletion deletes or empties along; `rendering` shows of them what the viewer sees."""
+    """The links that a cascading deletion deletes or empties; `redaction` shows those that the viewer sees."""
     if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
         return []
     found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)

@@ -24,18 +24,18 @@ from countersign.records.commands.queries import DelegatedParameters, Parameters
 from countersign.records.commands.run import Run
 
 REWRITTEN = frozenset({"digest", "error"})
-"""What a plan says of itself by who is asking: nobody else reads it out of the stored text by filtering."""
+"""Fields of a plan whose content depends on the viewer: filtering by their stored text is not allowed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decidable:
-    """That the person may run every step of the plan himself, on the record it is about."""
+    """The condition that the person may run every step of the plan on its record."""
 
     view: View
     dialect: Dialect
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """No step is among those the person may not run."""
+        """True if no step is one that the person may not run."""
         runnable = " OR ".join(self._runnable(put)) or "1 = 0"
         return (
             f"NOT EXISTS (SELECT 1 FROM plan_step AS step WHERE step.plan_id = {alias}.id AND NOT ({runnable}))"
@@ -59,7 +59,8 @@ class Decidable:
 
 
 def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
-    """The commands by the records that they reach: most reach the same ones, and each condition costs."""
+    """The commands grouped by the records that they may use: most share the same condition, and each condition costs
+    time."""
     found: list[tuple[Rows, list[str]]] = []
     for command in sorted(view.commands):
         rows = view.reach(command)
@@ -72,7 +73,7 @@ def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
 
 
 def with_plans(caller: Caller, dialect: Dialect) -> Caller:
-    """The caller, its view of plans narrowed to those that exist for it."""
+    """The caller, with its view of plans narrowed to those that exist for it."""
     view = caller.view.models.get("plan")
     if view is None:
         return caller
@@ -103,11 +104,11 @@ _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
 async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether a value whose token stands in the input would be read in clear by a role that cannot now.
+    """Whether writing the input would let a role read in clear a tokenized value that it cannot read now.
 
-    The readers of a value are the roles that read, in clear, some field it is in; those of the field it is written to
-    must be among them. A role that sees some records of a model alone may see the one written to and not the one that
-    the value comes from: it counts as a reader of the latter only where both are the same.
+    The readers of a value are the roles that read in clear a field that contains it; all readers of the target field
+    must be among them. A role with row conditions may see the target record but not the source record: it counts as a
+    reader of the source only if both are the same record.
     """
     for name, given in prepared.given.items():
         if not given.origins:
@@ -120,7 +121,7 @@ async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
 
 
 class _Readers(NamedTuple):
-    """Roles that read a field in clear: in some records, and those of them that do in all."""
+    """Roles that read a field in clear: in some records, and of these the ones that do so in all records."""
 
     some: frozenset[str]
     all: frozenset[str]
@@ -145,12 +146,13 @@ def _includes(names: object, name: str) -> bool:
 
 
 def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
-    """`get` tells which records exist for a role; for one without it, those it may list."""
+    """The rows of `get` are the records that exist for a role; without `get`, those of `list`."""
     return by_command.get("get", any(by_command.values()))
 
 
 async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
-    """The readers of the value's fields in records the caller sees: hidden ones must not change what it is told."""
+    """The readers of the value's fields in records that the caller sees: hidden records must not influence the
+    response."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
         return frozenset()
@@ -169,10 +171,10 @@ async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) 
 
 
 async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Of the fields of a plan's input those whose text is not for the caller: where it reads the field in clear, and
-    not each value whose token stands in the text; where the field is masked for it, and it does not see these at all.
+    """The input fields of a plan whose text is hidden from the caller: a field that it reads in clear, if it may not
+    read each tokenized value of the text in clear; a masked field, if it may not see these values at all.
 
-    A plan is no way to read what the agent's person may see and whoever decides may not; nor may it be approved blind.
+    A plan must not reveal to an approver what only the agent's person may see, and must not be approved unread.
     """
     view = run.caller.view.models.get(model)
     found: set[str] = set()
@@ -184,11 +186,11 @@ async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int
 
 
 async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bool:
-    """Whether the caller sees all of the values so, or in clear."""
+    """Whether the caller sees all of the values with this visibility, or in clear."""
     places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
     labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
     if len(labels) < len(value_ids) and not _sees_everywhere(run, sight, None):
-        # What no record holds any more is for those alone who would have read it wherever it was.
+        # A value that no record contains any more is visible only to callers who see every field of its label.
         return False
     for label in set(labels.values()):
         if not _sees_everywhere(run, sight, label):
@@ -199,7 +201,7 @@ async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bo
 
 
 def _sees_everywhere(run: Run, sight: Visibility, label: str | None) -> bool:
-    """Whether the caller sees every field of the label (None: of any) so, in all records there are."""
+    """Whether the caller sees every field of the label (None: of any label) with this visibility, in all records."""
     return all(
         _sees_field(run.caller.view.models.get(name), field.name, sight)
         for name, model in run.engine.registry.models.items()
@@ -216,10 +218,10 @@ _IDS_AT_ONCE = 500
 
 
 async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool = True) -> str | None:
-    """What the caller would be refused at: the command, a field or a record; None when it may do the step itself.
+    """The missing right: the command, a field or a record; None if the caller may run the step.
 
-    Whoever decides needs the rights on what a deletion takes along, too; the proposer does not. What has gone since the
-    step was proposed is no matter of rights: the plan is found stale, or fails.
+    A caller that decides also needs the rights for a cascading deletion; the proposer does not. Records that were
+    deleted since the proposal are not checked here: the plan becomes stale or fails.
     """
     view = caller.view.models.get(step.model)
     if view is None or step.command not in view.commands:
@@ -242,10 +244,11 @@ class RequiredRight(NamedTuple):
 
 
 async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
-    """What the caller would be refused at if it deleted or emptied by itself what a cascading deletion takes along.
+    """The right that the caller lacks to delete or empty the records of a cascading deletion directly; None if it lacks
+    none.
 
-    A model without a command of that name, and a field that only the engine writes, have no right of their own: they
-    follow the record that they belong to.
+    A model without such a command, and a field that only the engine writes, have no separate right: the right on the
+    record that they belong to applies.
     """
     for need, record_ids in (await cascade_needs(run, step)).items():
         view = run.caller.view.models.get(need.model)
@@ -261,8 +264,8 @@ async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
 
 
 async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, list[str]]:
-    """The commands that delete or empty what a cascading deletion takes along, with the ids of the records; none where
-    there are too many records, since it is refused then."""
+    """The commands that delete or empty the records of a cascading deletion, with the ids of the records; empty if
+    there are too many records, since the deletion is refused then."""
     if not step.cascade or step.record_id is None:
         return {}
     found = await dependents.find(run, step.model, step.record_id, cascade=True)
@@ -283,7 +286,7 @@ def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRigh
 
 
 async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Sequence[str]) -> bool:
-    """Whether the records are still among those that the caller may update when the ref is empty."""
+    """Whether the caller may still update the records after the ref is emptied."""
     if view.rows.get("update") is None:
         return True
     for record_id in record_ids:
@@ -322,7 +325,7 @@ async def _is_there(run: Run, field: Ref, record_id: str) -> bool:
 
 
 async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence[str]) -> bool:
-    """Whether the caller's command reaches all of the records that are there."""
+    """Whether the caller may use the command on all of the records that exist."""
     rows = view.reach(command)
     if rows is None:
         return True

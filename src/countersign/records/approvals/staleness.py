@@ -13,11 +13,10 @@ from countersign.records.commands.run import Run
 
 
 async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
-    """That a record of the plan is gone to the viewer, or has changed in what it sees.
+    """Whether a record of the plan no longer exists for the viewer, or has a visible change.
 
-    Nobody is told more than reading the records tells: to whom fields are hidden, changes are not counted, and of the
-    records that the plan reads those count that the viewer sees. What hangs on the records is looked at when the plan
-    is approved.
+    The result reveals no more than reading the records does: changes of hidden fields do not count, nor do records that
+    the plan reads and the viewer does not see. Indirect dependencies are checked on approval.
     """
     for view, several in _by_model(run, plan_steps):
         found = await unmask_input.revisions(run, view, [step.record_id or "" for step in several])
@@ -51,11 +50,12 @@ def _by_model(run: Run, plan_steps: Sequence[Step]) -> Iterator[tuple[ModelView,
 
 
 _Link: TypeAlias = tuple[str, str, str, str, str, str]
-"""Of a record that refers to another one: its model and id, the field, the other's model and id, what happens to it."""
+"""A reference: model and id of the referring record, the field, model and id of the target, what happens to the
+referrer."""
 
 
 class _Effect(msgspec.Struct):
-    """The links that a deletion deletes or empties along. Plans of older versions have counts by model instead."""
+    """The links that a cascading deletion deletes or empties. Plans of older versions have counts by model instead."""
 
     model: str
     id: str = ""
@@ -65,8 +65,8 @@ class _Effect(msgspec.Struct):
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
-    """The effects of a plan in words. Of a record that the viewer does not see nothing is said, nor of those that are
-    linked to the deleted one by way of such a record only."""
+    """The effects of a plan in words, without records that the viewer does not see, and without records that are linked
+    to the deleted one only through such a record."""
     if raw is None:
         return []
     found: list[str] = []
@@ -79,7 +79,7 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
 
 
 def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
-    """Counts include records that row rules hide from the viewer: only those who see every record read them."""
+    """Counts include records that row conditions hide, so they are shown only to viewers who see every record."""
     view = run.caller.view.models.get(effect.model)
     if run.caller.is_agent or view is None or view.visible is not None:
         return []
@@ -87,7 +87,7 @@ def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
 
 
 async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
-    """The links that lead to the deleted record by records and fields that the viewer sees."""
+    """The links that lead to the deleted record through records and fields that the viewer sees."""
     exists = await _existing(run, effect)
     left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
     by_target: dict[Key, list[_Link]] = {}
@@ -103,7 +103,7 @@ async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
 
 
 async def _existing(run: Run, effect: _Effect) -> set[Key]:
-    """Those of the records that exist for the viewer."""
+    """The records that exist for the viewer."""
     ids: dict[str, set[str]] = {}
     for model, record_id, *_ in effect.links:
         ids.setdefault(model, set()).add(record_id)

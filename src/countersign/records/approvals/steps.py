@@ -1,4 +1,4 @@
-"""The steps of a plan as they are stored, with sealed personal values and fingerprints of the records they read."""
+"""Stored steps of plans, with sealed personal values and fingerprints of the records they read."""
 
 import asyncio
 import hashlib
@@ -27,14 +27,14 @@ _TOO_MANY = "more than a deletion takes along"
 
 
 PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
-"""By model and id of a record, the ids that commands of one plan give to each of its refs."""
+"""By model and id of a record, the ids that commands of one plan set in each of its refs."""
 
 _Lookup: TypeAlias = tuple[str, str, str]
 """Model, column and the value in it."""
 
 
 def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """What the commands of a plan link their records to: a later one reads what an earlier one set."""
+    """The links that the commands of a plan set: a later command reads the links of earlier ones."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
     for asked in several:
         for name, each in asked.given.items() if asked.record_id is not None else ():
@@ -45,8 +45,8 @@ def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[
 
 
 class Dependencies:
-    """Finds the records around those that the commands of one plan are about. What was found once is remembered, so
-    that thousands of commands about one record look it up, and lock it, once: it serves while nothing is written.
+    """Finds the records on which the commands of one plan depend. Results are cached, so that thousands of commands on
+    one record read and lock it once; the cache is valid until the first write.
 
     With `locks`, the rows are locked until the transaction ends.
     """
@@ -61,8 +61,8 @@ class Dependencies:
         self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
 
     async def fingerprint(self, asked: PlannedCommand) -> str:
-        """A fingerprint of the records the command depends on indirectly; it changes when one is added, changed or
-        deleted; empty where there are none."""
+        """A fingerprint of the records on which the command depends indirectly; it changes when one is added, changed
+        or deleted. Empty if there are none."""
         lookups = (*self._locked_along(asked), *await self._read_along(asked))
         if asked.command == "delete" and asked.record_id is not None:
             gone = await self._dependents(asked.model, asked.record_id, cascade=asked.cascade)
@@ -73,8 +73,8 @@ class Dependencies:
         return self._fingerprints[lookups]
 
     async def reads(self, asked: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
-        """The records that the command reads beside its own, as they are: those that its refs lead to, before it and
-        after, whose state, values or totals decide whether it is right. `by` leaves out what other refs lead to."""
+        """The records that the command reads in addition to its own: the old and new targets of its refs, whose state,
+        values or totals decide whether the command is allowed. With `by`, only targets of these refs."""
         found: list[ReadRow] = []
         refs = refs_read(self._registry, asked.model, asked.command)
         for ref in refs if by is None else [each for each in refs if each.name in by]:
@@ -83,7 +83,7 @@ class Dependencies:
         return found
 
     def _locked_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """Where the records are that are locked with the one that an action moves."""
+        """The lookups of records that are locked with the record of an action."""
         if asked.record_id is None or asked.command not in commands.moves(self._registry.models[asked.model]):
             return []
         referrers = self._registry.referrers[asked.model]
@@ -91,7 +91,7 @@ class Dependencies:
         return [(each.model.name, each.ref.name, asked.record_id) for each in along]
 
     async def _read_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """Where the records are that the declaration names and that refer to one that the command reads."""
+        """The lookups of declared records that refer to a record which the command reads."""
         named = _declared_reads(self._registry.models[asked.model], asked.command)
         found: list[_Lookup] = []
         for ref in refs_read(self._registry, asked.model, asked.command) if named else ():
@@ -101,7 +101,7 @@ class Dependencies:
         return found
 
     async def _targets(self, asked: PlannedCommand, ref: str) -> list[str]:
-        """The ids that the ref has now, and that the commands of the plan give it."""
+        """The present id in the ref, and those that the commands of the plan set."""
         found: set[Stored] = set()
         if asked.record_id is not None:
             text = f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1'
@@ -125,7 +125,7 @@ class Dependencies:
         return self._rows[lookup]
 
     async def _fetched(self, model: str, column: str, value: str) -> list[ReadRow]:
-        """The rows or, of more than a deletion may take along, one digest of all: no more are locked."""
+        """The rows; if there are more than the limit of a cascading deletion, one digest of all, without more locks."""
         text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id LIMIT $2{self._lock}'
         rows = await self._run.transaction.fetch(text, value, dependents.MAX_RECORDS + 1)
         if len(rows) <= dependents.MAX_RECORDS:
@@ -141,7 +141,7 @@ class Dependencies:
             if len(rows) < dependents.MAX_RECORDS:
                 return digest.hexdigest()
             last = str(rows[-1][0])
-            # Other requests have a turn.
+            # Let other requests run.
             await asyncio.sleep(0)
 
     def _keyed(self, found: object) -> str:
@@ -149,8 +149,8 @@ class Dependencies:
 
 
 def refs_read(registry: Registry, model: str, command: str) -> list[Ref]:
-    """The refs to records that a command reads: what locks its record, what rules of the model look at, what it counts
-    into, and what its declaration names."""
+    """The refs to records that a command reads: the record that locks its own, those in rules of the model, those with
+    its totals, and those that its declaration names."""
     declared = registry.models[model]
     named = _declared_reads(declared, command)
     needed = {declared.locked_with, *(total.by for total in registry.totals[model])}
@@ -176,14 +176,14 @@ _STORED = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
 _DROP = "DELETE FROM plan_value WHERE plan_id = $1"
 
 VALUES_PER_TURN = 200
-"""Values that are opened or shown, with no statement for each, between two turns of the event loop."""
+"""Values to decrypt or render, without a statement each, before yielding to the event loop."""
 
 
 class Step(PlannedCommand, frozen=True):
-    """One command of a plan as it is stored, its personal values sealed.
+    """One stored command of a plan, its personal values sealed.
 
-    `dependents_fingerprint` is that of the records that it depends on indirectly, `read_revisions` are the records that
-    it reads with their revisions, both as they were when it was proposed (see `Dependencies`).
+    `dependents_fingerprint` covers the records on which it depends indirectly, `read_revisions` are the records that it
+    reads with their revisions, both at the time of the proposal (see `Dependencies`).
     """
 
     dependents_fingerprint: str = msgspec.field(default="", name="hanging")
@@ -196,7 +196,7 @@ def decode_steps(text: str) -> list[Step]:
 
 
 async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> list[Step]:
-    """The steps to store; personal values are held in the vault until the plan is decided."""
+    """The steps to store; the vault keeps their personal values until the plan is decided."""
     around = Dependencies(run, prepared)
     return [
         Step(
@@ -228,7 +228,7 @@ async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInp
 
 
 def stored_copy(value: FieldInput) -> object:
-    """A value of a step as the diff of its plan stores it: a personal one by its value id."""
+    """A value of a step in the form that the plan's diff stores: a personal one by its value id."""
     return value.stored if value.sealed_id is None else {"value": value.sealed_id}
 
 
@@ -236,7 +236,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
     """The steps as prepared commands again, their personal values opened.
 
     Raises:
-        BadInput: a value was erased meanwhile.
+        BadInput: a value has been erased.
     """
     texts = await stored_texts(run, run.transaction, plan_id)
     return [
@@ -261,7 +261,7 @@ def _opened(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
 
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
-    """The clear texts a pending plan keeps, by value id."""
+    """The clear texts of a pending plan, by value id."""
     sealed: dict[int, str] = dict(await reader.fetch(_STORED, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed))
     opened = {
@@ -273,15 +273,15 @@ async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]
 
 
 async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -> None:
-    """The plan is decided: it keeps no personal value in the vault any longer."""
+    """Release the personal values that a decided plan keeps in the vault."""
     rows = await transaction.fetch(_STORED, plan_id)
     await transaction.run(_DROP, plan_id)
     await vault.release(transaction, [row[0] for row in rows])
 
 
 def proposal_key(run: Run, prepared: Sequence[PreparedCommand], seen: Sequence[object]) -> bytes:
-    """What two proposals of one agent have in common when they are the same: input as it was sent, and the records as
-    it sees them. A value by its token and the same in clear are two: else the agent would learn that they are equal."""
+    """The key that equal proposals of one agent share: the input as sent, and the records as the agent sees them. A
+    token and the same value in clear have different keys; else the agent would learn that they are equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
     steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared]
     text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(seen)])
@@ -295,7 +295,7 @@ def _sent_values(prepared: PreparedCommand) -> list[tuple[str, Stored, int | Non
 
 
 def digest(vault: Vault, plan_id: str, steps: Sequence[Step], diff: Sequence[Any], effects: Sequence[Any]) -> str:
-    """What an approver names to say which plan he saw. It is keyed: made from hidden values too, a plain hash would let
-    whoever sees it try them."""
+    """The digest by which an approver identifies the plan that was shown. It is keyed, since it covers hidden values: a
+    plain hash would allow guessing them."""
     text = msgspec.json.encode([plan_id, list(steps), list(diff), list(effects)])
     return f"sha256:{hashlib.sha256(vault.keyed(text)).hexdigest()}"

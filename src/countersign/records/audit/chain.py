@@ -1,4 +1,4 @@
-"""The audit: entries in hash chains whose heads carry a MAC, and recording what happens in access."""
+"""The audit: entries in hash chains whose heads have a MAC, and the recording of access events."""
 
 import hashlib
 import struct
@@ -14,7 +14,7 @@ from countersign.kernel.database.port import Dialect, Row, Transaction
 from countersign.kernel.security import encryption
 
 LANES: dict[Dialect, int] = {"sqlite": 1, "postgres": 32}
-"""How many chains there are side by side, numbered from 0: one for each transaction that may write at a time."""
+"""The number of parallel chains, numbered from 0: one for each concurrent writing transaction."""
 
 TEXTS = (
     "user_id",
@@ -29,16 +29,16 @@ TEXTS = (
     "request_id",
 )
 COLUMNS = ("id", "revision", "changed", "at", "lane", "number", *TEXTS)
-"""The columns under the hash, in this order, for ever: another order or column would be another chain."""
+"""The hashed columns, in this order. They must never change: the hashes of existing entries depend on them."""
 
 NO_HASH = bytes(32)
-"""Stands before the first entry of a lane."""
+"""The previous hash of the first entry of a lane."""
 
 _HEAD_STRUCT = struct.Struct(">qq32s")
 
 
 class Head(NamedTuple):
-    """Where a lane ends: number and hash of its last entry, 0 and `NO_HASH` without one. Only a sound one is signed."""
+    """The end of a lane: number and hash of its last entry, or 0 and `NO_HASH`. Only a sound head is signed."""
 
     lane: int
     number: int
@@ -47,33 +47,34 @@ class Head(NamedTuple):
 
 
 class HeadSigner:
-    """Makes and checks the MACs of heads: without the key nobody can shorten a lane, or write it anew."""
+    """Computes and verifies the MACs of heads: without the key, a lane cannot be truncated or rewritten unnoticed."""
 
     def __init__(self, secret: bytes) -> None:
-        """Takes the database's secret, from which the key derives."""
+        """The key is derived from `secret`, the database's secret."""
         self._signer = encryption.signer_for(secret, "audit/head")
 
     def mac(self, head: Head) -> bytes:
-        """The MAC over lane, number and hash; empty, which is never valid, when the head is not sound."""
+        """The MAC over lane, number and hash; empty, which is never valid, if the head is not sound."""
         return self._signer.sign(_HEAD_STRUCT.pack(head.lane, head.number, head.hash)) if head.is_sound else b""
 
     def checked(self, lane: int, number: int, last: bytes, mac: bytes) -> Head:
-        """The head as stored, sound only with its own MAC."""
-        # A hash of another length would be padded or cut to one that fits.
+        """The stored head; it is sound only if its MAC is valid."""
+        # A hash of another length would be padded or truncated.
         is_sound = len(last) == len(NO_HASH) and self._signer.verify(_HEAD_STRUCT.pack(lane, number, last), mac)
         return Head(lane, number, last, is_sound)
 
 
 def entry_hash(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
-    """SHA-256 over the 32 bytes of the hash before, then each of `COLUMNS`: `-` for NULL, else its length, `:` and it.
+    """SHA-256 over the 32 bytes of the previous hash, then each of `COLUMNS`: `-` for NULL, else its length, `:` and
+    value.
 
-    Numbers are decimal, text is UTF-8 (given as such or as its bytes), lengths are decimal and in bytes.
+    Numbers are decimal, text is UTF-8 (passed as str or bytes), lengths are decimal and in bytes.
     """
     if any(isinstance(value, bytes) for value in columns):
         return _hash_of_bytes(previous, columns)
     texts = ["-" if value is None else f"{len(text := str(value))}:{text}" for value in columns]
     whole = "".join(texts)
-    # Most text is ASCII, where a length in characters is the one in bytes.
+    # Most text is ASCII, where the lengths in characters and in bytes are equal.
     return hashlib.sha256(previous + whole.encode()).digest() if whole.isascii() else _hash_of_bytes(previous, columns)
 
 
@@ -99,7 +100,7 @@ _PLACES = ", ".join(f"${number}" for number, _ in enumerate(COLUMNS, 2))
 _INSERT = f"INSERT INTO audit_entry (hash, {_NAMES}) VALUES ($1, {_PLACES})"
 _MOVE = "UPDATE audit_lane SET count = $2, hash = $3, mac = $4 WHERE lane = $1 AND hash = $5"
 # The same as one statement: $6 is the lane and $7 the number among the columns. A lane that another transaction has
-# is no longer where it was remembered; there is no point in waiting for it.
+# locked is about to move from the cached head, so waiting for it is useless.
 _EXTEND = f"""
 WITH head AS (
     SELECT lane FROM audit_lane
@@ -117,10 +118,10 @@ SELECT $1, {_PLACES} FROM moved
 
 @dataclass(frozen=True, slots=True)
 class ChainEntry:
-    """One thing that was done, at a moment in µs.
+    """One audit entry; its time is in µs.
 
-    `user_id` is the person who did it or on whose behalf the agent did; `fields` are the names changed, separated by
-    commas; `changes` is JSON text in which personal values are sealed already.
+    `user_id` is the person who acted, or for whom the agent acted; `fields` are the names of changed fields, separated
+    by commas; `changes` is JSON text whose personal values are sealed already.
     """
 
     at: int
@@ -144,28 +145,28 @@ class _TransactionLane:
 
 
 class Chain:
-    """The audit of one database, for any number of transactions at a time and processes beside this one.
+    """The audit of one database, for any number of concurrent transactions and processes.
 
-    Heads are remembered from entry to entry, which saves reading them. A remembered head may be wrong (the
-    transaction or savepoint was rolled back, another process went on): a lane is moved only from the very hash that
-    the new entry follows, and read when it is not there.
+    Heads are cached between entries, which saves reading them. A cached head may be outdated (the transaction or
+    savepoint was rolled back, or another process appended): an append succeeds only if the stored hash equals the
+    cached one, else the head is read.
     """
 
     def __init__(self, dialect: Dialect, secret: bytes) -> None:
-        """Takes the database's secret, from which the key of the heads derives."""
+        """The key of the heads is derived from `secret`, the database's secret."""
         self._is_postgres = dialect == "postgres"
         self._lanes = LANES[dialect]
         self._signer = HeadSigner(secret)
         self._log = telemetry.logger("audit")
-        # Processes begin to look at different lanes, so that each finds its own where it left them.
+        # Processes start at different lanes, so that their cached heads stay valid.
         self._start = int.from_bytes(ids.random_bytes(2)) % self._lanes
         self._free: dict[int, Head] = {}
         self._held: WeakKeyDictionary[Transaction, _TransactionLane] = WeakKeyDictionary()
 
     async def begin(self, transaction: Transaction) -> None:
-        """Write the heads of the empty lanes: once, in the transaction that stores the database's secret.
+        """Write the heads of the empty lanes, once, in the transaction that stores the database's secret.
 
-        Made later, or again, they would be what somebody needs who deleted a lane altogether.
+        If heads could be created later or again, deleting a whole lane would go unnoticed.
 
         Raises:
             ConstraintViolation: there are heads already.
@@ -175,7 +176,7 @@ class Chain:
 
     async def widen(self, transaction: Transaction) -> None:
         """Write the heads of the lanes that SQLite does not have, once, in the transaction that moves the audit from
-        there: see `begin`.
+        SQLite: see `begin`.
 
         Raises:
             ConstraintViolation: there are heads already.
@@ -184,13 +185,13 @@ class Chain:
         await transaction.run_many(_BEGIN, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
 
     async def append(self, transaction: Transaction, entry: ChainEntry) -> None:
-        """Add the entry to a lane, to be kept or rolled back with everything else in the transaction.
+        """Append the entry to a lane, as part of the transaction.
 
-        A head found without its MAC is logged as an error and never gets a valid one again, so that work goes on and
-        verifying the audit shows it.
+        A head without a valid MAC is logged as an error and never gets a valid one again: the service keeps working,
+        and verifying the audit reports it.
 
         Raises:
-            Unavailable: every lane was taken for too long.
+            Unavailable: every lane was locked for too long.
             RuntimeError: the lanes are missing.
         """
         entry_id = ids.new_record_id()
@@ -199,7 +200,7 @@ class Chain:
         if following is None:
             following = await self._extend(transaction, await self._take(transaction), entry_id, entry)
         if following is None:
-            raise RuntimeError("a lane of the audit moved although this transaction holds it")
+            raise RuntimeError("a lane of the audit changed although this transaction has locked it")
         self._remember(transaction, following)
 
     def _remembered(self, transaction: Transaction) -> Head | None:
@@ -210,7 +211,7 @@ class Chain:
 
     def _remember(self, transaction: Transaction, head: Head) -> None:
         if not self._is_postgres:
-            # Whoever writes next sees this entry, unless it was rolled back.
+            # The next writer sees this entry, unless it is rolled back.
             self._free[head.lane] = head
             return
         holding = self._held.get(transaction)
@@ -223,7 +224,7 @@ class Chain:
         self._free[holding.head.lane] = holding.head
 
     async def _extend(self, transaction: Transaction, head: Head, entry_id: str, entry: ChainEntry) -> Head | None:
-        """Add the entry after this head; None when the lane is elsewhere by now, or taken."""
+        """Append the entry after this head; None if the lane has changed or is locked."""
         number = head.number + 1
         columns = (
             entry_id,
@@ -253,27 +254,27 @@ class Chain:
         return following
 
     async def _take(self, transaction: Transaction) -> Head:
-        """The head of a lane that nobody else can move until this transaction ends."""
+        """The head of a lane, locked until this transaction ends."""
         row = await self._locked(transaction) if self._is_postgres else await transaction.fetch_one(_HEAD, 0)
         if row is None:
             raise RuntimeError("the audit has no lanes: restore the table audit_lane from a backup")
         head = self._signer.checked(*row)
         if not head.is_sound:
-            self._log.error("head of the audit changed by somebody else", lane=head.lane, number=head.number)
+            self._log.error("head of the audit was changed outside the service", lane=head.lane, number=head.number)
         return head
 
     async def _locked(self, transaction: Transaction) -> Row | None:
         row = await transaction.fetch_one(_FREE_HEAD, self._start)
         if row is not None:
             return row
-        # All are taken: wait for one, each waiting transaction for the next.
+        # All are locked: wait for one; each waiting transaction waits for the next lane.
         self._start = (self._start + 1) % self._lanes
         return await transaction.fetch_one(_HEAD_WHEN_FREE, self._start)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessEvent:
-    """One thing a person did: the command it counts as, the record it was done to, and what fields it set."""
+    """An access event: the equivalent command, its record, and the fields that it set."""
 
     user_id: str
     command: str
@@ -283,12 +284,12 @@ class AccessEvent:
 
 
 RecordEvent: TypeAlias = Callable[[Transaction, AccessEvent], Awaitable[None]]
-"""Writes a happening down; whoever opens a transaction of its own calls it before the end."""
+"""Records an access event; code that opens a transaction calls it before the end."""
 
 
 def audit_recorder(chain: Chain, request_id: str) -> RecordEvent:
-    """What access calls in its transactions: the happening becomes an entry, its values, none of them personal, what
-    they were set to."""
+    """The recorder for transactions of the access package: it appends each event with its new values, none of which is
+    personal."""
 
     async def note(transaction: Transaction, happening: AccessEvent) -> None:
         changes = {name: [None, value] for name, value in happening.values.items() if value is not None}

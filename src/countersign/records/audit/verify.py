@@ -1,4 +1,4 @@
-"""Reading the audit from its first entry to its last, to find what was done to it by other hands than the service's."""
+"""Verification of the audit from its first entry to its last, to find changes made outside the service."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -8,18 +8,19 @@ from countersign.records.audit.chain import COLUMNS, LANES, NO_HASH, TEXTS, Head
 
 MAX_FAULTS = 1_000
 
-# Text as its bytes, so that what is no valid text is a changed entry and not an error of the driver.
+# Text as bytes, so that invalid text is a changed entry and not an error of the driver.
 _AS_BYTES: dict[Dialect, str] = {"sqlite": "CAST({name} AS BLOB)", "postgres": "convert_to({name}, 'UTF8')"}
 _AS_TEXT = frozenset(("id", *TEXTS))
 
 What: TypeAlias = Literal["changed", "missing", "added", "cut", "head"]
-"""What is wrong first in a lane: an entry (or what stood before it) was changed; one is missing before this one; one
-stands where none was appended; the last ones are missing; or the head is missing or not the service's."""
+"""The first defect of a lane: an entry (or the one before it) was changed; an entry is missing before this one; an
+entry was added that the service did not append; the last entries are missing; or the head is missing or was not signed
+by the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainDefect:
-    """The first fault of a lane: at which number, and the id of the entry found there."""
+    """The first defect of a lane: its number, and the id of the entry with that number."""
 
     lane: int | None
     number: int | None
@@ -29,22 +30,22 @@ class ChainDefect:
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """How many entries were read, and the first fault of each lane, up to `MAX_FAULTS`."""
+    """How many entries were read, and the first defect of each lane, up to `MAX_FAULTS`."""
 
     entries: int
     faults: tuple[ChainDefect, ...]
 
     @property
     def is_intact(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no defect was found."""
         return not self.faults
 
 
 async def verify(database: Database, secret: bytes) -> ChainReport:
-    """Read everything once, from one snapshot and in constant memory, while others go on appending.
+    """Read the audit once, from one snapshot and in constant memory; appending continues meanwhile.
 
-    Takes the database's secret. Without it (whoever may write to the database does not have it) no entry can be
-    changed, removed, added, moved or cut off so that nothing is found.
+    `secret` is the database's secret. Without it, entries cannot be changed, removed, added, moved or truncated
+    unnoticed; write access to the database does not include it.
     """
     reading = _LaneReader(HeadSigner(secret), LANES[database.dialect])
     async for rows in database.stream(_everything(database.dialect)):
@@ -54,8 +55,8 @@ async def verify(database: Database, secret: bytes) -> ChainReport:
 
 
 def _everything(dialect: Dialect) -> str:
-    """Heads and entries by lane and number, the head first: lane, number, hash, then a head's count and MAC (its MAC
-    is never NULL), or NULLs and an entry's `COLUMNS`."""
+    """Heads and entries by lane and number, the head first: lane, number, hash, then a head's count and MAC (never
+    NULL), or NULLs and an entry's `COLUMNS`."""
     columns = [_AS_BYTES[dialect].format(name=f'"{name}"') if name in _AS_TEXT else f'"{name}"' for name in COLUMNS]
     nothing = ", ".join("NULL" for _ in COLUMNS)
     return f"""
@@ -69,7 +70,7 @@ ORDER BY 1, 2
 
 
 class _Lane:
-    """One lane as far as it was read."""
+    """The verification state of one lane."""
 
     def __init__(self, lane: int | None) -> None:
         self.lane = lane
@@ -79,7 +80,8 @@ class _Lane:
         self._hash = NO_HASH
 
     def read(self, number: int | None, stored_hash: bytes, columns: Row) -> None:
-        """Check that the next entry is the one that was appended next. After a fault nothing is known any more."""
+        """Check that this entry is the next one that was appended. After a defect the rest of the lane cannot be
+        verified."""
         if self.fault is not None:
             return
         expected = self._count + 1
@@ -98,7 +100,7 @@ class _Lane:
         self.fault = ChainDefect(self.lane, fault[0], _text(columns[0]), fault[1])
 
     def end(self) -> ChainDefect | None:
-        """The first fault, now that there are no more entries."""
+        """The first defect, after the last entry."""
         if self.fault is not None:
             return self.fault
         if self.head is None:
@@ -111,7 +113,7 @@ class _Lane:
 
 
 class _LaneReader:
-    """The lanes one after the other."""
+    """Reads the lanes one after another."""
 
     def __init__(self, signer: HeadSigner, lanes: int) -> None:
         self._signer = signer
@@ -145,7 +147,7 @@ class _LaneReader:
             self._faults.append(fault)
 
     def report(self) -> ChainReport:
-        """What came out, now that there are no more rows."""
+        """The result, after the last row."""
         self._end()
         for lane in sorted(self._unseen):
             self._add(ChainDefect(lane, 0, None, "head"))
