@@ -20,13 +20,13 @@ _POSITION = ("lane", "number")
 
 @dataclass(frozen=True, eq=False)
 class AuditVisibility:
-    """That an entry is about a record the caller sees now, and about a field of it that the caller sees."""
+    """The condition that an entry is about a record and a field that the caller sees now."""
 
     view: View
     dialect: Dialect
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """Entries of records that are gone are told to those who see every record of their model."""
+        """Entries of deleted records are visible to callers who see every record of the model."""
         told = [self._told(alias, name, view, put) for name, view in self.view.models.items()]
         return f"({' OR '.join(told)})"
 
@@ -36,7 +36,7 @@ class AuditVisibility:
             reached = any_of(Scope(self.dialect, DelegatedParameters(put), "told"), view.model, view.visible)
             tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS told WHERE told.id = {alias}.record_id AND {reached})')
         if view.denied:
-            # Names of fields hold neither % nor a sign of LIKE but the underscore, which stands for itself too.
+            # Field names contain no wildcard of LIKE except the underscore, which matches itself too.
             former = (name for each in view.fields if (name := view.model.fields[each].former_name))
             named = (*view.fields, *former)
             seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in named]
@@ -45,15 +45,15 @@ class AuditVisibility:
 
 
 def _without_positions(view: ModelView) -> ModelView:
-    """For all but administrators, who are told every entry: where an entry stands in its chain would say how many are
-    hidden before it, and the stored names of its fields which of them are."""
+    """Hide the chain position and the stored field names from all but administrators, who see every entry: they would
+    reveal how many entries and which fields are hidden."""
     fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
     denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
     return replace(view, fields=fields, denied=denied, rewritten=frozenset({"fields"}))
 
 
 def with_audit(caller: Caller, dialect: Dialect) -> Caller:
-    """The caller, its view of the audit narrowed to the entries that exist for it."""
+    """The caller, with its view of the audit narrowed to the entries that exist for it."""
     view = caller.view.models.get("audit_entry")
     if view is None:
         return caller
@@ -85,7 +85,7 @@ ChangeRenderer: TypeAlias = Callable[
 
 
 class HistoryEntry(msgspec.Struct):
-    """One thing that was done to the record; `by` whom, if the caller sees that user."""
+    """One change of the record; `by` is the user, if the caller sees that user."""
 
     at: str
     command: str
@@ -95,7 +95,7 @@ class HistoryEntry(msgspec.Struct):
 
 
 async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> list[HistoryEntry]:
-    """The newest changes first. What touched nothing the caller sees is left out, as if it had not happened.
+    """The newest changes first. Changes of hidden fields only are left out.
 
     Raises:
         BadInput: an unknown key, or no such record for the caller.
@@ -108,14 +108,14 @@ async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> 
     found: list[HistoryEntry] = []
     for at, command, username, agent, changes, user_id in rows:
         seen = await changed(run, view, msgspec.json.decode(changes))
-        # Counted after what is hidden was left out, or else hidden changes would push seen ones away.
+        # Limit after filtering, or hidden changes would displace visible ones.
         if seen and len(found) < MAX_ENTRIES:
             found.append(HistoryEntry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
     return found
 
 
 async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:
-    """How people (by id) and agents are named to the caller: the former only if it sees them."""
+    """A function that names people (by id) and agents to the caller; people only if it sees them."""
     people = await _seen_people(run, {row[5] for row in rows if row[5]})
     literals = await mask_output.literals(run, [text for row in rows for text in (row[2], row[3]) if text])
 
@@ -128,7 +128,7 @@ async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | N
 
 
 async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
-    """Those of the people whose names the caller may know: its own person's, and of the others those it sees."""
+    """The people whose names the caller may know: its own person and those it sees."""
     view = run.caller.view.models.get("user")
     own = {run.caller.user_id}
     if view is None or not view.sees_in_clear("username") or not user_ids:

@@ -35,7 +35,7 @@ def describe(
     """The description of one command of the model, for a caller with this view; `own` has those of built-in models,
     `proposed` are the fields that an agent can only propose to change.
 
-    It names no field that the caller may not know of.
+    It does not name hidden fields.
 
     Raises:
         LookupError: the model has no such command.
@@ -76,7 +76,7 @@ def _of_move(view: ModelView, move: Move) -> str:
 
 
 def _required(view: ModelView, move: Move) -> list[Where]:
-    """Guards, and rules on the record alone: of a rule on another record's field the caller may not know that field."""
+    """Guards, and rules on the record itself: rules on fields of another record may name hidden fields."""
     own = [each for each in move.rules if not isinstance(each.value, FieldOf)]
     return [each for each in (*move.guards, *own) if each.field in view.fields]
 
@@ -94,7 +94,7 @@ def _states(view: ModelView, move: Move) -> list[str]:
 
 
 Answering = Callable[[Run, str, Body], Awaitable[object]]
-"""A command that reads, or one of the engine's own: the value it answers."""
+"""A read command or a built-in command; it returns the value of the response."""
 
 READING: Mapping[str, Answering] = {
     "get": crud.get,
@@ -104,7 +104,7 @@ READING: Mapping[str, Answering] = {
 }
 
 READ_ONLY = frozenset({"get", "list", "search", "count_by", "export", "history", "watch", "verify"})
-"""The names of all commands that change nothing, the engine's own included."""
+"""The names of all read-only commands, including built-in ones."""
 
 
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
@@ -121,20 +121,20 @@ def moves(model: Declared) -> tuple[str, ...]:
 
 
 def is_writing(model: Declared, name: str) -> bool:
-    """Whether the command is one of those that are prepared first, so that an agent's can become a plan."""
+    """Whether the command is prepared before it runs, so that an agent's call can become a plan."""
     return name in ("create", "update", "delete") or name in moves(model)
 
 
 def writes(model: Declared, name: str) -> bool:
-    """Whether the command may change anything, so that it takes an Idempotency-Key."""
+    """Whether the command may change data, so that it accepts an Idempotency-Key."""
     return is_writing(model, name) or name not in READ_ONLY
 
 
 async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCommand:
-    """Read a writing command's input and find out whether it may be done.
+    """Read the input of a writing command and check whether the command is allowed.
 
     Raises:
-        BadInput: it may not; the detail says why.
+        BadInput: it is not; the detail gives the reason.
     """
     if name == "create":
         return await crud.check_create(run, view, body)
@@ -146,10 +146,10 @@ async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCom
 
 
 async def apply(run: Run, prepared: PreparedCommand) -> str:
-    """Do what was prepared; the id of the record it was about.
+    """Run the prepared command and return the id of its record.
 
     Raises:
-        BadInput: it cannot be done.
+        BadInput: the command cannot be run.
     """
     if prepared.command == "create":
         return await crud.apply_create(run, prepared)
@@ -161,7 +161,7 @@ async def apply(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
-    """What a writing command answers: the record as its caller sees it now, or of a deleted one its id."""
+    """The response of a writing command: the record as its caller sees it now, or the id of a deleted record."""
     if prepared.command == "delete":
         return {"id": record_id}
     if prepared.model not in run.caller.view.models:
@@ -169,5 +169,5 @@ async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
     try:
         return await crud.read_record(run, prepared.model, record_id)
     except BadInput:
-        # The change took it out of the caller's sight.
+        # The caller no longer sees the record after the change.
         return {"id": record_id}

@@ -29,7 +29,7 @@ async def get(run: Run, model: str, body: Body) -> Record:
     """The record of `id`.
 
     Raises:
-        BadInput: an unknown key; or no such record, which is also said of those the caller may not see.
+        BadInput: a key is unknown, or the record does not exist for the caller.
     """
     refuse_unknown_keys(body, ("id",), f"{model}.get")
     return await read_record(run, model, body.get("id"))
@@ -39,7 +39,7 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
     """The record as the caller may see it.
 
     Raises:
-        BadInput: the id is no string, or there is no such record for the caller.
+        BadInput: the id is not a string, or the record does not exist for the caller.
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
@@ -53,15 +53,15 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
 
 
 class WrongInitialState(BadInput):
-    """A new record is given another state than the first one of its workflow."""
+    """The input of `create` sets a state other than the first one of the workflow."""
 
 
 async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """The input read, with defaults for what is not given.
+    """Read the input and add defaults.
 
     Raises:
-        BadInput: a field is unknown, misses its value or does not fit; or the governed field is given another value
-            than its first option; or the record would be none of those the caller may create.
+        BadInput: a field is unknown, missing or invalid; the governed field has a value other than its first option; or
+            the caller may not create such a record.
     """
     given = await unmask_input.read_fields(run, view, body)
     workflow = view.model.workflow
@@ -85,7 +85,7 @@ async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand
 
 
 async def _filled(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
-    """The fields left out that refs of the record fill, as far as the caller reads them there in clear."""
+    """Omitted fields that are copied from referenced records, if the caller reads them there in clear."""
     found: dict[str, FieldInput] = {}
     for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
         missing = {name: source for name, source in ref.fills.items() if name not in given}
@@ -118,20 +118,20 @@ def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
 
 
 def _require_within(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
-    """Whoever may only import makes records too, bound by the rows of that."""
+    """Require that the record is within the rows of `create` or, for a caller that may only import, of `import`."""
     command = "create" if view is None or "create" in view.commands else "import"
     preconditions.require_within_rows(view, command, {name: each.stored for name, each in given.items()})
 
 
 def first_option(field: Field) -> Stored:
-    """Where a workflow starts: the first option of its select field."""
+    """The initial state of a workflow: the first option of its select field."""
     if not isinstance(field, Select):
         raise LookupError(f"{field.name} governs a workflow and is no select; the declaration's check should say so")
     return field.options[0]
 
 
 def default(run: Run, field: Field) -> Stored:
-    """The value a new record gets where none is given."""
+    """The default value of the field in a new record."""
     if field.default is CALLER:
         return run.caller.user_id
     try:
@@ -148,10 +148,10 @@ def _missing(view: ModelView, name: str) -> BadInput:
 
 
 async def apply_create(run: Run, prepared: PreparedCommand) -> str:
-    """Make the record; its id.
+    """Create the record and return its id.
 
     Raises:
-        BadInput: a value that must be unique is taken, or the record it would belong to is locked.
+        BadInput: a unique value is taken, or the parent record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
@@ -164,12 +164,12 @@ async def apply_create(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """The input read. Of the records that refer to this one, only those that an agent sees count here: the others are
-    looked at when the deletion is done.
+    """Read the input. For an agent, only visible referring records are checked here; the others are checked when the
+    deletion runs.
 
     Raises:
-        BadInput: an unknown key, no such record, it has changed since `revision`, or an agent sees a record that
-            prevents the deletion.
+        BadInput: a key is unknown, the record does not exist or has changed since `revision`, or a record that the
+            agent sees prevents the deletion.
     """
     name = view.model.name
     refuse_unknown_keys(body, ("id", "revision", "cascade"), f"{name}.delete")
@@ -186,11 +186,11 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
 
 
 async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
-    """Delete the record, and with `cascade` what its references declare; its id.
+    """Delete the record, with `cascade` also apply `on_delete` of the references to it, and return its id.
 
     Raises:
-        BadInput: it is gone or locked; a record that stays refers to it, or to one that goes along; one of those that
-            go along or change is locked; or there are too many of them.
+        BadInput: the record is deleted or locked; a remaining record refers to it or to a cascaded one; a cascaded or
+            changed record is locked; or there are too many of them.
     """
     model = run.engine.registry.models[prepared.model]
     record = await record_writer.find(run, model, None, prepared.record_id)
@@ -208,7 +208,7 @@ async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def _clear(run: Run, found: Dependents, command: str) -> None:
-    """Empty the refs of records that stay, several refs of a record in one change."""
+    """Empty the refs of remaining records, all refs of a record in one change."""
     fields: dict[Key, dict[str, FieldInput]] = {}
     for link in found.cleared:
         fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
@@ -218,7 +218,7 @@ async def _clear(run: Run, found: Dependents, command: str) -> None:
 
 
 async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
-    """Delete the records, those that refer to others before these."""
+    """Delete the records, each after those that refer to it."""
     order, exists = found.leaves_first()
     emptied = {} if exists else await _untie(run, found)
     gone = frozenset(found.deleted)
@@ -231,7 +231,7 @@ async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str)
 
 
 async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
-    """A record that is deleted or changed along.
+    """Lock a record that a cascading deletion deletes or changes.
 
     Raises:
         BadInput: it is locked.
@@ -244,7 +244,7 @@ async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecor
 
 async def _untie(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
     """Empty the refs among deleted records that refer to each other in a circle, since the database checks each
-    deletion by itself; the refs that they had."""
+    deletion separately; returns the previous refs."""
     gone = frozenset(found.deleted)
     had: dict[Key, dict[str, Stored]] = {}
     for link in found.links:

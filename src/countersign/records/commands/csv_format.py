@@ -23,15 +23,15 @@ SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
 DECIMAL_MARKS: tuple[DecimalMark, ...] = (".", ",")
 DATE_ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 NOTATION = ("separator", "decimal", "date_order")
-"""The members of an input that say how a file is written."""
+"""The input members that describe the format of a file."""
 
 MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
 """A text of the greatest length, with the apostrophe of the guard."""
 # Of the whole process; the fields of the models have limits of their own.
 csv.field_size_limit(MAX_FIELD_LENGTH)
 
-# A spreadsheet runs a cell that begins with one of these as a formula (CWE-1236). An empty text has the guard too, so
-# that it differs from an empty cell, which is no value.
+# A spreadsheet evaluates a cell that begins with one of these as a formula (CWE-1236). An empty text is guarded too, to
+# distinguish it from an empty cell, which means no value.
 _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
@@ -39,10 +39,10 @@ _T = TypeVar("_T", bound=str)
 
 
 def read_notation(body: Mapping[str, object]) -> Notation:
-    """The members of an input that say how the file is written.
+    """Read the input members that describe the format of the file.
 
     Raises:
-        BadInput: one of them has no value that it can have.
+        BadInput: one of them has an invalid value.
     """
     separator = _one_of(body, "separator", SEPARATORS) if body.get("separator") is not None else None
     return Notation(separator, _one_of(body, "decimal", DECIMAL_MARKS), _one_of(body, "date_order", DATE_ORDERS))
@@ -57,25 +57,25 @@ def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
 
 
 def guarded(text: str) -> str:
-    """The text as a cell that no spreadsheet runs as a formula; `unguarded` gives it back."""
+    """The text as a cell that a spreadsheet does not evaluate as a formula; `unguarded` reverses this."""
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
 def unguarded(cell: str) -> str:
-    """The text of a cell, without the apostrophe that `guarded` put before it."""
+    """The text of a cell, without the apostrophe that `guarded` added."""
     return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
 
 
 def written(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
-    """The rows as RFC 4180 writes them, with this separator."""
+    """The rows in RFC 4180 format with this separator."""
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(rows)
     return text.getvalue()
 
 
 def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
-    """The rows that are not empty, the first with the names; no more are read than it takes to see that there are too
-    many. A byte order mark, a line `sep=;` and line ends of any kind are understood.
+    """The rows that are not empty, the first with the names; reading stops when there are too many. A byte order mark,
+    a line `sep=;` and line ends of any kind are accepted.
 
     Raises:
         BadInput: it cannot be read, or has too many lines.
@@ -109,7 +109,7 @@ def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str) -> Separator:
-    """What separates the names in the first line: the separator that is most often outside of quotes there."""
+    """The separator in the first line: the candidate that occurs most often outside of quotes."""
     start = len(text) - len(text.lstrip("\n"))
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
@@ -126,8 +126,8 @@ _MAX_AMOUNT = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name in the first row, the field that it means (None: left out; `id` and `revision` have none), and
-    whether money is an amount there rather than minor units."""
+    """A column: its name in the first row, its field (None: ignored; `id` and `revision` have none), and whether money
+    is a decimal amount rather than minor units."""
 
     header: str
     name: str | None
@@ -136,8 +136,7 @@ class Column:
 
 
 class ColumnNames:
-    """The names and labels that a column of a model may have, for one caller: in any case, and without regard to
-    spaces and punctuation."""
+    """The names and labels of columns of a model, for one caller, ignoring case, spaces and punctuation."""
 
     def __init__(self, view: ModelView) -> None:
         self._model = view.model.name
@@ -150,8 +149,8 @@ class ColumnNames:
         self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
 
     def column(self, header: str) -> Column | None:
-        """The column that this name in the first row means; None where it means none. Money is an amount under its
-        label, and minor units under its name."""
+        """The column with this name in the first row; None if there is none. Money is a decimal amount under its label,
+        and minor units under its name."""
         exact = header.strip()
         plain = alphanumeric(exact.removesuffix(AMOUNT))
         name = exact if exact in self._fields else self._names.get(plain)
@@ -167,11 +166,11 @@ class ColumnNames:
         return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
 
     def found(self, header: str) -> Column | None:
-        """As `column`; one without a name is left out."""
+        """As `column`; a column without a name is ignored."""
         return self.column(header) if header.strip() else Column("", None)
 
     def shown(self, name: str) -> Column:
-        """The column of a field under its label, or under its name where the label would mean another one."""
+        """The column of a field under its label, or under its name if the label belongs to another field."""
         field = self._fields.get(name)
         found = None if field is None else self.column(field.label)
         return found if found is not None and found.name == name else Column(name, name, field)
@@ -180,17 +179,17 @@ class ColumnNames:
         """The column of a field under its name.
 
         Raises:
-            BadInput: the caller sees no such field.
+            BadInput: the field does not exist for the caller.
         """
         if name not in self._fields and name not in _OWN:
             raise unknown_field(self._model, name)
         return Column(name, name, self._fields.get(name))
 
     def chosen(self, header: str, wanted: object) -> Column:
-        """The column that the caller says the header means; None leaves it out.
+        """The column that the caller assigned to the header; None means ignored.
 
         Raises:
-            BadInput: it is no field that the caller sees.
+            BadInput: the field does not exist for the caller.
         """
         if wanted is None:
             return Column(header, None)
@@ -203,8 +202,8 @@ class ColumnNames:
 
 
 def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
-    """The JSON value that a cell means, None for an empty one; what does not fit is left as text for the field to
-    refuse. `names` are the ids of the records that the cells of a reference name.
+    """The JSON value of a cell, None for an empty one; invalid text is returned unchanged for the field to refuse.
+    `names` are the ids of the records by the cells of a reference.
 
     Raises:
         BadInput: the cell cannot be read.
@@ -226,7 +225,7 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
 
 
 def _amount(text: str, notation: Notation) -> int:
-    """Minor units of an amount, in groups of three digits or in none."""
+    """Minor units of a decimal amount, with or without digit grouping."""
     decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
     bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT + 1]).replace("\u2212", "-")
     pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
@@ -238,7 +237,7 @@ def _amount(text: str, notation: Notation) -> int:
 
 
 def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
-    """What people read for a value of this column; None where that is the value itself."""
+    """The text for people of a value in this column; None if it is the value itself."""
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
@@ -246,11 +245,10 @@ def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
 
 
 def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
-    """The columns of a table, and the names in its first row that mean no field; `chosen` are the fields that the
-    caller says they mean.
+    """The columns of a table, and the unknown names in its first row; `chosen` are the fields that the caller assigned.
 
     Raises:
-        BadInput: `chosen` is no list of fields of the model, one for each column; or a field has two columns.
+        BadInput: `chosen` is not a list with a field of the model for each column, or a field has two columns.
     """
     head = list(map(unguarded, head))
     unknown: list[str] = []
@@ -278,7 +276,7 @@ _AT_ONCE = 1_000
 
 
 def named_by(run: Run, ref: Ref) -> ModelView | None:
-    """The caller's view of the model that the reference is to, where it reads in clear what its records are called."""
+    """The caller's view of the referenced model, if it reads the name field of its records in clear."""
     view = run.caller.view.models.get(ref.target)
     if view is None or not view.is_readable or view.model.shown_as not in view.fields:
         return None
@@ -287,8 +285,8 @@ def named_by(run: Run, ref: Ref) -> ModelView | None:
 
 
 def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
-    """The SQL expression of what the record is called that a reference is to; NULL where the caller may not see it, or
-    does not read in clear what it is called."""
+    """The SQL expression for the name of the referenced record; NULL if the caller may not see the record or read its
+    name in clear."""
     view = named_by(run, ref)
     if view is None:
         return "NULL"
@@ -301,8 +299,8 @@ def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
 
 
 async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """By cell, the id of the one record that the caller may see and that is called so; and of the cells that several
-    records are called by, how many there are. A name in another case counts where none is written exactly so."""
+    """By cell, the id of the one visible record with this name; and for ambiguous cells, the number of records. Case is
+    ignored if no name matches exactly."""
     view = named_by(run, ref)
     wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
     if view is None or not wanted:
@@ -315,13 +313,13 @@ async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, st
 
 
 def _has_token(run: Run, cell: str) -> bool:
-    """A token is refused here as it is in every reference; nothing is looked up by it."""
+    """Whether the cell contains a placeholder token. References refuse tokens, so it is not looked up."""
     grammar = run.engine.grammar
     return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
 
 
 async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
-    """By cell, a record that is called so, and how many are."""
+    """By cell, a record with this name, and how many there are."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
     for some in _batches(sorted({folded(each) for each in wanted})):
         for name, key, record_id, count in await _called(run, view, some):
@@ -332,7 +330,7 @@ async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[s
 
 
 async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
-    """By spelling, the records called by one of the folded names: the name, its folded form, an id, and how many."""
+    """The records with one of the folded names, by spelling: the name, its folded form, an id, and the count."""
     name, parameters = view.model.shown_as, Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in names)
@@ -347,10 +345,10 @@ async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[t
 
 
 def refuse_ambiguous(ref: Ref, cell: str, counts: Mapping[str, int]) -> None:
-    """Insist that a cell names one record.
+    """Require that a cell names one record only.
 
     Raises:
-        BadInput: several records are called so.
+        BadInput: several records have this name.
     """
     if cell in counts:
         raise BadInput(f"names {counts[cell]} {ref.target} records: give the id of one")

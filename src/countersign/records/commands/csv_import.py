@@ -46,11 +46,10 @@ SET next = CASE WHEN sequence.next < excluded.next THEN excluded.next ELSE seque
 
 
 async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedCommand | None:
-    """The row read: values as they are in it, and defaults for fields without a column; None for a record that is there
-    already.
+    """Read a row: its values, and defaults for fields without a column; None if the record exists already.
 
     Raises:
-        BadInput: a field is unknown, misses its value or does not fit; or a record has the id, and other values.
+        BadInput: a field is unknown, missing or invalid; or a record with this id has other values.
     """
     model = view.model
     record_id = _id(body.get("id"))
@@ -71,7 +70,7 @@ def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
 
 
 def _lacks(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
-    """Whether the field gets its default: it has no column, or governs the workflow and is empty."""
+    """Whether the field gets its default: it has no column, or it governs the workflow and is empty."""
     if model.workflow is not None and model.workflow.field == name:
         return _is_empty(name, given)
     return name not in given
@@ -93,10 +92,10 @@ def _id(value: object) -> str | None:
 
 
 async def _is_there(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
-    """Whether the record is there with these values.
+    """Whether a record with this id and these values exists.
 
     Raises:
-        BadInput: a record has the id, and other values.
+        BadInput: a record with this id has other values.
     """
     if record_id is not None:
         found = await _record(run, model, record_id)
@@ -111,14 +110,14 @@ async def _is_there(run: Run, model: Declared, record_id: str | None, given: Map
 
 
 async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
-    """Whether the record that has the unique value is there with the other values too."""
+    """Whether the record with the unique value has the other values too."""
     row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
     found = None if row is None else await _record(run, model, str(row[0]))
     return found is not None and _is_equal(found, given)
 
 
 async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
-    """Whether there is such a grant or role of a user: a second one with the same values would say nothing more."""
+    """Whether an equal grant or role of a user exists: a duplicate would have no effect."""
     names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
     tests: list[str] = []
     values: list[Stored] = []
@@ -145,7 +144,7 @@ async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
     """Make the record; its id.
 
     Raises:
-        BadInput: a value that must be unique is taken, or it would give more rights than its writer has.
+        BadInput: a unique value is taken, or the record would give more rights than its writer has.
     """
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
@@ -158,8 +157,8 @@ async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
-    """Have the series of numbers that a module's effects give go on after those that were restored: of a number
-    2026-000012 in a unique read-only text of `invoice`, the series invoice-2026 (see `Work.next_number`)."""
+    """Advance the number sequences of a module's effects past the restored numbers: a number 2026-000012 in a unique
+    read-only text of `invoice` advances the sequence invoice-2026 (see `Work.next_number`)."""
     last: dict[str, int] = {}
     for text in (text for each in inserted for text in _numbers(model, each)):
         found = _NUMBER.fullmatch(text)
@@ -185,22 +184,22 @@ _MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
 
 
 class RowError(msgspec.Struct):
-    """What is wrong with one row (the first after the head is 1, the head is 0)."""
+    """The error of one row (the first row after the head is 1, the head is 0)."""
 
     row: int
     error: str
 
 
 class ColumnUse(msgspec.Struct):
-    """What a column of the file is taken for: its name in the first row, and the field (None: it is left out)."""
+    """The use of a column of the file: its name in the first row, and its field (None: ignored)."""
 
     header: str
     field: str | None
 
 
 class ImportResult(msgspec.Struct):
-    """What an import did; with errors, nothing. `unchanged` records were there already, with the same values. `columns`
-    are those of a trial."""
+    """The result of an import; with errors, nothing was written. `unchanged` records existed already with the same
+    values. `columns` is set by a dry run."""
 
     rows: int
     created: int
@@ -212,13 +211,13 @@ class ImportResult(msgspec.Struct):
 
 
 class _RolledBack(Exception):
-    """Ends a trial: what was written is taken back."""
+    """Ends a dry run and rolls it back."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportTable:
-    """The text of an import as it was read: its columns, rows of cells, and the ids of the records that the cells of
-    each reference name. `unknown` are names in the first row that mean no field."""
+    """The parsed text of an import: its columns, rows of cells, and by reference the ids of the records that cells
+    name. `unknown` are names in the first row without a field."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
@@ -231,10 +230,10 @@ class ImportTable:
 
 
 async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
-    """Make a record of each row, or with `dry_run` find out whether that could be done.
+    """Create a record from each row, or with `dry_run` only check the rows.
 
     Raises:
-        BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows.
+        BadInput: a key is unknown; the text is not CSV with a head of known fields; or there are too many rows.
     """
     view = run.view_of(model)
     found = await read_table(run, view, body)
@@ -262,7 +261,7 @@ def _field_name(column: Column) -> str | None:
 async def check_rows(
     run: Run, view: ModelView, found: ImportTable, *, makes: bool = False
 ) -> tuple[ImportResult, list[PreparedCommand]]:
-    """Every row read as an input of create, and with `makes` the record made; errors by row.
+    """Check every row as an input of `create`, with `makes` also create the record, and return the errors by row.
 
     Raises:
         TryAgain: a row conflicts with a concurrent change.
@@ -300,11 +299,11 @@ async def _made(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> s
 
 
 async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
-    """The input, its text read, and the records looked up that it names.
+    """Parse the text of the input, and look up the records that it names.
 
     Raises:
-        BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows or columns;
-            an agent may not create what the plan would.
+        BadInput: a key is unknown; the text is not CSV with a head of known fields; there are too many rows or columns;
+            or an agent may not create the records.
     """
     text, is_trial, is_restoring = _members(view.model.name, body)
     _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
@@ -346,8 +345,8 @@ def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
 
 
 def _is_taken(column: Column, *, is_restoring: bool) -> bool:
-    """Whether the column's values are written. What the service makes itself is left out; ids and read-only values
-    are kept by a restore alone."""
+    """Whether the column's values are written. Values that the service computes are ignored; ids and read-only values
+    are written only by a restore."""
     field = column.field
     if field is None:
         return column.name == "id" and is_restoring
@@ -359,7 +358,7 @@ def _is_taken(column: Column, *, is_restoring: bool) -> bool:
 async def _named(
     run: Run, columns: Sequence[Column], rows: Sequence[Sequence[str]]
 ) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, int]]]:
-    """By reference, the ids of the records that its cells name, and the cells that name several."""
+    """By reference, the ids of the records that its cells name, and the ambiguous cells."""
     ids, ambiguous = dict[str, Mapping[str, str]](), dict[str, Mapping[str, int]]()
     for place, column in enumerate(columns):
         if isinstance(column.field, Ref):
@@ -369,7 +368,7 @@ async def _named(
 
 
 def _body(view: ModelView, found: ImportTable, row: Sequence[str]) -> dict[str, object]:
-    """The input that a row means. An empty cell is no value, for which a new record gets the default.
+    """The input of a row. An empty cell means no value, so a new record gets the default.
 
     Raises:
         BadInput: a cell cannot be read, or has no column.

@@ -1,5 +1,5 @@
-"""The records that refer to one that is to be deleted: those deleted with it, those whose ref is emptied, and those
-that prevent it."""
+"""The records that refer to a record to be deleted: those that are deleted too, those whose ref is emptied, and those
+that prevent the deletion."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 
 MAX_RECORDS = 5_000
-"""Records that one deletion may delete or change beside its own."""
+"""The maximum number of other records that one deletion may delete or change."""
 
 REFUSAL = "another record refers to this one"
-"""The one text for every deletion that a reference prevents, whoever sees the record that refers."""
+"""The text for every deletion that a reference prevents, whether or not the caller sees the referring record."""
 
 _IDS_AT_ONCE = 500
 
 Key: TypeAlias = tuple[str, str]
-"""A record, by the name of its model and its id."""
+"""A record: the name of its model, and its id."""
 
 
 class Reference(NamedTuple):
@@ -36,8 +36,8 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """What a deletion finds: `deleted` are the records that go along (the one itself first), `cleared` the links that
-    are emptied, `blocking` those that prevent it, `links` all of them. Where there are too many it is not `complete`.
+    """The dependents of a deletion: `deleted` are the records to delete (the record itself first), `cleared` the links
+    to empty, `blocking` the links that prevent it, `links` all of them. `complete` is false if there are too many.
     """
 
     deleted: tuple[Key, ...]
@@ -47,8 +47,8 @@ class Dependents:
     complete: bool
 
     def leaves_first(self) -> tuple[list[Key], bool]:
-        """The deleted records, each after those that refer to it; and whether that order exists: references in a
-        circle have none."""
+        """The deleted records, each after those that refer to it; and whether that order exists: circular references
+        have none."""
         gone = set(self.deleted)
         graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
         for link in self.links:
@@ -70,18 +70,18 @@ async def find(
     locks: bool = False,
     limit: int | None = None,
 ) -> Dependents:
-    """What refers to the record, and with `cascade` to what is deleted with it.
+    """The records that refer to the record, and with `cascade` to the records that are deleted with it.
 
-    With `seen_by`, only what that view shows is followed. With `locks`, the rows found are locked until the transaction
-    ends; the record itself is locked already, so that nothing new can refer to any of them. It ends after `limit` links
-    (default: as many as one deletion may take along).
+    With `seen_by`, only links that the view shows are followed. With `locks`, the found rows are locked until the
+    transaction ends; the record itself is locked already, so that no new references can appear. The search stops after
+    `limit` links (default: the maximum of one deletion).
     """
     walk = _Walk(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
     return await walk.walked((model, record_id))
 
 
 class _Walk:
-    """Goes from records to those that refer to them, level by level."""
+    """A breadth-first search from records to those that refer to them."""
 
     def __init__(self, run: Run, seen_by: View | None, limit: int, *, cascade: bool, locks: bool) -> None:
         self._run = run
@@ -151,8 +151,7 @@ def _on_delete(registry: Registry, link: Reference) -> str:
 
 
 async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether a record that the caller sees prevents the deletion, and stays when the earlier steps of its plan are
-    done."""
+    """Whether a record that the caller sees prevents the deletion, even after the earlier steps of its plan."""
     seen = run.caller.view
     found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
     blocking = list(found.blocking)
@@ -166,6 +165,6 @@ async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _leads_elsewhere(step: PreparedCommand, link: Reference) -> bool:
-    """Whether the step makes the ref refer to another record, or to none."""
+    """Whether the step changes the ref to another record or empties it."""
     given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
     return given is not None and given.stored != link.target[1]

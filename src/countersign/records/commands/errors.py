@@ -14,10 +14,10 @@ class BadInput(Refused):
 
 
 def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
-    """Insist that each key is one of the known ones, which are the same for every caller.
+    """Require that each key is one of the known ones, which are the same for every caller.
 
     Raises:
-        BadInput: one is not; it is named, and the known ones with it.
+        BadInput: a key is unknown; the text names it and the known ones.
     """
     for name in given:
         if name not in known:
@@ -41,10 +41,10 @@ class TooManyUnknownTokens(Refused):
 
 
 def no_such_record() -> BadInput:
-    """The one answer for a missing record and for one the caller may not see."""
+    """The error for a record that does not exist or is hidden from the caller: the same for both."""
     return BadInput("no such record")
 
 
 def unknown_field(model: str, field: str) -> BadInput:
-    """The one answer for a field that is unknown, hidden, or (in filters and order) masked."""
+    """The error for a field that is unknown, hidden, or (in filters and order) masked: the same for all."""
     return BadInput(f"unknown field {model}.{field}")

@@ -1,4 +1,4 @@
-"""The command `export`: all matching records as CSV or NDJSON, through the same read gate as every answer."""
+"""The command `export`: all matching records as CSV or NDJSON, with the same access checks as every response."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -42,8 +42,8 @@ class ExportResult(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What to export, and how: `columns` in their order; `is_shown` as people read it, under labels, with amounts in
-    decimals and the names of records in place of their ids."""
+    """The columns and the form of an export. `is_shown` is the form for people: labels, decimal amounts, and names of
+    records instead of ids."""
 
     query: Query
     content_type: Format
@@ -53,7 +53,7 @@ class ExportRequest:
 
     @property
     def named(self) -> tuple[Ref, ...]:
-        """The references to show by the names of their records."""
+        """The references that are shown as names of records."""
         refs = [each.field for each in self.columns if isinstance(each.field, Ref)]
         return tuple(refs) if self.is_shown else ()
 
@@ -62,7 +62,7 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
     """The export that an input asks for.
 
     Raises:
-        BadInput: the query is refused, there is no such format or form, or a field is unknown.
+        BadInput: the query is refused, or the format, the form or a field is unknown.
     """
     wanted, form = body.get("content_type", "text/csv"), body.get("form", "raw")
     found: Format | None = next((each for each in FORMATS if each == wanted), None)
@@ -93,7 +93,7 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
 
 
 def check(run: Run, model: str, request: ExportRequest) -> None:
-    """Look at the query before the first piece is sent.
+    """Check the query before the first piece is sent.
 
     Raises:
         BadInput: a condition or a key is refused.
@@ -105,7 +105,7 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     """The export inside an envelope.
 
     Raises:
-        BadInput: the query is refused, or there is more than fits: ask for a stream by Accept.
+        BadInput: the query is refused, or the result is too large for an envelope: request a stream by Accept.
     """
     request = read(run, model, body)
     pieces: list[str] = []
@@ -140,7 +140,7 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
 
 
 _Records: TypeAlias = list[tuple[Sequence[Any], Mapping[str, str]]]
-"""The values of each record as the caller sees them, and by the name of a reference what its record is called."""
+"""The values of each record as the caller sees them, and by reference the name of the referenced record."""
 
 
 def _csv(request: ExportRequest, records: _Records) -> str:
@@ -188,11 +188,11 @@ def _cells(request: ExportRequest, values: Sequence[object], names: Mapping[str,
 
 
 def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
-    """A value in a cell; no text in it is run as a formula."""
+    """The cell of a value, guarded against evaluation as a formula."""
     if value is None:
         return ""
     text = shown_cell(column, value, request.notation) if request.is_shown else None
     if text is None and isinstance(value, str):
-        # A value of kind ref is a string; where its record has no name that the caller reads, the id is shown.
+        # A value of kind ref is a string; if the caller cannot read the record's name, the id is shown.
         return guarded(names.get(column.name or "", value))
     return _encoder.encode(value).decode() if text is None else text

@@ -22,34 +22,34 @@ from countersign.records.commands.seek_pagination import KnownPositions, ListQue
 from countersign.records.commands.select import Record, RecordReader, SelectStatement
 
 MIN_OFFSET = 1_000
-"""Rows that are walked past as fast as a place is looked up."""
+"""The number of rows that can be skipped as fast as a position is looked up."""
 
 MAX_LISTS = 32
 _AUDIT = "audit_entry"
 
 
 def is_deep(run: Run, model: str, query: Query) -> bool:
-    """Whether the query is of a page so far down that it is worth remembering the way.
+    """Whether the query is for a page so far down the list that positions are worth caching.
 
-    Not of the engine's own models, some of whose columns change without an entry, but of the audit itself.
+    Built-in models are excluded, except the audit: some of their columns change without an audit entry.
     """
     is_own = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
     return query.offset >= MIN_OFFSET and not is_own
 
 
 class DataChanged(Exception):
-    """The data are no longer those that the remembered places are of."""
+    """The data have changed since the cached positions were read."""
 
 
 async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> list[Row] | None:
-    """The rows of a page; None when the data change on the way, so that it has to be read in one statement.
+    """The rows of a page; None if the data change meanwhile, so that the page must be read in one statement.
 
     Raises:
-        Unavailable: a read took too long; the way so far is remembered for the next try.
+        Unavailable: a read took too long; the positions so far are cached for the next try.
     """
     lists = run.engine.positions
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
-    # Of many lists, the one that was not asked for longest is forgotten.
+    # Evict the least recently used list.
     known = lists.pop(key, None) or KnownPositions()
     if len(lists) >= MAX_LISTS:
         del lists[next(iter(lists))]
@@ -63,7 +63,7 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
 
 
 class PageSeeker:
-    """The way down one list, from the places that are known of it; each of its methods may raise `Changed`."""
+    """Seeks in one list from its cached positions; each method may raise `DataChanged`."""
 
     def __init__(self, run: Run, listed: ListQuery, known: KnownPositions) -> None:
         self._database = run.engine.records.database
@@ -76,7 +76,7 @@ class PageSeeker:
         place = self._known.before(offset)
         while place.offset < offset:
             left = offset - place.offset
-            # Late, the rest is gone in one: the deadline of a read is for that, and the way so far stays known.
+            # When time is short, skip the rest at once: the deadline of a read allows it, and known positions are kept.
             is_late = clock.monotonic_s() >= self._until_s
             following = await self._after(place, left if is_late else min(self._known.step, left))
             if following is None:
@@ -84,12 +84,12 @@ class PageSeeker:
             if following.offset - place.offset == self._known.step:
                 self._known.add(following)
             place = following
-            # On SQLite a quick read never waits: others have their turn in between.
+            # On SQLite a quick read never waits: let other requests run in between.
             await asyncio.sleep(0)
         return await self._rows(place, limit)
 
     async def _after(self, place: SeekPosition, skip: int) -> SeekPosition | None:
-        """So many rows further; None where the list has no more."""
+        """The position `skip` rows further; None at the end of the list."""
         left = skip
         for piece in ranges(place):
             ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
@@ -116,9 +116,9 @@ class PageSeeker:
 
 
 SHORT_PAGE = 100
-"""So many records are read in one go; more are read piece by piece, and no further than they may be long."""
+"""The number of records that are read at once; more are read in pieces, up to the size limit."""
 MAX_PAGE_BYTES = 16 << 20
-"""Bytes of text in the records of a page; a list without limit is streamed, and may be of any length."""
+"""The maximum bytes of text in the records of a page; a list without limit is streamed and has no maximum."""
 
 
 class SearchResult(msgspec.Struct):
@@ -132,7 +132,7 @@ def read_query(run: Run, model: str, command: str, body: Body) -> Query:
     """The query of an input, checked as far as it can be without the database.
 
     Raises:
-        BadInput: it is malformed, or a placeholder token stands in it.
+        BadInput: it is malformed or contains a placeholder token.
     """
     query = queries.read(body, f"{model}.{command}")
     for condition in query.filter:
@@ -141,10 +141,11 @@ def read_query(run: Run, model: str, command: str, body: Body) -> Query:
 
 
 def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: object) -> None:
-    """Filters are on fields read in clear: a token there would be an oracle, or a mistake.
+    """Refuse placeholder tokens in filters, which apply to fields read in clear: a token would be an oracle or a
+    mistake.
 
     Raises:
-        BadInput: one stands there.
+        BadInput: the value contains one.
     """
     values: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
     for each in values:
@@ -184,7 +185,7 @@ async def _rows(run: Run, reading: RecordReader, query: Query, made: select.Sele
     """The rows of a page, which are all in memory at once.
 
     Raises:
-        BadInput: their texts are too long together.
+        BadInput: their total text is too long.
     """
     database = run.engine.records.database
     if not reading.has_long_texts:
@@ -244,10 +245,10 @@ class Group(msgspec.Struct):
 
 
 async def count_by(run: Run, model: str, body: Body) -> list[Group]:
-    """The groups in the field's order, the empty value last.
+    """The groups in the order of the field, the empty value last.
 
     Raises:
-        BadInput: the field is none the caller reads in clear, or of another kind; or the filter is refused.
+        BadInput: the caller cannot read the field in clear, its kind cannot be counted by, or the filter is refused.
     """
     view = run.view_of(model)
     rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}

@@ -1,4 +1,4 @@
-"""Rows of answers as the caller sees them: the records of every command and protocol are made here."""
+"""Masking of response rows, for the records of every command and protocol."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _LITERALS_AT_ONCE = 1_000
 
 async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
     """The rows as the caller sees them: masked fields as placeholder tokens, and token-like text as LITERAL tokens,
-    so that whatever has the shape of a token in an answer is one. Of long texts others have their turn in between."""
+    so that all token-like text in a response is a token. Between long texts, other requests can run."""
     if not reading.has_long_texts:
         return await _masked_records(run, reading, rows)
     found: list[Record] = []
@@ -48,7 +48,7 @@ async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) ->
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
-    """What to put for whatever looks like a token in these clear texts; nothing, where the caller is shown none."""
+    """The replacements for token-like text in these clear texts; empty if the caller's view is not masked."""
     grammar = run.engine.grammar
     if not run.caller.view.is_masked or not grammar.might_hold_token("\n".join(texts)):
         return {}
@@ -57,7 +57,7 @@ async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
 
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
-    """The LITERAL tokens that stand for token-like texts in the caller's answers."""
+    """The LITERAL tokens for token-like texts in the caller's responses."""
     known: dict[str, int] = {}
     for start in range(0, len(texts), _LITERALS_AT_ONCE):
         wanted = texts[start : start + _LITERALS_AT_ONCE]
@@ -66,7 +66,7 @@ async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
     masks = run.masks
     numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
     tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))
-    # Text from before its label was known has no id yet: it is broken up rather than passed off as a token.
+    # Text from before its label was registered has no id yet: it is altered so that it does not look like a token.
     return {
         text: f"{LITERAL}_{tokens[text]}" if text in tokens else text.replace("_", "\N{LOW LINE}\N{WORD JOINER}")
         for text in texts

@@ -1,4 +1,5 @@
-"""No escalation of rights: writing roles, grants and memberships gives nothing that the caller lacks."""
+"""Protection against escalation of rights: writing roles, grants and memberships cannot give rights that the caller
+lacks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,14 +24,14 @@ _APPROVALS = "SELECT value FROM setting WHERE title >= 'approval:' AND title < '
 
 
 class _Approval(msgspec.Struct):
-    """What a setting of approvals says of roles."""
+    """The roles in an approval setting."""
 
     group: str | None = None
 
 
 async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
-    """The titles by which modules, restricted fields and settings of approvals know roles: whoever has a role of such
-    a title has more than its grants say."""
+    """The titles by which modules, restricted fields and approval settings refer to roles: a role with such a title
+    gives more than its grants."""
     fields = (each for model in registry.models.values() for each in model.fields.values())
     restricted = {role for each in fields for role in each.restricted}
     groups: set[str] = set()
@@ -38,15 +39,15 @@ async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
         try:
             found = msgspec.json.decode(text, type=_Approval)
         except msgspec.DecodeError:
-            # What cannot be read asks for approval, and of no role.
+            # An unreadable setting requires approval, but of no role.
             continue
         groups |= {found.group} if found.group else set()
     return frozenset({ADMINISTRATOR, *registry.roles, *restricted, *groups})
 
 
 def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
-    """Whether the caller has all that the grant gives: its commands on all records they reach, its fields, and no
-    condition on a field the caller does not read, whose value it could find out by the records it then reaches."""
+    """Whether the caller has all rights of the grant: its commands on all of its records, and its fields. A condition
+    on a field that the caller cannot read is refused: the matching records would reveal the value."""
     if caller.is_administrator:
         return True
     view = caller.view.models.get(grant.model)
@@ -58,7 +59,7 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
 
 
 def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
-    """Whether the command reaches, for whoever has the view, every record that these conditions let through."""
+    """Whether the view allows the command on every record that these conditions match."""
     if command not in view.commands:
         return False
     own = view.rows.get(command, ())
@@ -78,12 +79,12 @@ def _has_fields(view: ModelView, grant: Grant) -> bool:
 
 
 def _named(view: ModelView, names: Names) -> Sequence[str]:
-    """The fields that are named; what the model no longer has gives nothing."""
+    """The named fields; those that the model no longer has are ignored."""
     return [each for each in view.model.fields if names == "*" or each in names]
 
 
 async def has_role(reader: Reader, registry: Registry, commands: Commands, caller: Caller, role_id: str) -> bool:
-    """Whether the caller has the role itself or, unless the role is known by its title, all it gives."""
+    """Whether the caller has the role or, unless the title gives additional rights, all of its rights."""
     if caller.is_administrator:
         return True
     role = await reader.fetch_one(_ROLE, role_id)
@@ -98,7 +99,7 @@ async def has_role(reader: Reader, registry: Registry, commands: Commands, calle
 
 
 async def has_all_of(reader: Reader, registry: Registry, commands: Commands, caller: Caller, user_id: str) -> bool:
-    """Whether the caller has every role that the person has, or all they give."""
+    """Whether the caller has every role of the person, or all of their rights."""
     roles = [str(row[0]) for row in await reader.fetch(_ROLES_OF, user_id)]
     return all([await has_role(reader, registry, commands, caller, each) for each in roles])
 
@@ -109,11 +110,12 @@ Values = Mapping[str, Stored]
 async def require_no_escalation(
     run: Run, model: Declared, record_id: str, before: Values, after: Values, command: str
 ) -> None:
-    """Insist that whoever writes the record has all that it gives, and that names say who is who; `before` and
-    `record_id` are empty for a new one.
+    """Require that the caller who writes the record has all rights that it gives, and that user names are
+    distinguishable; `before` and `record_id` are empty for a new record.
 
     Raises:
-        BadInput: it gives more; a role's title is one that others know it by, or a user name not plain.
+        BadInput: it gives more rights; the title of a role is in use by modules or settings; or a user name is not
+            plain.
     """
     if model.name == "role":
         await _require_title(run, before.get("title"), str(after["title"]), command)
@@ -121,7 +123,7 @@ async def require_no_escalation(
         is_own = run.caller.is_administrator or more <= run.caller.view.rights
     elif model.name == "grant":
         grant = grants.read_grant(run.engine.registry, tuple(after.get(each) for each in grants.COLUMNS))
-        # One that cannot be read is refused by its own check.
+        # An unreadable grant is refused by its own check.
         is_own = grant is None or has_grant(run.caller, run.engine.commands, grant)
     elif model.name == "user_role":
         engine, role = run.engine, str(after["role"])
@@ -135,18 +137,17 @@ async def require_no_escalation(
 
 
 async def end_unsafe_links(run: Run, model: Declared, record_id: str, after: Values) -> None:
-    """Call it once such a record is written: nobody keeps a link to a person who now has more rights than himself."""
+    """End set-up links after such a record is written: their creators may have fewer rights than the person has now."""
     role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
     if role is not None:
         await invitations.end_links_of_members(run.transaction, str(role))
 
 
 async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
-    """Insist that a new user name is one that nobody mistakes for another's; `user_id`
-    and `before` are empty for a new person.
+    """Require that a new user name cannot be confused with another; `user_id` and `before` are empty for a new person.
 
     Raises:
-        BadInput: it is not, or somebody has it, in whatever case.
+        BadInput: it can be, or another person has it, ignoring case.
     """
     username = str(after["username"])
     if username == before.get("username"):
@@ -163,7 +164,8 @@ def _rights(role: Values) -> tuple[str, ...]:
 
 
 async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:
-    """A role that modules, restricted fields or settings know by its title keeps it, and no other takes it."""
+    """Require that a title to which modules, restricted fields or settings refer is neither changed nor taken by
+    another role."""
     if before == after:
         return
     known = await known_titles(run.transaction, run.engine.registry)
