@@ -47,14 +47,16 @@ class Seeded:
 
 
 @contextmanager
-def new(database: str, leads: int, folder: Path, cluster: Cluster | None) -> Iterator[Seeded]:
-    """A service with so many leads, gone after the block."""
-    data = folder / f"records-{database}"
+def new(
+    database: str, leads: int, folder: Path, cluster: Cluster | None, name: str = "records"
+) -> Iterator[Seeded]:
+    """A service with so many leads, in a database of this name; removed after the block."""
+    data = folder / f"{name}-{database}"
     url = f"sqlite:///{data}/records.sqlite"
     if database == "postgres":
         assert cluster is not None
-        cluster.sql("CREATE DATABASE records TEMPLATE template0")
-        url = cluster.url("records")
+        cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        url = cluster.url(name)
     try:
         yield asyncio.run(_filled(url, data, leads))
     finally:

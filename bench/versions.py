@@ -71,7 +71,8 @@ def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStac
     workers: dict[str, Worker] = {}
     seeds: dict[str, records_seed.Seeded] = {}
     for name, tree in trees.items():
-        seeds[name] = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        seeded = records_seed.new(database, LEADS, bench.folder, bench.cluster, name=f"records_{name}")
+        seeds[name] = stack.enter_context(seeded)
         place = {"database_url": seeds[name].database_url, "data": str(seeds[name].data)}
         workers[name] = stack.enter_context(worker({"contender": "records", **place}, bench.folder, bench.cores, tree))
     for command in ("get", "list", "update"):
