@@ -15,7 +15,7 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import load_master_key
-from countersign.records import app, base_models, builtin_commands, key, user_creation
+from countersign.records import app, base_models, builtin_commands, root_secret, user_creation
 from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, Domain
@@ -54,7 +54,7 @@ async def opened(
             registry=registry,
             bits=await install.bits(database),
             master=master,
-            secret=await key.secret(database, master),
+            secret=await root_secret.secret(database, master),
             mail=open_mail("", "Trial <no-reply@localhost>", folder),
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,

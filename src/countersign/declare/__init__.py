@@ -1,12 +1,12 @@
 """The declaration language: the names that a module author imports."""
 
+from countersign.declare.condition import CALLER, TODAY, FieldOf, Where, where
 from countersign.declare.errors import BadValue, DeclarationError
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, Notation, Stored
 from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
 from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
-from countersign.declare.where import CALLER, TODAY, FieldOf, Where, where
 from countersign.declare.workflow import Move, Work, Workflow
 
 __all__ = [

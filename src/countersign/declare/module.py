@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from countersign.declare.condition import Where
 from countersign.declare.fields.field import Field
 from countersign.declare.model import Model
-from countersign.declare.where import Where
 
 Names: TypeAlias = tuple[str, ...] | Literal["*"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
-from countersign.declare.where import Where
+from countersign.declare.condition import Where
 
 
 class Work(Protocol):

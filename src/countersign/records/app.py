@@ -22,7 +22,7 @@ from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
-from countersign.records import builtin_commands, http, invitation_page, key, modules, redaction, tools
+from countersign.records import builtin_commands, http, invitation_page, modules, redaction, root_secret, tools
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
@@ -111,7 +111,7 @@ async def opened(
             registry=registry,
             bits=await install.bits(database),
             master=master,
-            secret=await key.secret(database, master),
+            secret=await root_secret.secret(database, master),
             mail=open_mail(settings.smtp_url, settings.mail_from, data),
             versions=Versions(database, ("access",)).current,
             plan_version=Versions(database, ("plan",)).current,

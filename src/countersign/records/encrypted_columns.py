@@ -1,6 +1,6 @@
 """All that the records service keeps sealed under the master key; the keys of all else derive from its secret."""
 
 from countersign.kernel.webhooks import receivers
-from countersign.records import key
+from countersign.records import root_secret
 
-COLUMNS = (key.ENCRYPTED_COLUMN, receivers.ENCRYPTED_COLUMN)
+COLUMNS = (root_secret.ENCRYPTED_COLUMN, receivers.ENCRYPTED_COLUMN)

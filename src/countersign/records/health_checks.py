@@ -10,7 +10,7 @@ from countersign.kernel.http.management import Check, ServiceChecks
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import outbox
-from countersign.records import app, encrypted_columns, key
+from countersign.records import app, encrypted_columns, root_secret
 from countersign.records.context import Records
 from countersign.records.schema import install
 
@@ -43,7 +43,7 @@ async def _writable(records: Records) -> str:
 
 async def _opened(records: Records) -> str:
     await reencryption.require_keys(records.database, encrypted_columns.COLUMNS, records.master)
-    if await key.secret(records.database, records.master) != records.secret:
+    if await root_secret.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database holds another secret: it is not the one that was started with")
     return f"key {records.master.current.id} seals, and every key that sealed anything is present"
 

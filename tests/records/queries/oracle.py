@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from countersign.declare import Declared, Field, Select
-from countersign.declare.where import OPERATORS, Operator
+from countersign.declare.condition import OPERATORS, Operator
 
 Record: TypeAlias = Mapping[str, Any]
 Query: TypeAlias = Mapping[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from countersign.declare import CALLER, Grant, Model, Number, Ref, Select, Text, where
-from countersign.declare.where import OPERATORS
+from countersign.declare.condition import OPERATORS
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from tests.records import inside

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from countersign.kernel.database.port import Database, Row
-from countersign.records import key
+from countersign.records import root_secret
 from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.install import installed
 from countersign.records.schema.rows import BATCH
@@ -40,7 +40,7 @@ async def furnish(url: str) -> None:
     """Install BEFORE, with rows that every step has something to do with."""
     database = await opened(url)
     await upgrade(database, *BEFORE)
-    vault = Vault(await key.secret(database, MASTER))
+    vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         held = await vault.hold(transaction, [PersonalValue("PERSON", name, True) for name in ("Ada", "Ada", "Bob")])
     leads = [f"b{number:023x}" for number in range(LEADS)]

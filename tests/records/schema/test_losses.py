@@ -7,7 +7,7 @@ import pytest
 
 from countersign.declare import CALLER, Bool, Date, Model, Number, Ref, Select, Text
 from countersign.kernel.database.port import Database
-from countersign.records import key
+from countersign.records import root_secret
 from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.install import ConflictingData, DataLoss, installed
 from tests.records.schema.conftest import (
@@ -224,7 +224,7 @@ async def test_one_default_for_many_cannot_be_unique(database: Database) -> None
 @pytest.mark.parametrize("after", [[model("lead", title=Text())], [model("lead", title=Text(), mail=Text())], []])
 async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, after: list[type[Model]]) -> None:
     await upgrade(database, model("lead", title=Text(), mail=Text(personal="EMAIL"), notes=Text(personal="NOTES")))
-    vault = Vault(await key.secret(database, MASTER))
+    vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         email = PersonalValue("EMAIL", "a", True)
         held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
@@ -245,7 +245,7 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
 
 async def test_another_label_gives_every_value_another_id(database: Database) -> None:
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
-    vault = Vault(await key.secret(database, MASTER))
+    vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
     await put(database, "lead", mail="a", mail__value=held.id)

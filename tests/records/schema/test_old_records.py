@@ -3,7 +3,7 @@
 from countersign.declare import TODAY, Bool, Date, LongText, Money, Move, Number, Ref, Select, Text, Workflow
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
-from countersign.records import key
+from countersign.records import root_secret
 from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.rows import BATCH, RowTaskRunner
 from countersign.records.schema.snapshot import RowTask
@@ -172,7 +172,7 @@ async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database:
 
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
 
-    vault = Vault(await key.secret(database, MASTER))
+    vault = Vault(await root_secret.secret(database, MASTER))
     async with database.transaction() as transaction:
         (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
     assert await column_of(database, "lead", "mail__value") == [held.id]

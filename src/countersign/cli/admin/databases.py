@@ -30,7 +30,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.errors import NotEmpty
 from countersign.kernel.security import masterkey
-from countersign.records import app, key, modules
+from countersign.records import app, modules, root_secret
 from countersign.records.schema import install
 from countersign.records.schema import postgres_move as tables
 from countersign.settings import Settings, explain
@@ -359,7 +359,7 @@ async def _migration_tables(move: Migration) -> MigrationTables:
         found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
     async with record_store.TABLES.open_existing(move.settings) as database:
         if database is not None:
-            secret = await key.secret(database, masterkey.master_key(move.settings))
+            secret = await root_secret.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))
             there = tables.target(registry, installed)
             found[app.SCHEMA] = ServiceTables(

@@ -16,7 +16,7 @@ from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, encrypted_columns, key, modules
+from countersign.records import app, encrypted_columns, modules, root_secret
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -31,7 +31,9 @@ async def _pending_setup(database: Database) -> list[str]:
     return names or ([] if (await install.installed(database)).versions else ["modules"])
 
 
-TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, key.require, _pending_setup)
+TABLES = Tables(
+    app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, root_secret.require, _pending_setup
+)
 
 
 def run(

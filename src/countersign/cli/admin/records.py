@@ -13,7 +13,7 @@ from countersign.cli.options import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.declare.registry import Registry
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, key
+from countersign.records import app, root_secret
 from countersign.records import modules as declared
 from countersign.records import user_creation as people
 from countersign.records.access import invitations as setup
@@ -211,7 +211,7 @@ async def _verify_audit(settings: Settings) -> ChainReport:
             remedy = "Name the data directory of a records service with --data."
             raise Failure(CANNOT_VERIFY, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
-        return await verify.verify(database, await key.secret(database, master))
+        return await verify.verify(database, await root_secret.secret(database, master))
 
 
 def _fault_line(fault: ChainDefect) -> str:

@@ -21,7 +21,7 @@ from countersign.kernel.reencryption import KeyUsage
 from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase, find_damage
 from countersign.kernel.security.encryption import DecryptionFailed, missing_keys
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, key
+from countersign.records import app, root_secret
 from countersign.records.audit import verify as chains
 from countersign.records.schema import install
 from countersign.settings import Settings
@@ -257,6 +257,6 @@ async def _check_audit(settings: Settings) -> AsyncIterator[Finding]:
         if database is None or not await install.is_installed(database):
             return
         master = await asyncio.to_thread(master_key, settings)
-        report = await chains.verify(database, await key.secret(database, master))
+        report = await chains.verify(database, await root_secret.secret(database, master))
     for fault in report.faults:
         yield Finding(f"audit lane {fault.lane}, number {fault.number}", records.AUDIT_MEANINGS[fault.what])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
-from countersign.declare.where import Where
+from countersign.declare.condition import Where
 
 Stored: TypeAlias = None | int | str
 """A value as the database keeps it: text, or a whole number (money in minor units, bool as 0 and 1)."""

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
+from countersign.declare.condition import CALLER, TODAY, FieldOf, Where
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Date, Ref
 from countersign.declare.fields.text import Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import Declarations, of_field
-from countersign.declare.where import CALLER, TODAY, FieldOf, Where
 
 MAX_VALUES = 1000
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
+from countersign.declare.condition import CALLER, TODAY
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import LITERAL, Field, FieldOptions
 from countersign.declare.fields.kinds import LARGEST, Date, Money, Number, OnDelete, Ref, Select
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model
-from countersign.declare.where import CALLER, TODAY
 
 _OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from countersign.declare.condition import TODAY
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Date, Ref, Select
@@ -9,7 +10,6 @@ from countersign.declare.model import Declared
 from countersign.declare.rules.computed import refs_to
 from countersign.declare.rules.conditions import misfit, misfit_of_rule
 from countersign.declare.rules.declarations import Declarations, of_field, of_model
-from countersign.declare.where import TODAY
 from countersign.declare.workflow import Move, Workflow
 
 

@@ -6,11 +6,11 @@ from typing import cast
 import msgspec
 
 from countersign.declare import ADMINISTRATOR, CALLER, TODAY, Declared, Grant, Role, Where
+from countersign.declare.condition import OPERATORS, Operator, RuntimeValue
 from countersign.declare.fields.field import Stored
 from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.declare.rules.conditions import misfit
-from countersign.declare.where import OPERATORS, Operator, RuntimeValue
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction

@@ -8,10 +8,10 @@ from typing import cast
 import msgspec
 
 from countersign.declare import BadValue, Declared, Field, Setting, Where
+from countersign.declare.condition import OPERATORS, Operator
 from countersign.declare.fields.field import Stored
 from countersign.declare.model import computed
 from countersign.declare.registry import Registry
-from countersign.declare.where import OPERATORS, Operator
 from countersign.kernel.validation_messages import sentence
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands

@@ -8,8 +8,8 @@ from typing import cast
 
 import msgspec
 
+from countersign.declare.condition import Operator
 from countersign.declare.rules.declarations import BASE
-from countersign.declare.where import Operator
 from countersign.kernel import clock
 from countersign.kernel.database import port
 from countersign.kernel.database.port import Row

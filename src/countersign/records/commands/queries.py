@@ -7,8 +7,8 @@ from typing import cast
 import msgspec
 
 from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, FieldOf, Moment, Ref, Text
+from countersign.declare.condition import OPERATORS, Operator, Where
 from countersign.declare.fields.field import Stored
-from countersign.declare.where import OPERATORS, Operator, Where
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access import view as seen

@@ -10,7 +10,7 @@ from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import SchemaBehind, SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.records import key
+from countersign.records import root_secret
 from countersign.records.masking.vault import Vault
 from countersign.records.schema.checks import examine, obstacle
 from countersign.records.schema.difference import desired_snapshot, steps_between
@@ -146,7 +146,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     if not planned.steps:
         return []
     await migrate.require_rights(database)
-    upgrading = _Upgrade(database.dialect, registry, Vault(await key.secret(database, master)))
+    upgrading = _Upgrade(database.dialect, registry, Vault(await root_secret.secret(database, master)))
     taken: list[Step] = []
     is_first = not (await installed(database)).versions
     first_s = began_s = clock.monotonic_s()
