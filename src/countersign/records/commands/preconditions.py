@@ -1,4 +1,4 @@
-"""What a record must meet before a command writes it: guards, row scope, locks, revision, rules."""
+"""Preconditions of writing a record: guards, row conditions, locks, revision, rules."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 
 def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
-    """Whether the condition holds for stored values; the same meaning as in a filter."""
+    """Whether stored values meet the condition, with the same semantics as in a filter."""
     field, stored = field_named(model, condition.field), values.get(condition.field)
     if condition.operator == "is_null":
         return (stored is None) == condition.value
@@ -55,18 +55,18 @@ def _compared(field: Field, left: Stored, right: Stored) -> int:
 
 
 def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
-    """Whether the caller can tell by itself if the conditions hold: it knows every field they speak of."""
+    """Whether the caller sees every field of the conditions, so that it can evaluate them itself."""
     return view is not None and all(view.knows(each.field) for each in conditions)
 
 
 def require_guards(
     model: Declared, view: ModelView | None, conditions: Sequence[Where], values: Mapping[str, Stored], command: str
 ) -> None:
-    """Insist that all conditions hold for a record; `view` is the caller's view of the model, if it has one.
+    """Require that a record meets all conditions; `view` is the caller's view of the model, if it has one.
 
     Raises:
-        BadInput: one does not. A readable one is named; of the others the caller learns only that the command is
-            not allowed in this state.
+        BadInput: it does not. A condition that the caller can read is named; for others the text is only that the
+            command is not allowed in this state.
     """
     for readable in (True, False):
         for each in conditions:
@@ -77,23 +77,22 @@ def require_guards(
 
 
 def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
-    """Whether the record can be changed by its actions alone."""
+    """Whether the record is locked: only its actions can change it."""
     return are_met(model, values, model.locked)
 
 
 def are_met(model: Declared, values: Mapping[str, Stored], conditions: Sequence[Where]) -> bool:
-    """Whether there are conditions, all of which the values meet."""
+    """Whether there are conditions and the values meet all of them."""
     return bool(conditions) and all(is_met(model, values, each) for each in conditions)
 
 
 def require_within_rows(
     view: ModelView | None, command: str, values: Mapping[str, Stored], record_id: str | None = None
 ) -> None:
-    """Insist that a record with these values is one that the caller's command reaches; or its rows would only bind what
-    is there, and not what it makes.
+    """Require that the caller's command may use a record with these values: row conditions apply to new values too.
 
     Raises:
-        BadInput: it is not, as if there were no such record.
+        BadInput: it may not; the text is the same as for a record that does not exist.
     """
     rows = () if view is None else view.rows.get(command, ())
     if rows is None or view is None:
@@ -106,15 +105,15 @@ def require_within_rows(
 
 
 def _is_within(view: ModelView, values: Mapping[str, Stored], condition: Where | Condition) -> bool:
-    """What no field's value can say, no input can promise."""
+    """Whether the values meet the condition; False for SQL conditions, which no input can guarantee."""
     return isinstance(condition, Where) and is_met(view.model, values, condition)
 
 
 async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
-    """Insist that a record, and the one it is locked with, can be changed.
+    """Require that a record, and the one it is locked with, are not locked.
 
     Raises:
-        BadInput: it is locked. Which state locks it is said only to those who read that state.
+        BadInput: it is locked. The locking state is named only to callers who can read it.
     """
     if is_locked(model, values):
         raise _refusal(run, model, command)
@@ -122,7 +121,7 @@ async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Store
     parent_id = values.get(model.locked_with) if model.locked_with else None
     if parent is None or not isinstance(parent_id, str):
         return
-    # Locked in the database too, so that it is not posted while this is written.
+    # Lock the row, so that the record is not posted while this one is written.
     statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is not None and are_met(parent, record_of(parent, row).values, locks_of(model, parent)):
@@ -130,7 +129,7 @@ async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Store
 
 
 async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
-    """As `require_open`, where the caller sees by itself what locks the record, before the command is proposed.
+    """As `require_unlocked`, before a proposal, and only if the caller can see the locking state.
 
     Raises:
         BadInput: it is locked.
@@ -158,7 +157,7 @@ def parent_of(run: Run, model: Declared) -> Declared | None:
 
 
 def are_locks_readable(run: Run, model: Declared) -> bool:
-    """Whether the caller can see by itself if a record of the model is locked."""
+    """Whether the caller can see if a record of the model is locked."""
     parent = parent_of(run, model)
     views = run.caller.view.models
     if not are_guards_readable(views.get(model.name), model.locked):
@@ -166,13 +165,13 @@ def are_locks_readable(run: Run, model: Declared) -> bool:
     if parent is None:
         return True
     above = views.get(parent.name)
-    # Which record it is, the ref says; whether it may be read at all is another matter.
+    # The ref identifies the record; the right to read it is checked separately.
     is_read = above is not None and above.reads_any_by("get", "list", "search", "export")
     return is_read and are_guards_readable(above, locks_of(model, parent))
 
 
 def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> BadInput:
-    """The refusal where the record of `locked_with` locks those of this model alone."""
+    """The refusal if the record of `locked_with` locks only those of this model."""
     if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
         return BadInput(f"{command} is not allowed in this state")
     words = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
@@ -187,10 +186,10 @@ def _refusal(run: Run, model: Declared, command: str) -> BadInput:
 
 
 async def require_revision(run: Run, view: ModelView, record: StoredRecord, body: Body) -> None:
-    """Insist that the record is still as the caller read it, if it says which revision it read.
+    """Require that the record is unchanged since the `revision` in the input, if there is one.
 
     Raises:
-        BadInput: it has changed, as far as the caller can see, or `revision` is no integer.
+        BadInput: it has a visible change, or `revision` is not an integer.
     """
     if "revision" not in body:
         return
@@ -214,7 +213,7 @@ async def require_rules(
     given: Mapping[str, FieldInput],
     command: str,
 ) -> None:
-    """Insist that the record, of which these fields are written, meets the rules that name one of them.
+    """Require that the record meets the rules that name one of the written fields.
 
     Raises:
         BadInput: it does not. The rule is named to those who read its fields, or sent them.
@@ -230,7 +229,7 @@ async def require_all_rules(
     given: Mapping[str, FieldInput],
     command: str,
 ) -> None:
-    """Insist that the record, of which these fields are given, meets the rules of an action.
+    """Require that the record with the given fields meets the rules of an action.
 
     Raises:
         BadInput: it does not. The rule is named to those who read its fields, or sent them.
@@ -239,7 +238,7 @@ async def require_all_rules(
 
 
 def _with_sent_refs(given: Mapping[str, FieldInput]) -> list[str]:
-    """The fields that the caller knows of: what a default, an effect or another command sets is not spoken of."""
+    """The fields that the caller sent; fields set by defaults, effects or other commands are never named."""
     return [name for name, each in given.items() if not each.is_default]
 
 
@@ -251,8 +250,8 @@ async def require_rules_as_seen(
     command: str,
     more: Collection[Where] = (),
 ) -> None:
-    """As `require`, for those rules alone, and those of an action (`more`), of which the caller sees every field,
-    before the command is proposed.
+    """As `require_rules`, before a proposal, and only for rules (with `more`, those of an action) whose fields the
+    caller sees.
 
     Raises:
         BadInput: the record would not meet one.
@@ -268,7 +267,7 @@ def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
 
 
 def is_rule_readable(run: Run, view: ModelView, rule: Where, given: Collection[str]) -> bool:
-    """Whether a caller who gives these fields can see by itself if the rule is met."""
+    """Whether a caller who sends these fields can see if the rule is met."""
     return all(_knows(run, view, path, given) for path in _paths(rule))
 
 
@@ -279,7 +278,7 @@ def _knows(run: Run, view: ModelView, path: str, given: Collection[str]) -> bool
         return is_known
     ref = view.model.fields[name]
     above = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
-    # A ref that is given leads to a record that exists for the caller: another one would be refused.
+    # The record of a given ref exists for the caller: any other would be refused.
     return above is not None and above.knows(rest) and (name in given or above.reads_any_by(*READING))
 
 
@@ -291,7 +290,7 @@ async def _require(
     known: Collection[str],
     command: str,
 ) -> None:
-    """`known` are the fields that the caller knows of, beside those that it reads."""
+    """`known` are the fields that the caller knows in addition to those that it reads."""
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:
@@ -307,12 +306,12 @@ async def _require(
 async def _parent(
     run: Run, model: Declared, name: str, record_id: Stored
 ) -> tuple[Declared, Mapping[str, Stored]] | None:
-    """The record that the ref leads to; None where it is empty, or an earlier step of a plan is going to make it."""
+    """The record of the ref; None if the ref is empty, or an earlier step of a plan creates the record."""
     ref = model.fields[name]
     if not isinstance(ref, Ref) or not isinstance(record_id, str) or prepared_command.step_index(record_id) is not None:
         return None
     parent = run.engine.registry.models[ref.target]
-    # Locked in the database too, so that it still meets the rule when this is written.
+    # Lock the row, so that it still meets the rule when this record is written.
     statement = select.lock_existing(parent, None, record_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     return None if row is None else (parent, record_of(parent, row).values)
@@ -344,7 +343,7 @@ def _owner(
     path: str,
     parents: Mapping[str, tuple[Declared, Mapping[str, Stored]] | None],
 ) -> tuple[Declared, Mapping[str, Stored], str] | None:
-    """The model, the values and the name there of a field that a rule names; None where there is no such record."""
+    """The model, values and name of a field in a rule; None if the record does not exist."""
     name, dot, rest = path.partition(".")
     if not dot:
         return model, values, name

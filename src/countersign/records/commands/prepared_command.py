@@ -1,4 +1,4 @@
-"""A command whose input has been read: its field inputs, and references to records of earlier steps."""
+"""Commands with parsed input: their field inputs, and references to records of earlier steps."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -31,8 +31,8 @@ class FieldInput(msgspec.Struct, frozen=True, omit_defaults=True):
 class PlannedCommand(msgspec.Struct, frozen=True, omit_defaults=True):
     """A writing command with its input: prepared now, or a step of a plan.
 
-    `record_id` is the record it is about (None for create); `revision` the number its stored record had. `cascade` is
-    set for a deletion that also deletes or empties what refers to the record, as declared.
+    `record_id` is its record (None for create); `revision` is that of the stored record. `cascade` is set for a
+    deletion that also applies `on_delete` of the references to the record.
     """
 
     model: str
@@ -44,12 +44,12 @@ class PlannedCommand(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def id(self) -> str:
-        """The command as it is called: lead.update."""
+        """The id of the command, such as lead.update."""
         return f"{self.model}.{self.command}"
 
 
 class PreparedCommand(PlannedCommand, frozen=True):
-    """What a writing command is going to do, with every value at hand."""
+    """A writing command that is ready to run, with all its values."""
 
 
 STEP = "$step"
@@ -58,20 +58,20 @@ _PREFIX = "0" * 20
 
 
 def step_ref(step: int) -> str:
-    """Stands for the record that the step makes; a real id is random and never begins like it."""
+    """The placeholder id of the record that the step creates; real ids are random and never have this prefix."""
     return f"{step:024x}"
 
 
 def step_index(stored: object) -> int | None:
-    """The step that makes the record of this id; None for the id of a record that is there."""
+    """The step that creates the record with this id; None for the id of an existing record."""
     return int(stored, 16) if isinstance(stored, str) and stored.startswith(_PREFIX) else None
 
 
 def resolve_step_refs(model: Declared, body: Mapping[str, object], made: Mapping[str, str]) -> dict[str, object]:
-    """The input with promised ids in place of {"$step": n}; `made` says by promised id what its step makes.
+    """The input with placeholder ids in place of {"$step": n}; `made` is the model by placeholder id.
 
     Raises:
-        BadInput: it stands in no ref, or names no earlier step that creates a record.
+        BadInput: {"$step": n} is not in a ref, or does not name an earlier step that creates a record.
     """
     found = dict(body)
     for name, value in body.items():
@@ -81,6 +81,6 @@ def resolve_step_refs(model: Declared, body: Mapping[str, object], made: Mapping
         step = members[STEP]
         record_id = step_ref(step) if type(step) is int and 0 <= step < MAX_STEPS and len(members) == 1 else ""
         if record_id not in made or not isinstance(model.fields.get(name), Ref):
-            raise BadInput(f'{name}: {{"{STEP}": n}} stands in a ref and names an earlier step that creates a record')
+            raise BadInput(f'{name}: {{"{STEP}": n}} must be in a ref and name an earlier step that creates a record')
         found[name] = record_id
     return found

@@ -1,4 +1,4 @@
-"""Checks before a proposal: a plan that is certain to fail, for a reason that the agent may see, is refused."""
+"""Checks before a proposal: a plan that is certain to fail is refused if the agent may see the reason."""
 
 from collections.abc import Collection, Mapping
 
@@ -17,7 +17,7 @@ async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Field
     """Check the locks, the rules and the unique values of a new record, as far as the agent sees them.
 
     Raises:
-        BadInput: the record cannot be made.
+        BadInput: the record cannot be created.
     """
     if not run.caller.is_agent:
         return
@@ -35,10 +35,10 @@ async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Field
 async def require_changeable(
     run: Run, view: ModelView, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> None:
-    """The same of a change of a record, and of where it moves to.
+    """The same checks for a change of a record, including a change of its parent.
 
     Raises:
-        BadInput: the record cannot be changed so.
+        BadInput: the change is not possible.
     """
     if not run.caller.is_agent or run.is_touched(record.id):
         return
@@ -53,10 +53,10 @@ async def require_changeable(
 
 
 async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: PreparedCommand) -> None:
-    """The same of a deletion, and of what it takes along.
+    """The same checks for a deletion and its cascade.
 
     Raises:
-        BadInput: the record cannot be deleted, or one that goes along or changes cannot be.
+        BadInput: the record cannot be deleted, or a record of the cascade cannot be deleted or changed.
     """
     if not run.caller.is_agent or run.is_touched(record.id):
         return
@@ -75,8 +75,8 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
 async def _require_totals(
     run: Run, view: ModelView, values: Mapping[str, Stored], before: Mapping[str, Stored] | None
 ) -> None:
-    """Of the totals that the record counts into, those that the caller sees stay within what every client reads;
-    `before` are the values of a record that is there."""
+    """Require that visible totals of the record stay within the exact range of JSON clients; `before` are the values of
+    an existing record."""
     for total in run.engine.registry.totals[view.model.name]:
         parent_id = values[total.by]
         is_known = before is None or (view.knows(total.of) and view.knows(total.by))
@@ -103,14 +103,14 @@ async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
 
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
-    """Whether an earlier step of the plan is about a record that this one refers to."""
+    """Whether an earlier step of the plan changes a record that this one refers to."""
     return any(run.is_touched(each) for each in values.values() if isinstance(each, str))
 
 
 async def _require_unique(
     run: Run, view: ModelView, values: Mapping[str, Stored], given: Collection[str], own_id: str | None
 ) -> None:
-    """Among the records that the caller sees: others are not spoken of."""
+    """Require unique values among the records that the caller sees."""
     # A caller without list, search and export must not learn that a record has this value.
     looked_up = next((each for each in ("list", "search", "export") if each in view.commands), None)
     if run.earlier or looked_up is None:
@@ -124,7 +124,7 @@ async def _require_unique(
 
 
 def _unique_among(view: ModelView, name: str, values: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The values that no other record may have together; none where the caller does not see them."""
+    """The combination of values that must be unique; empty if the caller does not see these fields."""
     field = view.model.fields[name]
     names = (name,) if field.unique else (name, field.unique_with) if field.unique_with else ()
     is_seen = all(view.knows(each) and values[each] is not None for each in names)

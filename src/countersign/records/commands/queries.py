@@ -1,4 +1,4 @@
-"""Filters and orders: reading a query, its conditions in SQL, and conditions in words."""
+"""Filters and orders: parsing a query, its conditions as SQL, and conditions in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class Parameters:
         self.values: list[Value] = list(values)
 
     def put(self, value: Value) -> str:
-        """The placeholder that stands for the value."""
+        """Add the value and return its SQL placeholder."""
         self.values.append(value)
         return f"${len(self.values)}"
 
 
 class DelegatedParameters(Parameters):
-    """Parameters of a statement that is being made elsewhere."""
+    """Parameters of a statement that other code builds."""
 
     def __init__(self, put: Callable[[Value], str]) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def column(table: str, name: str) -> str:
 
 
 def all_of(conditions: list[str]) -> str:
-    """The conditions joined by AND; true when there is none."""
+    """The conditions joined by AND; true without conditions."""
     return " AND ".join(conditions) if conditions else "1 = 1"
 
 
@@ -77,9 +77,9 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to list: conditions joined by AND, keys of the order, how many rows from which on (None: all).
+    """A query: conditions joined by AND, order keys, limit (None: all) and offset.
 
-    `scattered` are fields whose filters match so many records that the order's index serves better than theirs.
+    `scattered` are fields whose filters match so many records that the index of the order is faster than theirs.
     """
 
     filter: tuple[Condition, ...] = ()
@@ -93,7 +93,7 @@ NO_QUERY = Query()
 
 
 def read(body: Mapping[str, object], command: str) -> Query:
-    """The query object (API document, Query object and Limits).
+    """Parse the query object (API document, Query object and Limits).
 
     Raises:
         BadInput: a key or an operator is unknown, a value malformed, or a limit exceeded; it is named.
@@ -179,12 +179,12 @@ def clause(condition: Where) -> str:
 
 
 def refusal(condition: Where) -> str:
-    """What a refusal says of a condition that is not met: what it requires, and the remedy where one is declared."""
+    """The text of a refusal: what the condition requires, and the remedy if one is declared."""
     return f": it requires that {clause(condition)}" + (f"; {condition.remedy}" if condition.remedy else "")
 
 
 def clauses(conditions: Sequence[Where]) -> str:
-    """Several conditions, of which all must be met."""
+    """Several conditions in words, all of which must be met."""
     return joined([clause(each) for each in conditions], "and")
 
 
@@ -207,7 +207,7 @@ MAX_SINGLY = 100
 """Values of one `in` up to which each is a parameter."""
 
 SHOWN_US = 1_000
-"""Microseconds in the unit that instants are shown in."""
+"""Microseconds in the unit of displayed instants."""
 
 _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -216,14 +216,14 @@ ID.name = "id"
 
 
 def today() -> str:
-    """The present day in UTC, YYYY-MM-DD."""
+    """The current day in UTC, YYYY-MM-DD."""
     return clock.rfc3339(clock.now())[:10]
 
 
 class Scope:
-    """One table in a statement: where its columns are found and how values get into it.
+    """One table in a statement: its alias, and the parameters of the statement.
 
-    With a `view`, refs to records that do not exist for the caller count as empty.
+    With a `view`, refs to records that do not exist for the caller are treated as empty.
     """
 
     def __init__(self, dialect: Dialect, parameters: Parameters, alias: str, view: View | None = None) -> None:
@@ -255,7 +255,8 @@ class Scope:
 
 
 def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
-    """That a record is among the rows; rules look at the records as they are, whatever the caller sees of them."""
+    """The condition that a record is among the rows; it applies to stored values, including those hidden from the
+    caller."""
     if rows is None:
         return "1 = 1"
     if not rows:
@@ -270,17 +271,18 @@ def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
         return rule.sql(scope.alias, scope.parameters.put)
     value = today() if rule.value is TODAY else rule.value
     if value is CALLER:
-        raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
+        raise LookupError(f"{model.name}: CALLER must be replaced before a rule becomes SQL")
     return compared(scope, model.name, field_named(model, rule.field), rule.operator, value)
 
 
 def field_named(model: Declared, name: str) -> Field:
-    """The field of a condition, which may speak of `id` too."""
+    """The field of a condition, including `id`."""
     return ID if name == "id" else model.field(name)
 
 
 def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> list[str]:
-    """A caller's conditions. Only `id` and fields it reads in clear may be named (API document, Filter 7).
+    """The SQL of a caller's conditions. They may use only `id` and fields that it reads in clear (API document, Filter
+    7).
 
     Raises:
         BadInput: a field is unknown, hidden or masked (the same text for all), the operator does not fit the field's
@@ -293,7 +295,7 @@ def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition
 
 
 def clear_field(view: ModelView, name: str) -> Field:
-    """The field of that name, if the caller reads it in clear and as it is stored.
+    """The field with this name, if the caller reads its stored value in clear.
 
     Raises:
         BadInput: it is unknown, hidden, masked or rewritten, with the same text.
@@ -316,7 +318,7 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         raise BadInput(f"op {operator} does not fit {name}, a {field.kind} field")
     expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
     if field.name in scope.scattered:
-        # To SQLite this is another expression of the same value, which no index has.
+        # For SQLite this is another expression of the same value, which has no index.
         expression = f"+{expression}"
     put = scope.parameters.put
     if operator == "is_null":
@@ -343,7 +345,7 @@ def _compared_with(
 
 
 def _at(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
-    """A comparison of instants as they are shown, in whole milliseconds, though microseconds are kept."""
+    """A comparison of instants in whole milliseconds, as displayed, although microseconds are stored."""
     first, after = -(-moment // SHOWN_US) * SHOWN_US, (moment // SHOWN_US + 1) * SHOWN_US
     if operator == "eq":
         return f"({expression} >= {put(first)} AND {expression} < {put(after)})"
@@ -369,8 +371,8 @@ def _several(name: str, value: object) -> list[object]:
 
 
 def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]) -> str:
-    """That it is one of the values: each its own parameter while they are few, so that they are planned with; else
-    all in one of JSON, since both engines take fewer parameters than a filter may hold values (API document, Limits).
+    """The condition `expression IN values`. A few values are separate parameters, which the planner can use; more are
+    one JSON parameter, since both engines limit the number of parameters (API document, Limits).
     """
     put = scope.parameters.put
     if isinstance(field, Moment):
@@ -380,7 +382,7 @@ def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]
     listed = put(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
         return f"{expression} IN (SELECT value FROM json_each({listed}))"
-    # An array, made once, finds its rows by an index; a table of values is joined by a scan.
+    # An array, built once, allows an index lookup; a table of values is joined by a scan.
     elements = f"jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
     return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
@@ -393,7 +395,7 @@ def _operand(field: Field, name: str, value: object) -> Stored:
 
 
 def _contained(scope: Scope, field: Field, needle: str) -> str:
-    # Entries of the audit are written without folded copies: their texts are ids, names of commands, and labels.
+    # Audit entries have no folded copies: their texts are ids, command names, and labels.
     text = column(scope.alias, "id" if field is ID else field.name)
     haystack = text if field is ID else f"COALESCE({column(scope.alias, f'{field.name}__folded')}, lower({text}))"
     function = "instr" if scope.dialect == "sqlite" else "strpos"

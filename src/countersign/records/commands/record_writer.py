@@ -36,7 +36,7 @@ from countersign.records.schema.checks import sum_columns, total_of
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 MAX_LITERALS = 1_000
-"""Different texts of a placeholder token's shape in one record."""
+"""The maximum number of different token-like texts in one record."""
 _ONE_VALUE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
@@ -45,10 +45,10 @@ _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2
 async def find(
     run: Run, model: Declared, rows: Rows, record_id: object, *, locks: bool = True
 ) -> StoredRecord:
-    """The record, with `locks` locked for this transaction.
+    """The record; with `locks`, locked for this transaction.
 
     Raises:
-        BadInput: there is none, or the rows leave it out: the same for both.
+        BadInput: it does not exist or is not among the rows: the same for both.
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
@@ -68,9 +68,9 @@ async def insert(
     record_id: str | None = None,
     is_restored: bool = False,
 ) -> str:
-    """A new record with these values, defaults filled in already; its id, which is a random one where none is given.
-    The model's rules, `shared_by` and what a format takes for the same value are for what people and agents enter; a
-    restored record was entered before, perhaps by an earlier version: its unique values are compared as they are.
+    """Insert a record with these values, which include the defaults, and return its id, by default a random one. The
+    model's rules, `shared_by` and the equality of formats apply to input of people and agents, but not to restored
+    records, perhaps of an earlier version: their unique values are compared unchanged.
 
     Raises:
         BadInput: a value that must be unique is taken.
@@ -142,8 +142,8 @@ async def update(
 
 
 def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
-    """The values to set, with the computed ones that they change. To whoever is shown tokens, a personal one made
-    anew is always another: that it stayed would tell that a guess was right."""
+    """The values to set, with the computed ones that they change. For callers who see tokens, a recomputed personal
+    value is always a new one: an unchanged token would confirm a guess."""
     made = computed(model, {**record.values, **values})
     return values | {
         name: value
@@ -154,7 +154,7 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
 
 
 async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
-    """What the vault holds for those fields of the record, with the keys of their sealed copies."""
+    """The value ids of those fields of the record, with the keys of their sealed copies."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
     return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
@@ -163,7 +163,7 @@ async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]
 async def delete(
     run: Run, model: Declared, record: StoredRecord, command: str, gone: Container[tuple[str, str]] = ()
 ) -> None:
-    """Remove a locked record that no other one refers to. Records of `gone` (model and id) are removed in the same
+    """Delete a locked record that no other one refers to. Records of `gone` (model and id) are deleted in the same
     transaction: their totals need no update."""
     before = await _value_ids_before(run, record, record.value_ids)
     shown = await value_aliases.of_record(run, model, record.id, before)
@@ -182,7 +182,7 @@ async def delete(
 async def record_audit(
     run: Run, command: str, model: Declared | None, record_id: str | None, changes: dict[str, Any]
 ) -> None:
-    """Write down in the audit what was done, in the same transaction."""
+    """Append an audit entry in the same transaction."""
     actor = run.actor
     entry = ChainEntry(
         at=clock.now(),
@@ -201,9 +201,9 @@ async def record_audit(
 
 
 def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
-    """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
+    """The copy of a value for audit and plans: a personal one is sealed under its vault key, so that it can be erased.
 
-    `by_domain` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
+    `by_domain` are the value ids of single domains for it: a caller who wrote it in clear sees its own token.
     """
     if value is None or key is None:
         return value
@@ -213,7 +213,7 @@ def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping
 
 
 async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
-    """Fields of a record as audit, plans and stored answers keep them: see `audit_copy`."""
+    """Copies of a record's fields for audit, plans and stored responses: see `audit_copy`."""
     value_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
     by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
@@ -226,9 +226,9 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
 
 
 async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
-    """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
-    token it was shown: it must not learn whether its guess was right. The token of the value in place, and nothing
-    else, is no change."""
+    """Whether the input changes the value. Clear text of a masked caller always counts as a change, and a token is
+    compared with the token that the caller was shown, so that a guess is not confirmed. Only the token of the present
+    value is no change."""
     if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
         return given.stored != record.values[name]
     if given.is_plain_text:
@@ -256,7 +256,7 @@ async def _write(
 async def _take_value_ids(
     run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, ValueKey]
 ) -> dict[str, ValueKey]:
-    """Value ids for the personal ones among the values, in place of those before."""
+    """Take value ids for the personal values, in place of the previous ones."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
@@ -269,7 +269,7 @@ async def _take_value_ids(
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:
-    """Make sure that token-like text, which no vault holds, can be sent as LITERAL tokens."""
+    """Store token-like text that is not in the vault, so that it can be sent as LITERAL tokens."""
     grammar = run.engine.grammar
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
     if len(found) > MAX_LITERALS:
@@ -280,10 +280,10 @@ async def _store_literals(run: Run, texts: Sequence[str]) -> None:
 
 
 def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
-    """Insist that the numbers to be written, computed ones and totals included, are exact for every JSON client.
+    """Require that the numbers to write, including computed ones and totals, are exact for every JSON client.
 
     Raises:
-        BadInput: one is not. It is named to those who see it.
+        BadInput: one is not. The field is named if the caller sees it.
     """
     name = out_of_range(model, values)
     if name is not None:
@@ -308,7 +308,7 @@ async def _require_unique(
     *,
     is_restored: bool = False,
 ) -> None:
-    """Insist that of the written values those that must be unique are; `after` are all values of the record."""
+    """Require that the written unique values are unique; `after` are all values of the record."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
@@ -342,14 +342,14 @@ async def _require_unique_with(
 
 
 def _same(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
-    """The test that a record has the same value or, with `is_exact`, exactly this one."""
+    """The SQL condition that a record has an equal value or, with `is_exact`, exactly this one."""
     column, known = _compared(field, value)
     test = f'"{column}" = {parameters.put(known)}'
     return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
 def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
-    """The column, and the value in it, by which two values of the field are the same."""
+    """The column and value by which two values of the field are compared for equality."""
     if isinstance(field, Text) and field.ignores_case:
         return f"{field.name}__folded", folded(str(value))
     return field.name, value
@@ -358,10 +358,10 @@ def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
 async def _require_shared(
     run: Run, model: Declared, field: Field, parent_id: str, value: Stored, own_id: str | None
 ) -> None:
-    """Insist that other records with the value belong to the same as this one, by way of `unique_with`."""
+    """Require that other records with the value have the same `shared_by` in the record of `unique_with`."""
     column, known = _compared(field, value)
     if run.engine.dialect == "postgres":
-        # Two callers at once who write the same value wait for each other.
+        # Serialize concurrent writes of the same value.
         await run.transaction.fetch_one(_ONE_VALUE, f"{model.name}.{field.name} {known}")
     parent = cast("Ref", model.fields[field.unique_with]).target
     text = (
@@ -378,8 +378,8 @@ async def _require_shared(
 async def _require_unshared(
     run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
 ) -> None:
-    """Insist that none of the written fields is one by which records share a value (`shared_by`), while a record with
-    such a value refers to this one. What adds one locks this record first."""
+    """Require that no written field is a `shared_by` of a referring record with a value. Adding such a record locks
+    this one first."""
     for referrer in run.engine.registry.referrers[model.name]:
         child, ref = referrer.model, referrer.ref
         for name, field in child.fields.items():
@@ -400,7 +400,7 @@ def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
 
 
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
-    """Lock the record that a ref leads to: two callers at once that add records to it wait for each other."""
+    """Lock the record of a ref: concurrent calls that add records to it are serialized."""
     target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
     statement = select.lock_existing(target, None, record_id, run.engine.dialect)
     _ = await run.transaction.fetch_one(statement.text, *statement.values)
@@ -413,7 +413,7 @@ async def is_referred_to(run: Run, model: str, ref: str, record_id: str) -> bool
 
 
 async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
-    """Whether a record among the rows, other than the one of that id, has these values."""
+    """Whether a record among the rows, other than the one with that id, has these values."""
     parameters = Parameters(but_id)
     seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
     compared = (_compared(model.fields[name], value) for name, value in values.items())
@@ -423,7 +423,7 @@ async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapp
 
 
 def not_unique(model: Declared, name: str) -> BadInput:
-    """The answer where a value that must be unique is another record's."""
+    """The error for a unique value that another record has."""
     ref = model.fields[name].unique_with
     among = f" among the records with the same {ref}" if ref else ""
     return BadInput(f"{model.name}.{name} must be unique{among}: another record has this value")
@@ -437,7 +437,7 @@ async def _after_write(
     before: Mapping[str, Stored],
     gone: Container[tuple[str, str]] = (),
 ) -> None:
-    """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
+    """Update the totals of the record, and signal when rights may have changed."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
             if (total.parent.name, parent_id) not in gone:
@@ -445,12 +445,12 @@ async def _after_write(
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
-        # For good: switching the person on again brings no old session or agent back.
+        # Permanently: activating the person again does not restore old sessions or agents.
         await sessions.end_all_of_user(run.transaction, record_id)
 
 
 def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
-    """The records whose total the change touches: the one it counts into, and the one it did."""
+    """The records whose total changes: the new and the previous parent."""
     if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
         return []
     return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})

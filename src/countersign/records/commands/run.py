@@ -22,15 +22,15 @@ from countersign.records.masking.vault import Vault
 
 
 class Rendering(Protocol):
-    """Shows the values of kind `structure` (plans, audit) as the viewer may see what they speak of."""
+    """Renders the values of kind `structure` (plans, audit) for a viewer."""
 
     async def __call__(self, run: "Run", reading: RecordReader, values: list[list[Any]]) -> None:
-        """Put what the viewer may see in place of each structure."""
+        """Replace each structure by what the viewer may see."""
         ...
 
 
 Check = Callable[[Mapping[str, Stored]], None]
-"""What a built-in model requires of a record's values beyond its fields; raises `Refused`."""
+"""Checks of a built-in model on a record's values beyond its fields; raises `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Engine:
         return self.records.database.dialect
 
     def reading(self, caller: Caller, view: ModelView) -> RecordReader:
-        """How the caller's view of a model is read; kept while the view lives."""
+        """The reader of the caller's view of a model, cached as long as the view."""
         key = (id(view), caller.domain.id if caller.domain is not None else "")
         found = self.readers.get(key)
         if found is not None and found[0] is view:
@@ -98,12 +98,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command being run by a caller. `reader` reads as the command should: inside its transaction, if it has one.
+    """A command being run by a caller. `reader` reads inside the command's transaction, if it has one.
 
-    `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
-    `writer_domain` is the token domain of the author of the values, where that is not the caller: an approved plan's
-    values are the agent's. `earlier` are the steps of the same plan before this one. `stopping` is set when the server
-    stops: a command that waits ends then. `spoken_of` grows by the models whose fields the answer's structures tell of.
+    `made` is the model of each record that an earlier step of the same plan creates, by its placeholder id.
+    `writer_domain` is the token domain of the author of the values, if that is not the caller: the values of an
+    approved plan are the agent's. `earlier` are the previous steps of the same plan. `stopping` is set when the server
+    stops, which ends a waiting command. `spoken_of` collects the models whose fields occur in structures of the
+    response.
     """
 
     engine: Engine
@@ -139,8 +140,8 @@ class Run:
         return self.caller.view.models[model]
 
     def is_touched(self, record_id: str | None) -> bool:
-        """Whether an earlier step of the same plan is about the record, or refers to it: what it is like when this
-        step is done, is not known yet."""
+        """Whether an earlier step of the same plan changes the record or refers to it, so that its values before this
+        step are not known yet."""
         if record_id is None:
             return False
         return any(
@@ -149,7 +150,7 @@ class Run:
         )
 
     def about_plan(self, plan_id: str) -> "Run":
-        """The same command, its audit naming the plan."""
+        """The same command, with the plan in its audit entries."""
         return replace(self, actor=replace(self.actor, plan_id=plan_id))
 
     def within(self, transaction: Transaction) -> "Run":
@@ -158,7 +159,7 @@ class Run:
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator["Run"]:
-        """A block whose writes are kept all or not at all: a transaction or, inside of one, a savepoint of it."""
+        """An atomic block: a transaction or, inside a transaction, a savepoint."""
         if self.open_transaction is not None:
             async with self.open_transaction.savepoint():
                 yield self
@@ -168,10 +169,10 @@ class Run:
 
 
 def actor_of(caller: Caller, request_id: str) -> Actor:
-    """The caller as the audit names it."""
+    """The caller as an actor in the audit."""
     token = caller.credential_id if caller.is_agent else None
     return Actor(caller.user_id, token, caller.agent, None, request_id)
 
 
 Body = Mapping[str, object]
-"""A command's input as it was decoded: plain JSON values."""
+"""The decoded input of a command: plain JSON values."""

@@ -1,7 +1,7 @@
-"""Lists that begin at a known place: whatever their order, indexes find what comes after a row.
+"""Seek pagination: for any order, indexes find the rows after a known position.
 
-The rows from one row on come in pieces, each of which one index answers: those that are equal to it in all keys and
-follow by id, then those that are equal in all but the last key and come after it by that, and so on.
+The rows after a position are read in ranges, each from one index: rows that are equal in all keys and follow by id,
+then rows that are equal in all keys but the last and follow by that one, and so on.
 """
 
 from bisect import bisect_right
@@ -22,18 +22,18 @@ from countersign.records.commands.select import (
 )
 
 STEP = 1_000
-"""Rows from one remembered place to the next, to begin with."""
+"""The initial number of rows between two cached positions."""
 
 MAX_POSITIONS = 2_000
-"""Remembered places of a list, beyond which every second is given up and the step doubled."""
+"""The maximum number of cached positions of a list; beyond it, every second one is dropped and the step is doubled."""
 
 _VERSION = "SELECT sum(count) AS version FROM audit_lane"
 
 
 class SeekPosition(NamedTuple):
-    """A row of a list: how many come before it, and its values of the keys of the order, the id last.
+    """A row of a list: the number of rows before it, and its values of the order keys, the id last.
 
-    Without keys it is the beginning.
+    Without keys it is the start of the list.
     """
 
     offset: int
@@ -41,7 +41,7 @@ class SeekPosition(NamedTuple):
 
 
 class KnownPositions:
-    """The remembered places of one list at one version of the data, in order."""
+    """The cached positions of one list at one version of the data, in order."""
 
     def __init__(self, step: int = STEP) -> None:
         self.version: int | None = None
@@ -50,11 +50,11 @@ class KnownPositions:
         self._places = [SeekPosition(0)]
 
     def before(self, offset: int) -> SeekPosition:
-        """The last place at the offset or before it."""
+        """The last position at or before the offset."""
         return self._places[bisect_right(self._offsets, offset) - 1]
 
     def holds(self, version: int) -> bool:
-        """Whether the places are right at this version; the first one asked about is theirs."""
+        """Whether the positions are valid at this version; the first call sets their version."""
         if self.version is None:
             self.version = version
         return self.version == version

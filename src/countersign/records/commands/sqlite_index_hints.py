@@ -1,8 +1,8 @@
-"""Which index serves a page best on SQLite, whose planner leaves the limit out of account.
+"""Index hints for pages on SQLite, whose planner ignores the limit.
 
-A filter that matches very many records would be answered by its index and all of them sorted for one page. Walking
-along the order's index finds enough of them soon, just because they are many. So the filter's matches are counted, up
-to a few thousand, and where there are that many its index is left alone. PostgreSQL's planner does the like by itself.
+For a filter that matches very many records, SQLite uses the filter's index and sorts all matches for one page. Scanning
+the index of the order is faster, since matches are frequent. So the matches of a filter are counted, up to a few
+thousand, and its index is not used if there are that many. PostgreSQL's planner does this itself.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from countersign.records.commands.run import Run
 
 MANY_ROWS = 2_000
 CACHED_CALLS = 200
-"""So many calls are not counted again once there were many: what is many seldom becomes few."""
+"""The number of calls for which a count of many matches is reused: such counts seldom drop."""
 
 MAX_KNOWN = 10_000
 _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
 async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
-    """The query, told which filters not to answer by their index."""
+    """The query, with `scattered` set to the filters that should not use their index."""
     if run.engine.dialect != "sqlite" or not _is_ordered_page(view, query):
         return query
     candidates = [each for each in query.filter if each.field != query.order[0].field and _is_by_index(view, each)]
@@ -33,7 +33,7 @@ async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
 
 
 def _is_ordered_page(view: ModelView, query: Query) -> bool:
-    """Whether an index other than that of the id gives the page its order."""
+    """Whether an index other than that of the id provides the order of the page."""
     if query.limit is None or not query.order:
         return False
     first = view.model.fields.get(query.order[0].field)

@@ -1,4 +1,5 @@
-"""From the JSON of a caller to stored values: unknown and unwritable fields, placeholder tokens, lengths."""
+"""Conversion of a caller's JSON to stored values: checks of fields and lengths, and replacement of placeholder
+tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,14 +27,14 @@ refused, and in between by chance: a certain limit would tell how long the text 
 def require_fitting(
     field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
 ) -> None:
-    """Insist that the text fits the field, before its tokens are replaced.
+    """Require that the text fits the field, before its tokens are replaced.
 
-    A token alone always fits: what it stands for was found to fit where it was written. In a longer text each counts
-    as the longest line. Of tokens that stand for long texts, a long text may hold one, uncounted, so that an agent can
-    add to notes: whatever it adds, how much there was is not told.
+    A text that is only a token always fits, since its value was checked when it was written. In a longer text, each
+    token counts as the longest line. A long text may contain one token of a long text, which does not count, so that an
+    agent can append to notes without learning their length.
 
     Raises:
-        BadValue: it does not.
+        BadValue: the text does not fit.
     """
     is_alone = [token.text for token in found if token.label != LITERAL] == [text]
     _require_labels(field, [token for token in found if token.label in long_labels])
@@ -83,11 +84,11 @@ WHERE v.value_id = $1 AND p.state = 'pending' AND p.person = $2 AND p.agent = $3
 async def read_fields(
     run: Run, view: ModelView, body: Mapping[str, object], *, inputs: frozenset[str] = frozenset()
 ) -> dict[str, FieldInput]:
-    """The fields of an input, in declared order. An action's `inputs` may be given by whoever sees them.
+    """The fields of an input, in declared order. Callers may set the `inputs` of an action that they see.
 
     Raises:
         BadInput: a field is unknown or hidden (the same text), read-only for the caller, or its value does not fit;
-            or a placeholder token stands where it may not, or means nothing.
+            or a placeholder token is not allowed there or is invalid.
     """
     for name in body:
         if name not in inputs or name not in view.fields:
@@ -123,7 +124,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
 
 
 def _is_blank(field: Field, value: object) -> bool:
-    """Whether it is a blank text for a field with a format, which is the same as none."""
+    """Whether it is a blank text for a field with a format, which means no value."""
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
@@ -134,12 +135,13 @@ def _stored(field: Field, value: object, given: FieldInput) -> Stored:
 
 
 def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
-    """Also in a linked field that a masked caller reads in clear: what is made from it may be masked."""
+    """Whether a masked caller wrote the value in clear, also in a linked field that it reads in clear: computed fields
+    of it may be masked."""
     return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
-    """Whether there is such a record for the caller; hidden and missing take the same way."""
+    """Whether the record exists for the caller; hidden and missing records take the same code path."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable or not record_id:
         return False
@@ -153,7 +155,7 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
 
 
 async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
-    """The record with its refs as the caller sees them: to what does not exist for it they are empty."""
+    """The record with its refs as the caller sees them: refs to records that do not exist for it are empty."""
     values = dict(record.values)
     for name in view.fields:
         field, value = view.model.fields[name], values[name]
@@ -178,7 +180,7 @@ def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldIn
 
 
 async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
-    """Those of the records that exist for the caller."""
+    """The records that exist for the caller."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable:
         return frozenset()
@@ -193,7 +195,7 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
 
 
 async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
-    """The stored revisions of those of the records that exist for the caller, by id."""
+    """By id, the stored revisions of the records that exist for the caller."""
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
@@ -203,7 +205,7 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
 
 
 async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
-    """The text with its tokens replaced by what they stand for, in one pass, never looked at again."""
+    """The text with its tokens replaced by their values, in a single pass."""
     grammar = run.engine.grammar
     if not grammar.might_matter(text):
         return text, FieldInput(None)
@@ -223,15 +225,15 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
 
 
 def _require_alone(field: Field, text: str, found: Sequence[PlaceholderToken], name: str) -> None:
-    """Insist that a field with a format gets a token and nothing else: with text around it, the answer would tell
-    whether the two fit together."""
+    """Require that a token in a field with a format is the whole text: with other text around it, the response would
+    reveal whether both fit together."""
     has_format = isinstance(field, Text) and field.has_format
     if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
 async def _resolved(run: Run, found: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
-    """What each token stands for, looked up once however often it is there."""
+    """The value of each token, looked up once."""
     different = {token.text: token for token in found}
     return {text: await resolve(run, token) for text, token in different.items()}
 
@@ -247,7 +249,7 @@ def _require_fitting(
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
-    """A token that was mistyped would be lost for ever once it is stored."""
+    """Refuse a mistyped token: once stored, it could not be resolved any more."""
     near = run.engine.grammar.near_miss(text)
     if near:
         raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
@@ -260,15 +262,16 @@ def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: S
 
 
 def _allowed(field: Field, found: set[str]) -> set[str]:
-    """The labels a masked field takes: its own; free text takes any."""
+    """The labels that a masked field accepts: its own; free text accepts any."""
     return found if isinstance(field, LongText) else {field.personal or "", LITERAL}
 
 
 async def resolve(run: Run, token: PlaceholderToken) -> tuple[int, str]:
-    """The value id and the text a caller's own token stands for.
+    """The value id and the text of a caller's own token.
 
     Raises:
-        BadInput: it is nobody's, somebody else's, of another label, or its value is in no record the caller sees.
+        BadInput: it is unknown, belongs to another domain, has another label, or no record that the caller sees
+            contains its value.
     """
     masks = run.masks
     if masks is None or token.number >= 1 << 48:
@@ -309,7 +312,7 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
 
 
 def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
-    """The models and fields of that label which the caller sees at all."""
+    """The models and fields with that label that the caller sees."""
     return [
         (view.model.name, name)
         for view in run.caller.view.models.values()
@@ -319,7 +322,7 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
 
 
 async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
-    """Those of the values that stand in a record the caller sees: whether others hold them is not told."""
+    """The values that a record visible to the caller contains; occurrences in hidden records are not revealed."""
     found = await _standing(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
@@ -331,7 +334,8 @@ async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozen
 
 
 async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
-    """Those of the values, of whichever domain, that stand in a field the caller sees, or reads in clear."""
+    """The values, of any domain, that a field visible to the caller contains; with `in_clear`, a field that it reads in
+    clear."""
     seen = [each for each in fields_labelled(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
     found = await _standing(run, value_ids, seen)
     parameters = Parameters()
@@ -343,7 +347,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
 
 
 async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
-    """Those of the values that one of these fields holds in a record the caller sees."""
+    """The values that one of these fields contains in a record that the caller sees."""
     found: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()
@@ -358,8 +362,8 @@ async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[t
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
-    """That a record shows its value itself, not an alias of it: what the caller wrote in clear holds no equal value
-    for it, or an old token that means something again would confirm a guess."""
+    """The condition that a record shows its own value id and not an alias: clear text of the caller does not count as
+    an occurrence, or an old token that becomes valid again would confirm a guess."""
     if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
         return ""
     names = (view.model.name, field, run.caller.domain.id)
@@ -385,13 +389,13 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
 
 
 async def contains_value(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
-    """Whether the field of that record holds the value."""
+    """Whether the field of that record contains the value."""
     text = f'SELECT 1 FROM "{model}" WHERE id = $1 AND "{field}__value" = $2'
     return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
 
 
 async def _planned(run: Run, value_id: int) -> str | None:
-    """The text that a pending plan of the same agent holds."""
+    """The text of the value in a pending plan of the same agent."""
     if run.caller.agent is None:
         return None
     row = await run.reader.fetch_one(_PLANNED, value_id, run.caller.user_id, run.caller.agent)
@@ -402,10 +406,10 @@ async def _planned(run: Run, value_id: int) -> str | None:
 
 
 def refuse_tokens(run: Run, text: str, place: str) -> None:
-    """For text that goes where people read it or queries use it: a reason, a label, a filter's value.
+    """Refuse tokens in text for people or queries: a reason, a label, a filter's value.
 
     Raises:
-        BadInput: a masked caller put something of a token's shape into it.
+        BadInput: the text of a masked caller contains a token or a near miss.
     """
     grammar = run.engine.grammar
     if run.caller.view.is_masked and grammar.might_hold_token(text) and grammar.tokens(text):

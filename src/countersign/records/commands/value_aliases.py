@@ -1,4 +1,4 @@
-"""Value ids of single token domains: for what a masked caller wrote in clear, and for what is made from that."""
+"""Value ids of single token domains: for clear text of a masked caller, and for values computed from it."""
 
 from collections.abc import Iterable, Mapping, Set
 
@@ -11,21 +11,21 @@ from countersign.records.masking.vault import ValueKey
 from countersign.records.schema.snapshot import ALIASED
 
 Aliases = Mapping[str, Mapping[str, int]]
-"""By field and domain, the value ids that single domains' tokens are made from."""
+"""By field and domain, the value ids from which the tokens of single domains are computed."""
 
 _DOMAIN = "SELECT domain_id FROM pii_value WHERE id = $1"
 
 
 async def of_record(run: Run, model: Declared, record_id: str, names: Iterable[str]) -> Aliases:
-    """Those of a record as they are now; nothing is looked up where none of the fields named can have one."""
+    """The present aliases of a record; no lookup if none of the named fields can have one."""
     if not any(model.fields[name].linked for name in names):
         return {}
     return await run.engine.vault.aliases(run.transaction, model.name, record_id)
 
 
 async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mapping[str, int | None]) -> dict[str, int]:
-    """By linked field of a record, the value id that whoever writes is shown a token of; empty for those
-    who are shown none."""
+    """By linked field of a record, the value id of the token that the writer sees; empty for writers who see no
+    tokens."""
     if run.domain is None:
         return {}
     aliases = await of_record(run, model, record_id, value_ids)
@@ -37,10 +37,10 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
 
 
 async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
-    """By field, the value id that only the writer's domain is to have for a linked value which it wrote in clear, or
-    copied from such; a reference to each is taken.
+    """Take a value id for each linked value that the writer wrote in clear or copied from such a value; only the
+    writer's domain uses it. Returned by field.
 
-    Call it before the values in place are let go: they may be the ones that are copied.
+    Call it before the present values are released, since they may be the copied ones.
     """
     found: dict[str, ValueKey] = {}
     if run.domain is None:
@@ -53,7 +53,7 @@ async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> di
 
 
 async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> ValueKey | None:
-    """None where the field's own value id serves."""
+    """The alias of a value; None if the field's own value id applies."""
     if given.stored is None or not field.personal or not field.linked:
         return None
     if given.is_plain_text:
@@ -66,7 +66,7 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
 
 
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
-    """Have the writer's tokens of these fields made from those value ids."""
+    """Compute the writer's tokens of these fields from those value ids."""
     if run.domain is not None:
         for name, value_keys in taken.items():
             await _add(run, model, record_id, name, run.domain.id, value_keys)
@@ -80,11 +80,11 @@ async def link_computed(
     values: Mapping[str, Stored],
     before: Aliases,
 ) -> None:
-    """Give domains value ids of their own for the computed fields among the values written, wherever what these are
-    made from is one: or else a guess that is copied shows the token of the value that is there.
+    """Give domains separate value ids for the written computed fields whose sources have aliases: else a copied guess
+    would show the token of the existing value.
 
-    `before` are the record's aliases before: made anew from what somebody else changed, a value is still partly what
-    the domain wrote.
+    `before` are the record's previous aliases: after a change by another caller, a recomputed value still contains the
+    domain's text.
     """
     computed = [
         (name, field, field.personal)
@@ -117,7 +117,7 @@ async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: 
 
 
 async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, ValueKey]) -> None:
-    """Let go of values that fields had, and of every domain's own value ids for them."""
+    """Release the previous values of fields, and the aliases of all domains for them."""
     for name in old:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
     await run.engine.vault.release(run.transaction, [each.id for each in old.values()])

@@ -33,7 +33,7 @@ _SETTING = "SELECT value FROM setting WHERE title = $1"
 
 
 class LinkedText(str):
-    """A linked value of the record, as an effect gets it: where it is written again, as it is, its token stays."""
+    """A linked value in the record of an effect: if it is written unchanged, its token stays the same."""
 
     __slots__ = ("label", "value_id")
 
@@ -42,7 +42,7 @@ class LinkedText(str):
 
     @classmethod
     def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
-        """The text, with the label and the value id that its token is made from."""
+        """The text with the label and the value id of its token."""
         made = cls(text)
         made.label, made.value_id = label, value_id
         return made
@@ -51,14 +51,14 @@ class LinkedText(str):
 async def linked_value_ids(
     run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
 ) -> dict[str, int]:
-    """By field of a record with an action's inputs, the value ids whose tokens whoever acts knows the values by."""
+    """By field of a record with an action's inputs, the value ids of the tokens that the acting caller sees."""
     unchanged = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
     given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
     return await value_aliases.displayed(run, model, record.id, unchanged) | given
 
 
 class EffectContext:
-    """The `Work` of one effect; what it changes on its own record is collected and written by the action."""
+    """The `Work` of one effect; changes of its own record are collected and written by the action."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class EffectContext:
         command: str,
         value_ids: Mapping[str, int] | None = None,
     ) -> None:
-        """Takes the record's values, and of `linked` the value ids of those that keep their tokens."""
+        """`linked` are the value ids of the values that keep their tokens."""
         self._run = run
         self._model = model
         self._command = command
@@ -83,12 +83,12 @@ class EffectContext:
 
     @property
     def record(self) -> Mapping[str, object]:
-        """The record before the action with the action's inputs, every field in clear."""
+        """The record before the action, with the action's inputs and every field in clear."""
         return self._record
 
     @property
     def today(self) -> str:
-        """The present day in UTC."""
+        """The current day in UTC."""
         return today()
 
     async def change(self, **values: object) -> None:
@@ -100,10 +100,10 @@ class EffectContext:
         self.changes |= _read(self._run, self._model, values)
 
     async def create(self, model: str, /, **values: object) -> str:
-        """Make a record of another model; its id.
+        """Create a record of another model and return its id.
 
         Raises:
-            BadInput: a value does not fit, is missing, or must be unique and is taken.
+            BadInput: a value is invalid, missing, or unique and taken.
         """
         declared = self._run.engine.registry.models[model]
         given = _read(self._run, declared, values)
@@ -152,7 +152,7 @@ class EffectContext:
         return found if found in declared.options else declared.options[0]
 
     async def count(self, model: str, /, **values: object) -> int:
-        """How many records have exactly these values."""
+        """The number of records with exactly these values."""
         text, bound = self._matching("count(*)", model, values)
         row = await self._run.transaction.fetch_one(text, *bound)
         return 0 if row is None else int(row[0])
@@ -164,7 +164,7 @@ class EffectContext:
         return f'SELECT {what} FROM "{model}"{where}', [each.stored for each in given.values()]
 
     async def next_number(self, sequence: str) -> int:
-        """The next number, from 1; given back when the action fails, so that there is no gap."""
+        """The next number, from 1; rolled back when the action fails, so that there is no gap."""
         row = await self._run.transaction.fetch_one(_NEXT, sequence)
         if row is None:
             raise LookupError(f"the sequence {sequence} gave no number")
@@ -197,12 +197,12 @@ def _read(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, 
 
 
 def _given(run: Run, field: Field, value: object) -> FieldInput:
-    """A value as if whoever acts had written it: by token what it has a token for, else in clear. What an effect makes
-    of a guess must not be joined with what is there, any more than the guess itself."""
+    """A value as if the acting caller had written it: by token if it has one, else in clear. A value that an effect
+    derives from a guess must not be linked to existing values, just as the guess itself."""
     if value is None:
         return FieldInput(None, is_default=True)
     if isinstance(value, LinkedText):
-        # A value that is there already is copied as it is: it may be older than the field's format.
+        # Copy an existing value unchanged: it may be older than the field's format.
         stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
         if field.linked and field.personal == value.label:
             return FieldInput(stored, value.value_id, is_default=True)
@@ -227,8 +227,8 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
     """The input read and compared with the record.
 
     Raises:
-        BadInput: no such record; it has changed since `revision`; it is in another state; an input is missing,
-            unknown or does not fit; a guard the caller may know of does not hold.
+        BadInput: the record does not exist, has changed since `revision` or is in another state; an input is missing,
+            unknown or invalid; or a guard that the caller can read is not met.
     """
     record = await record_writer.find(run, view.model, view.reach(command), body.get("id"))
     await require_revision(run, view, record, body)
@@ -238,7 +238,7 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
 async def check_move(
     run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
 ) -> PreparedCommand:
-    """As `check`, for a record that is at hand; fields of `allowed` may be given beside the action's inputs."""
+    """As `check_action`, for a record that is read already; `allowed` are fields in addition to the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
     seen = await unmask_input.seen_record(run, view, record)
@@ -260,7 +260,7 @@ async def _require_allowed(
     values: Mapping[str, Stored],
     given: Mapping[str, FieldInput],
 ) -> None:
-    """Insist on what must be known of the record before the action is done or proposed."""
+    """Check the preconditions of running or proposing the action."""
     if run.caller.is_agent:
         await _require_as_seen(run, view, record, move, values, given)
     else:
@@ -278,8 +278,8 @@ async def _require_as_seen(
     values: Mapping[str, Stored],
     given: Mapping[str, FieldInput],
 ) -> None:
-    """Insist on what the caller sees by itself of the state, the inputs, the records that the action needs and its
-    rules: it is offered no plan that can only fail."""
+    """Check the preconditions that the caller can see (state, inputs, required records and rules), to refuse a proposal
+    that is certain to fail."""
     if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
         _require_state(view.model, view, record, move)
     if all(name in view.fields for name in move.inputs):
@@ -292,7 +292,7 @@ async def _require_as_seen(
 
 
 def _left_out(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
-    """The values of the optional fields that are not given, or given as null."""
+    """The values of optional fields that are omitted or null."""
     found: dict[str, FieldInput] = {}
     for name, value in move.optional.items():
         if name not in given or given[name].stored is None:
@@ -310,8 +310,8 @@ def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], al
 
 
 def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
-    """Whether the caller can see by itself if the action is allowed: the state, the fields of guards and rules, which
-    of its inputs are there already, and the records that it needs."""
+    """Whether the caller can see if the action is allowed: the state, the fields of guards and rules, the inputs that
+    are set already, and the required records."""
     workflow = view.model.workflow
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
     sees_inputs = all(name in view.fields for name in move.inputs)
@@ -326,7 +326,7 @@ def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
 
 
 def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
-    """Whether the caller can see by itself if the records are there that the action needs."""
+    """Whether the caller can see if the records that the action needs exist."""
     for name in move.needs_records:
         child = run.caller.view.models.get(name)
         if child is None or not child.reads_any_by("list", "search", "export"):
@@ -363,11 +363,11 @@ def _require_inputs(model: Declared, view: ModelView | None, move: Move, values:
 
 
 async def apply_action(run: Run, prepared: PreparedCommand) -> str:
-    """Run the action; the record's id.
+    """Run the action and return the record's id.
 
     Raises:
-        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses; or more fields
-            are set than the inputs, and the record is locked.
+        BadInput: the record is deleted or in another state, a guard is not met, or the effect refuses; or the input
+            sets other fields than the action's inputs, and the record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     record = await record_writer.find(run, model, None, prepared.record_id)
@@ -381,12 +381,13 @@ async def apply_action(run: Run, prepared: PreparedCommand) -> str:
 
 
 def sets_more(move: Move, given: Mapping[str, object]) -> bool:
-    """Whether fields are set beside the action's inputs, as an update that moves the record may."""
+    """Whether the input sets other fields than the action's inputs, as an update that runs an action may."""
     return not given.keys() <= set(move.accepted_fields)
 
 
 async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
-    """What is set beside the inputs is updated like any field: not while locked, and not out of the caller's rows."""
+    """Check the other fields like those of an update: the record must not be locked, and must stay within the caller's
+    rows."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
     left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
     preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
@@ -395,10 +396,10 @@ async def _require_changeable(run: Run, model: Declared, record: StoredRecord, p
 async def perform(
     run: Run, model: Declared, record: StoredRecord, move: Move, inputs: Mapping[str, FieldInput]
 ) -> None:
-    """Move a locked record, with the action's effect.
+    """Run the action and its effect on a locked record.
 
     Raises:
-        BadInput: as `apply`.
+        BadInput: as `apply_action`.
     """
     command = f"{model.name}.{move.name}"
     view = run.caller.view.models.get(model.name)
@@ -417,18 +418,18 @@ async def perform(
         work = EffectContext(run, model, record.id, values, command, value_ids)
         await move.effect(work)
         given |= work.changes
-        # The effect may have written records that count into this one.
+        # The effect may have written records that change totals of this one.
         record = await record_writer.find(run, model, None, record.id)
     await record_writer.update(run, model, record, given, command)
 
 
 async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """The input read and compared with the record. The result may be an action instead of an update.
+    """Read the input and compare it with the record. The result may be an action instead of an update.
 
     Raises:
-        BadInput: no such record; it has changed since `revision`; it is locked; a field is unknown or does not fit;
-            no action leads to the governed field's new value, or that action is not allowed; or the record would no
-            longer be one the caller may update.
+        BadInput: the record does not exist, has changed since `revision` or is locked; a field is unknown or invalid;
+            no action leads to the governed field's new value, or that action is not allowed; or the caller could no
+            longer update the record.
     """
     record = await record_writer.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
@@ -458,10 +459,10 @@ async def _moved(run: Run, view: ModelView, record: StoredRecord, move: Move, bo
 
 
 async def apply_update(run: Run, prepared: PreparedCommand) -> str:
-    """Change the record; its id.
+    """Update the record and return its id.
 
     Raises:
-        BadInput: it is gone or locked, or a value that must be unique is taken.
+        BadInput: the record is deleted or locked, or a unique value is taken.
     """
     model = run.engine.registry.models[prepared.model]
     record = await record_writer.find(run, model, None, prepared.record_id)
