@@ -35,8 +35,8 @@ class ModelOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """A model as the engine knows it; `source` is the file it stands in, `summary` its docstring, `misspelt` what its
-    class statement says that means nothing."""
+    """The declaration of a model; `source` is its file, `summary` its docstring, `misspelt` are unknown options of its
+    class statement."""
 
     name: str
     label: str
@@ -56,21 +56,21 @@ class Declared:
     misspelt: tuple[str, ...] = ()
 
     def present_name(self, name: str) -> str:
-        """The name by now of a field that something stored earlier speaks of."""
+        """The present name of a field, given its stored name, which may be a former one."""
         if name in self.fields:
             return name
         return next((each for each, field in self.fields.items() if field.former_name == name), name)
 
     def filling_ref(self, name: str) -> str | None:
-        """The ref to the record that a new record's field is filled from when it is left out."""
+        """The ref to the record from which an omitted field of a new record is copied."""
         refs = (each for each in self.fields.values() if isinstance(each, Ref))
         return next((each.name for each in refs if name in each.fills), None)
 
     def field(self, name: str) -> Field:
-        """The field of that name.
+        """The field with that name.
 
         Raises:
-            DeclarationError: there is none.
+            DeclarationError: it does not exist.
         """
         found = self.fields.get(name)
         if found is None:
@@ -79,9 +79,9 @@ class Declared:
 
 
 class Model:
-    """What a module author subclasses: one short class per model, whose attributes are fields and one workflow.
+    """The base class of models: the attributes of a subclass are fields and one workflow.
 
-    Its docstring says what a record is. In the class statement it may say, as keywords:
+    Its docstring describes a record. The class statement accepts these keywords:
 
     name           what addresses and tables call it; default: the class name in snake_case
     label, plural  what people read; default: the name
@@ -94,7 +94,7 @@ class Model:
     reads          models that create, update and delete depend on: those that a ref of the record leads to, and those
                    that refer to these; a plan goes stale when one of their records is added, changed or deleted. What
                    `locked_with` and `rules` name, and what the record counts into, is read without being named
-    shown_as       the field that stands for a record where only one can be shown; default: the first text
+    shown_as       the field that represents a record where only one can be shown; default: the first text
     commands       the generated commands it has; default: all
     """
 
@@ -142,7 +142,7 @@ def _plural(label: str) -> str:
 
 
 def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
-    """The name of a number among the values that is not within ±(2^53 - 1); None: there is none."""
+    """The name of a number among the values that is not within ±(2^53 - 1); None if all are."""
     for name, value in values.items():
         if isinstance(value, int) and isinstance(model.fields[name], Number) and not -LARGEST <= value <= LARGEST:
             return name
@@ -150,7 +150,7 @@ def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
 
 
 def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Every computed field from the record's values; empty where a source is empty."""
+    """The values of all computed fields of a record; empty if a source is empty."""
     known = dict(values)
     for name, function, needed in _order(model):
         given = [known.get(source) for source in needed]
@@ -159,13 +159,13 @@ def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]
 
 
 def sources(field: Field) -> tuple[str, ...]:
-    """The fields of the same model that a computed field is made from; none for any other."""
+    """The fields of the same model from which a computed field is derived; empty for other fields."""
     return () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
 
 
 @lru_cache(maxsize=4096)
 def made_from(model: Declared, name: str) -> frozenset[str]:
-    """The fields of the model that a computed field is made from, directly or by way of others."""
+    """The fields of the model from which a computed field is derived, directly or indirectly."""
     found: set[str] = set()
     left = list(sources(model.fields[name]))
     while left:
@@ -184,7 +184,7 @@ def _stored(value: object) -> Stored:
 
 @lru_cache(maxsize=512)
 def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str, ...]], ...]:
-    """The computed fields so that each comes after those it is made from; circles are refused at start-up."""
+    """The computed fields, each after its sources; circular ones are refused at start-up."""
     left = {
         name: (field.computed, sources(field))
         for name, field in model.fields.items()

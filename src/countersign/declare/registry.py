@@ -10,7 +10,7 @@ from countersign.declare.fields.kinds import BUILTIN_KINDS, Ref
 from countersign.declare.fields.text import LongText
 from countersign.declare.model import Declared
 from countersign.declare.module import Module, Role, Setting
-from countersign.declare.rules import computed, conditions, fields, grants, kinds, models, modules, workflows
+from countersign.declare.rules import computed_fields, conditions, fields, grants, kinds, models, modules, workflows
 from countersign.declare.rules.declarations import Declarations, Rule
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
@@ -41,14 +41,14 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.restricted_to_roles,
         fields.refs_lead_somewhere,
         fields.refs_let_go,
-        computed.sources_are_fields,
-        computed.totals_add_up,
-        computed.declassified_is_made,
+        computed_fields.sources_are_fields,
+        computed_fields.totals_add_up,
+        computed_fields.declassified_is_made,
     ),
     (
-        computed.computed_one_way,
-        computed.made_as_secret_as_sources,
-        computed.totals_make_plain_fields,
+        computed_fields.computed_one_way,
+        computed_fields.made_as_secret_as_sources,
+        computed_fields.totals_make_plain_fields,
         models.commands_are_known,
         models.approvals_are_of_commands,
         models.shown_as_a_field,
@@ -96,12 +96,12 @@ def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -
     Raises:
         DeclarationError: there is no such model or field, or not exactly one ref to the parent.
     """
-    text = computed.wrong_total(models, parent, field)
+    text = computed_fields.wrong_total(models, parent, field)
     if text:
         raise DeclarationError(f"{parent.source}: {parent.name}.{field.name}: {text}")
     child_name, _, of = (field.sum_of or "").partition(".")
     child = models[child_name]
-    return child, computed.refs_to(child, parent)[0], of
+    return child, computed_fields.refs_to(child, parent)[0], of
 
 
 def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:

@@ -7,7 +7,7 @@ from countersign.declare.condition import Where
 
 
 class Work(Protocol):
-    """The hands of an effect. Values are JSON values as commands take them; everything commits with the action."""
+    """The interface of an effect. Values are JSON values as in commands; all changes commit with the action."""
 
     @property
     def record(self) -> Mapping[str, object]:
@@ -16,7 +16,7 @@ class Work(Protocol):
 
     @property
     def today(self) -> str:
-        """The present day, YYYY-MM-DD in UTC."""
+        """The current day, YYYY-MM-DD in UTC."""
         ...
 
     async def change(self, **values: object) -> None:
@@ -24,10 +24,10 @@ class Work(Protocol):
         ...
 
     async def create(self, model: str, /, **values: object) -> str:
-        """Make a record; its id.
+        """Create a record and return its id.
 
         Raises:
-            Refused: a value does not fit, or a ref leads nowhere.
+            Refused: a value does not fit, or the target of a ref does not exist.
         """
         ...
 
@@ -38,7 +38,7 @@ class Work(Protocol):
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """The record of that id, every field in clear, `id` included; None if it does not exist.
 
-        With `locks`, nobody changes it until the action ends; without, the action waits for nobody.
+        With `locks`, the record is locked until the action ends; without, the action does not wait for locks.
         """
         ...
 
@@ -51,11 +51,11 @@ class Work(Protocol):
         ...
 
     async def count(self, model: str, /, **values: object) -> int:
-        """How many records have exactly these values."""
+        """The number of records with exactly these values."""
         ...
 
     async def next_number(self, sequence: str) -> int:
-        """The next number of the sequence, from 1: without gaps, since it is given back when the action fails.
+        """The next number of the sequence, from 1: without gaps, since it is rolled back when the action fails.
 
         Call the sequence <model>-<prefix> where the record's number is written <prefix>-<n>: it goes on after the
         numbers of records that an import restores.
@@ -63,7 +63,7 @@ class Work(Protocol):
         ...
 
     def refuse(self, reason: str) -> None:
-        """End the action; nothing of it is kept and the caller reads the reason.
+        """Abort and roll back the action with this reason for the caller.
 
         Raises:
             Refused: always.
@@ -74,7 +74,7 @@ class Work(Protocol):
 Effect: TypeAlias = Callable[[Work], Awaitable[None]]
 
 Approval: TypeAlias = bool | Literal["default"]
-"""Whether agents only propose an action; "default": unless a setting lifts it."""
+"""Whether agents can only propose an action; "default": unless a setting lifts this."""
 
 
 class Move:

@@ -1,1 +1,1 @@
-"""The modules that come with Countersign; each is written as a stranger's would be."""
+"""The modules included in Countersign; each uses only the public declaration language, like a third-party module."""

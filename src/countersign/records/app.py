@@ -1,4 +1,4 @@
-"""The records service put together: what it stands on is opened here, and its addresses are listed here."""
+"""The assembly of the records service: its resources and its routes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -58,7 +58,7 @@ LETTERS_EVERY_S = 10
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
-    """One running records service: its context, and what commands and callers are worked with."""
+    """One running records service: its context, engine, dispatch and callers."""
 
     records: Records
     engine: Engine
@@ -70,15 +70,15 @@ class RecordsService:
 async def opened(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
 ) -> AsyncGenerator[RecordsService]:
-    """A service on the configured database, closed when the block is left; its tables are brought up to date before,
-    or where it upgrades nothing have to be so.
+    """A service on the configured database, closed at the end of the block. Its tables are upgraded first; without
+    upgrades they must be up to date.
 
     Raises:
         BadSetting: a setting cannot be used.
         DeclarationError: a module is declared wrongly.
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
-        SchemaMismatch: the database was made by newer code, or its data do not fit what is declared.
-        Behind: it is not up to date, and was not to be upgraded.
+        SchemaMismatch: the database was created by a newer version, or its data do not fit the declarations.
+        SchemaBehind: the database is not up to date, and upgrades are disabled.
         InstallationMismatch: the database and the directory do not belong to one installation.
         Unavailable: the database cannot be reached.
     """
@@ -91,7 +91,7 @@ async def opened(
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
         places = places_of(settings, database)
-        # First, so that no tables are made in the database of another installation.
+        # First, so that no tables are created in the database of another installation.
         found = await installation_id.examine(places)
         if upgrades:
             await install.upgrade(database, registry, master)
@@ -120,21 +120,21 @@ async def opened(
 
 
 def database_file(settings: Settings) -> Path:
-    """Where the database is, unless it is PostgreSQL's."""
+    """The path of the database file, if the database is SQLite."""
     return (Path(settings.data) / "records.sqlite").absolute()
 
 
 def places_of(settings: Settings, database: Database | None) -> InstallationPlaces:
-    """The places that have the installation's id; the files are the store's."""
+    """The places that contain the installation's id; the files belong to the store."""
     return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
 
 
 async def open_tables(settings: Settings) -> Database:
-    """The configured database as it is, not upgraded; the caller closes it.
+    """Open the configured database without an upgrade; the caller closes it.
 
     Raises:
         Unavailable: it cannot be opened or reached.
-        ValueError: the setting is no database address.
+        ValueError: the setting is not a database address.
     """
     return await open_database(
         settings.database_url or f"sqlite:///{database_file(settings)}",
@@ -185,8 +185,8 @@ READING: Mapping[str, Answering] = {
 
 
 def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
-    """The HTTP application: the documented addresses, and the page behind a set-up link, which leads on to the page at
-    `sign_in` where one is served."""
+    """The HTTP application: the documented routes, and the page of set-up links, which links to the page at `sign_in`
+    if there is one."""
     handlers = Handlers(service.dispatch, service.callers, builtin_commands.SENTENCES)
     page = invitation_page.InvitationPage(service.engine, sign_in)
     routes = (
@@ -224,7 +224,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
 
 @asynccontextmanager
 async def tended(service: RecordsService) -> AsyncGenerator[None]:
-    """While the block lasts, webhooks and letters are sent, and what has expired is brought to its end every minute."""
+    """During the block, send webhooks and e-mails, and handle expired data every minute."""
     engine, callers = service.engine, service.callers
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
@@ -235,8 +235,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
 
 
 async def tend(service: RecordsService) -> None:
-    """Expire plans whose time has come, and forget old failures of signing in, deliveries of webhooks and outcomes of
-    keyed calls."""
+    """Expire due plans, and delete old sign-in failures, webhook deliveries and outcomes of keyed calls."""
     await decisions.expire_plans(service.engine)
     async with service.records.database.transaction() as transaction:
         await sessions.forget_old_failures(transaction)

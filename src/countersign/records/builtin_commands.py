@@ -1,4 +1,4 @@
-"""The commands of the models of the engine that are not generated, such as `session.revoke` and `user.invite`."""
+"""The built-in commands that are not generated, such as `session.revoke` and `user.invite`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from countersign.records.commands.run import Body, Run
 
 
 class AuditFault(msgspec.Struct):
-    """The first fault of a lane, as `countersign audit verify --json` names it."""
+    """The first defect of a lane, in the format of `countersign audit verify --json`."""
 
     lane: int | None
     number: int | None
@@ -28,10 +28,10 @@ class AuditFault(msgspec.Struct):
 
 
 class AuditReport(msgspec.Struct):
-    """What reading the whole audit, begun at `checked_at`, came to.
+    """The result of verifying the whole audit, started at `checked_at`.
 
-    How many entries there are, and which one is wrong, is told to administrators alone: to everybody else it would
-    say how much is hidden from them.
+    Only administrators see the number of entries and the defects: to others these would reveal how many entries are
+    hidden.
     """
 
     is_intact: bool
@@ -47,16 +47,16 @@ class _RunningCheck:
 
 
 class AuditCheck:
-    """One reading of the audit at a time in this process: who asks while it goes on is told what it finds."""
+    """Verifies the audit, once at a time in this process: concurrent calls share the result."""
 
     def __init__(self) -> None:
         self._reading: _RunningCheck | None = None
 
     async def verify(self, run: Run, model: str, body: Body) -> object:
-        """Read the audit from its first entry to its last.
+        """Verify the audit from its first entry to its last.
 
         Raises:
-            BadInput: it was given an input.
+            BadInput: the input is not empty.
             Unavailable: the database cannot be reached.
         """
         refuse_unknown_keys(body, (), "audit_entry.verify")
@@ -65,7 +65,7 @@ class AuditCheck:
             records = run.engine.records
             report = asyncio.create_task(verify.verify(records.database, records.secret))
             self._reading = reading = _RunningCheck(clock.now(), report)
-        # Whoever began it may leave before it ends; the others still wait for it.
+        # The first caller may disconnect before the end; the others still wait for the result.
         report = await asyncio.shield(reading.report)
         is_told = run.caller.is_administrator
         return AuditReport(
@@ -125,13 +125,13 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     if wanted is None:
         raise BadInput("id must be a string")
     if run.caller.is_agent and wanted != run.caller.credential_id:
-        # Ending others is for people; an agent may put itself out.
+        # Only people end other tokens; an agent may end its own.
         raise no_such_record()
     return await _end_credential(run, "agent_token", wanted)
 
 
 async def _end_credential(run: Run, model: str, record_id: str) -> object:
-    """The record as it is once it has ended; one that ended before stays as it is."""
+    """End the session or token and return its record; one that has ended already is unchanged."""
     view = run.view_of(model)
     async with run.writing() as inside:
         record = await record_writer.find(inside, view.model, view.reach("revoke"), record_id)
@@ -144,7 +144,7 @@ async def _end_credential(run: Run, model: str, record_id: str) -> object:
 
 
 async def _invite(run: Run, model: str, body: Body) -> object:
-    """A link by which the person sets a password, valid for a day."""
+    """Create a link, valid for a day, by which the person sets a password."""
     wanted = _only_id(body, "user.invite")
     view = run.view_of("user")
     async with run.writing() as inside:

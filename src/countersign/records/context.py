@@ -1,4 +1,4 @@
-"""What everything in the records service may reach: database, registry, keys and the operator's settings."""
+"""The shared context of the records service: database, registry, keys and the operator's settings."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ PREFIX = "/api"
 class Records:
     """One running records service.
 
-    `root_url` has no trailing slash; `is_loopback` tells that it is reached from this machine alone; `versions` reads
-    the number of access, `plan_version` that of the last change of a plan, neither ever older than the call; `bits`
-    says by model which bit of a record's masks stands for which field (as installed, never reused); `secret` is 32
-    random bytes of this database, kept sealed under the master key: token domains, the vault's hashes and the audit's
-    chains derive their keys from it, so that changing the master key changes none of them.
+    `root_url` has no trailing slash; `is_loopback` is true if the service is reachable only from this machine;
+    `versions` reads the version number of access rights, `plan_version` that of the last change of a plan, both at
+    least as new as the call; `bits` maps, by model, each field to its bit in the masks of records (as installed, never
+    reused); `secret` is 32 random bytes of this database, sealed under the master key: the keys of token domains, the
+    vault's hashes and the audit's chains are derived from it, so that they do not change with the master key.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""What the operator's port tells of the records service: whether it can work, and the numbers in its database."""
+"""Health checks and metrics of the records service on the operator's port."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -44,7 +44,7 @@ async def _writable(records: Records) -> str:
 async def _opened(records: Records) -> str:
     await reencryption.require_keys(records.database, encrypted_columns.COLUMNS, records.master)
     if await root_secret.secret(records.database, records.master) != records.secret:
-        raise Unavailable("the database holds another secret: it is not the one that was started with")
+        raise Unavailable("the database's secret has changed since the service was started")
     return f"key {records.master.current.id} seals, and every key that sealed anything is present"
 
 

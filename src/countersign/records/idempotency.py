@@ -1,9 +1,9 @@
 """The result of a command sent with an Idempotency-Key is stored with its effect, and returned to a repeat.
 
-The outcome is stored, not its bytes: a repeat shows it as the caller may see it at that moment, so that it never says
-more than the same command, or reading the same record, says then. The stored outcome is encrypted under the key itself,
-of which only a hash is stored; a personal value in it is a copy under the value's own key in the vault, as in the
-audit, so that erasing the value erases it here too.
+The outcome is stored, not its bytes: a repeat renders it with the caller's present rights, so that it never reveals
+more than reading the same record does then. The stored outcome is encrypted under the key itself, of which only a hash
+is stored; a personal value in it is a copy under the value's own key in the vault, as in the audit, so that erasing the
+value erases it here too.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,12 +34,12 @@ REPLAYED_META = "idempotency-replayed"
 """Marks, in the `_meta` of an MCP result, the result of an earlier call."""
 
 Command: TypeAlias = Callable[[Run], Awaitable[object]]
-"""A command with its input: what it answers."""
+"""A command with its input; it returns the value of the response."""
 
 
 class RecordOutcome(msgspec.Struct, tag="record"):
-    """The command answered this record, with copies of the fields that the caller saw (None: they are read anew).
-    `sight` is how it saw the model."""
+    """The command returned this record, with copies of the fields that the caller saw (None: read them again). `sight`
+    is a digest of the caller's view of the model."""
 
     id: str
     revision: int
@@ -48,7 +48,8 @@ class RecordOutcome(msgspec.Struct, tag="record"):
 
 
 class ValueOutcome(msgspec.Struct, tag="value"):
-    """The command answered this; shown again while the caller's view is of this `sight` (empty: always)."""
+    """The command returned this value; it is returned again while the digest of the caller's view is `sight` (empty:
+    always)."""
 
     value: msgspec.Raw
     sight: str
@@ -62,8 +63,8 @@ class ProposalOutcome(msgspec.Struct, tag="proposal"):
 
 
 class RefusalOutcome(msgspec.Struct, tag="refusal"):
-    """The command was refused; its reason is for a caller whose view is of this `sight`, and who sees the record
-    `record_id` that the command was about, if it saw it then."""
+    """The command was refused. The reason is shown while the digest of the caller's view is `sight` and the caller sees
+    the record `record_id`, if it saw it then."""
 
     reason: str
     members: dict[str, Any]
@@ -78,8 +79,8 @@ _decode = msgspec.json.Decoder(Outcome).decode
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """A call with the key that came with it, as it was sent. `command` is `model.command`, or another name for what is
-    not a command of a model; then `view` is None."""
+    """A call with its key as sent. `command` is `model.command` or, outside of models, another name; `view` is empty
+    then."""
 
     sent: object
     command: str
@@ -87,24 +88,24 @@ class KeyedCall:
     view: ModelView | None = None
 
     def key(self, caller: Caller, vault: Vault) -> Key:
-        """The key within its scope: the person, the agent's label where an agent calls, and the command.
+        """The key with its scope: the person, the label of an agent, and the command.
 
         Raises:
             InvalidRequest: it is not a UUID.
         """
         scope = ("agent" if caller.is_agent else "person", caller.user_id, caller.agent or "", self.command)
-        # A keyed hash of the input: a plain one would confirm guesses of values that were erased since.
+        # A keyed hash of the input: a plain hash would confirm guesses of erased values.
         return idempotency.scoped_key(self.sent, scope, vault.keyed(msgspec.json.encode(self.body, order="sorted")))
 
 
 class KeyedCalls:
-    """Runs keyed calls of one process: each once, whoever repeats it, wherever."""
+    """Runs keyed calls: each runs once, even if it is repeated at another process."""
 
     def __init__(self) -> None:
         self._running = idempotency.RunningKeys()
 
     async def answer(self, run: Run, call: KeyedCall, command: Command) -> tuple[object, bool]:
-        """What the command answers, and whether an earlier call with this key has run it.
+        """The response of the command, and whether an earlier call with this key has run it.
 
         Raises:
             BadInput: the key is malformed, was used for another input, or its first call is still running; or the
@@ -151,8 +152,8 @@ class KeyedCalls:
 
 
 def _encoded(outcome: Outcome) -> bytes:
-    """The outcome as it is stored. A record over 1 MiB is stored by its id, to be read anew, and a refusal without its
-    reason; a value (the errors of an import) cannot be made anew and is stored whatever its size."""
+    """The stored form of the outcome. Of a record over 1 MiB only the id is stored, to read it again, and of a refusal
+    not the reason; a value (the errors of an import) cannot be recomputed and is stored whatever its size."""
     encoded = encode(outcome)
     if len(encoded) <= idempotency.MAX_STORED_BYTES:
         return encoded
@@ -165,21 +166,21 @@ def _encoded(outcome: Outcome) -> bytes:
 
 
 async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
-    """The result of the command, as it is stored."""
+    """The outcome to store for the result of the command."""
     if isinstance(value, Proposal):
         return ProposalOutcome(value.plan_id, value.expires_at)
     if call.view is not None:
         reading = run.engine.reading(run.caller, call.view)
         if isinstance(value, reading.shape):
             record_id, revision, *_ = msgspec.structs.astuple(cast("msgspec.Struct", value))
-            # What structures show (plans) follows from the records that they are about: it is made anew.
+            # Structures (plans) are rendered again from their records.
             fields = None if reading.structures else await _copies(run, call.view, record_id)
             return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
     return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether the value says nothing but ids."""
+    """Whether the value contains only ids."""
     if isinstance(value, ImportResult):
         return not value.errors and not value.columns
     return isinstance(value, dict) and cast("dict[str, object]", value).keys() == {"id"}
@@ -207,12 +208,12 @@ async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
 
 
 def _sight(run: Run, view: ModelView) -> str:
-    """Another text when the caller sees other fields of the model, or sees one otherwise."""
+    """A digest that changes with the visibility of the model's fields for the caller."""
     return _hashed(run, list(view.fields.items()))
 
 
 def _whole_sight(run: Run) -> str:
-    """Another text when the caller sees or may do anything else than before."""
+    """A digest that changes with any of the caller's rights."""
     models = run.caller.view.models
     return _hashed(
         run,
@@ -224,8 +225,8 @@ def _whole_sight(run: Run) -> str:
 
 
 def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
-    """The row rules by command (None: every record), in one order. A condition that is not a `Where` follows from the
-    rest of the caller's view: its type says enough."""
+    """The row conditions by command (None: every record), sorted. A condition that is not a `Where` is determined by
+    the rest of the caller's view, so its type is enough."""
     return [
         (command, None if rows is None else sorted([_rule(each) for each in alternative] for alternative in rows))
         for command, rows in sorted(view.rows.items())
@@ -241,10 +242,10 @@ def _hashed(run: Run, what: object) -> str:
 
 
 async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
-    """The stored outcome as the caller may see it now.
+    """The stored outcome, rendered with the caller's present rights.
 
     Raises:
-        BadInput: it was a refusal, or the caller's view has changed so that it cannot be shown.
+        BadInput: the call was refused, or the caller's view has changed so that the outcome cannot be shown.
     """
     outcome = _decode(cast("bytes", answer.body))
     if isinstance(outcome, ProposalOutcome):
@@ -274,8 +275,8 @@ def _replayed_refusal(reason: str, members: Mapping[str, object] | None = None) 
 
 
 async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> object:
-    """The record as the command left it; as it is now, where the caller sees other fields of it by now; only its id,
-    where the caller does not see it."""
+    """The record as the command left it; its present values if the visible fields have changed; only its id if the
+    caller does not see it."""
     view = call.view
     if view is None or not await _exists(run, call, outcome.id):
         return {"id": outcome.id}

@@ -1,4 +1,4 @@
-"""The page behind a set-up link: who opens it chooses a password, and the first of all a user name as well."""
+"""The page of a set-up link, to choose a password and, for the first administrator, a user name."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -15,14 +15,14 @@ MAX_FIELDS = 10
 
 
 class InvitationPage:
-    """The page, for one engine; `sign_in` is the address of the page to go on to, empty where none is served."""
+    """The page for one engine; `sign_in` is the address of the next page, empty if it is not served."""
 
     def __init__(self, engine: Engine, sign_in: str) -> None:
         self._engine = engine
         self._sign_in = sign_in
 
     async def show(self, call: RecordsRequest) -> Response:
-        """The form; of a spent link, what to do about it."""
+        """The form; for a used link, a page with the remedy."""
         token = _members(call.target.partition("?")[2].encode("latin-1")).get("token", "")
         try:
             link = await invitations.find_link(self._engine.records.database, token)
@@ -31,7 +31,7 @@ class InvitationPage:
         return _form(token, link)
 
     async def send(self, call: RecordsRequest) -> Response:
-        """Set the password. A refusal shows the form again with its reason; the link still holds."""
+        """Set the password. A refusal shows the form again with the reason; the link stays valid."""
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records
         try:
@@ -57,7 +57,7 @@ class InvitationPage:
         return html.message_page("Ready", text)
 
     async def _spent(self, refused: invitations.InvitationUsed) -> Response:
-        """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
+        """The page for a link that cannot be used; after a password was set, it links to the sign-in."""
         title = "This link no longer works"
         if not await invitations.has_people(self._engine.records.database):
             text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
@@ -68,7 +68,7 @@ class InvitationPage:
 
 
 def _members(raw: bytes) -> Mapping[str, str]:
-    """The members of a query or form. What is none is left out: the form is then found incomplete."""
+    """The members of a query or form. Malformed parts are ignored, so that the form is incomplete."""
     try:
         return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MAX_FIELDS, errors="strict"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Plans and audit entries as a viewer may see them: every value they speak of goes through its view of that model."""
+"""Redaction of plans and audit entries: every value is shown by the viewer's view of its model."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -17,21 +17,22 @@ from countersign.records.commands.select import RecordReader
 from countersign.records.masking import placeholder_tokens
 
 ERASED = "[erased]"
-"""What is shown for a personal value that no record the viewer sees holds any more."""
+"""The text for a personal value that no record visible to the viewer contains any more."""
 
 
 WITHHELD = "[withheld]"
-"""What is shown in place of a plan's text that holds values which the viewer may not read where they come from."""
+"""The text in place of a plan's text with values that the viewer may not read at their origin."""
 
 ENTRIES_TOGETHER = 100
-"""Of so many audit entries the keys, holders and refs are looked up at once; a statement takes some 32,000 values."""
+"""The number of audit entries whose keys, occurrences and refs are looked up at once; a statement takes some 32,000
+values."""
 
 _Changes: TypeAlias = Mapping[str, list[object]]
 """By field, its value before and after."""
 
 
 class _Copy(msgspec.Struct):
-    """A personal value as audit and plans keep it."""
+    """The copy of a personal value in audit and plans."""
 
     value: int
     sealed: str = ""
@@ -39,10 +40,10 @@ class _Copy(msgspec.Struct):
 
 
 async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    """Put what the viewer may see in place of each structure.
+    """Replace each structure by what the viewer may see.
 
     Raises:
-        LookupError: a model has structures that nobody knows how to show.
+        LookupError: a model has structures without a renderer.
     """
     places = {name: place for place, name in enumerate(reading.names)}
     if reading.view.model.name == "audit_entry":
@@ -52,11 +53,11 @@ async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> No
         async for each in CooperativeIterator(values):
             await _plan(run, each, places)
     else:
-        raise LookupError(f"{reading.view.model.name} has structures and nobody shows them")
+        raise LookupError(f"{reading.view.model.name} has structures without a renderer")
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
-    """Audit entries: of each the changes of fields the viewer sees now, whatever it saw then."""
+    """Audit entries: the changes of fields that the viewer sees now, whatever it saw at that time."""
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
         model = values[places["model"]] if "model" in places else ""
@@ -74,14 +75,14 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
-    """A record of the past from the copies of its fields, all of which the viewer sees now."""
+    """A past version of a record, from copies of fields that the viewer sees now."""
     opened = _Copies(run)
     await opened.find([(view, name, value) for name, value in copies.items()])
     return {name: opened.shown(view, name, value) for name, value in copies.items()}
 
 
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
-    """Before and after of the fields the viewer sees; of an unknown model, nothing."""
+    """Before and after of the fields the viewer sees; empty for an unknown model."""
     return (await _changed(run, [(view, changes)]))[0]
 
 
@@ -101,7 +102,7 @@ def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Cha
 
 
 def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
-    """Whether a ref is empty to the viewer before and after: then nothing happened to it, as in the record itself."""
+    """Whether a ref is empty for the viewer before and after, so that no change is visible."""
     return isinstance(view.model.fields[name], Ref) and not any(pair)
 
 
@@ -119,7 +120,7 @@ def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tu
 
 
 class _Copies:
-    """Opens the copies of personal values for one viewer, and knows which records it sees among those referred to."""
+    """Decrypts copies of personal values for one viewer, and determines which referenced records it sees."""
 
     def __init__(
         self, run: Run, texts: Mapping[int, str] | None = None, withheld: frozenset[int] = frozenset()
@@ -133,7 +134,7 @@ class _Copies:
         self._literals: Mapping[str, str] = {}
 
     async def find(self, values: Sequence[tuple[ModelView, str, object]]) -> None:
-        """Fetch what showing these values of fields takes."""
+        """Fetch the data needed to show these values."""
         wanted: set[int] = set()
         linked: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
@@ -163,8 +164,8 @@ class _Copies:
                 yield plain
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
-        """A value as the viewer sees the field: in clear, as a token, or erased; a ref to what it does not see is
-        empty, as in the record itself, and what looks like a token is a LITERAL one."""
+        """A value as the viewer sees the field: in clear, as a token, or erased; a ref to a hidden record is empty, as
+        in the record itself, and token-like text becomes a LITERAL token."""
         plain = self._plain(view, name, value)
         if isinstance(plain, str) and view.sees_in_clear(name):
             return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain, self._literals)
@@ -195,21 +196,21 @@ class _Copies:
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
         if not copy.sealed:
-            # A plan keeps its texts apart, and only until it is decided.
+            # A plan stores its texts separately, and only until it is decided.
             return WITHHELD if copy.value in self._withheld else self._texts.get(copy.value, ERASED)
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
     def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
-        """Whether the value is still there, as far as the viewer sees: one that several may hold would tell, by not
-        being erased, that a hidden record holds it."""
+        """Whether a record visible to the viewer still contains the value: a shared value that is not erased would
+        reveal that a hidden record contains it."""
         if copy.value not in self._keys:
             return False
         is_alone = not view.model.fields[name].linked or copy.value in self._texts
         return is_alone or self._id(view, name, copy) in self._held
 
     def _id(self, view: ModelView, name: str, copy: _Copy) -> int:
-        """The value id that is shown. What its own agents wrote in clear is never joined with an equal value that
-        was there before."""
+        """The value id that is shown. Clear text of the viewer's own agents is never linked to an equal existing
+        value."""
         domain = self._run.caller.domain
         if domain is None or view.fields[name] != "masked":
             return copy.value
@@ -217,7 +218,7 @@ class _Copies:
 
 
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
-    """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
+    """A plan: input and diff by the viewer's rights; digest and effects only for viewers who may decide."""
     plan_id = str(values[0])
     plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.spoken_of.update(step.model for step in plan_steps)
@@ -246,7 +247,7 @@ async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) ->
 async def _mark_overtaken(
     run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step]
 ) -> None:
-    """Say of a waiting plan, to those who may decide, that it could only end as stale."""
+    """Mark a pending plan as stale for viewers who may decide, if its records have changed."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
     if values[places["state"]] == "pending" and await staleness.is_stale(run, plan_steps):
@@ -261,7 +262,7 @@ def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 
 async def _spoken(run: Run, structure: object) -> object:
-    """What people and agents are called and wrote, with LITERAL tokens for what looks like a token."""
+    """Names and texts of people and agents, with LITERAL tokens for token-like text."""
     literals = await mask_output.literals(run, list(_texts(structure)))
 
     def shown(part: object) -> object:
@@ -285,7 +286,7 @@ def _texts(structure: object) -> Iterator[str]:
 
 
 async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
-    """The texts, by value id, that the viewer must not be shown though it reads the fields they are for."""
+    """The texts, by value id, that are hidden from the viewer although it reads their fields."""
     found: set[int] = set()
     async for step in CooperativeIterator(plan_steps):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
@@ -295,21 +296,21 @@ async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
-    """The digest is made from more than an agent may know, and so may be an error."""
+    """Hide the digest and the error from an agent: they may depend on values that it may not see."""
     if "digest" in places:
         values[places["digest"]] = None
     _keep_from_others(values, places)
 
 
 def _keep_from_others(values: list[Any], places: Mapping[str, int]) -> None:
-    """An error says what whoever decided may see; to everybody else its kind alone."""
+    """Hide the details of an error from other viewers: it may name data that only the deciding person may see."""
     if "error" in places:
         is_stale = "state" in places and values[places["state"]] == "stale"
         values[places["error"]] = _kind_of(values[places["error"]], is_stale=is_stale)
 
 
 def _kind_of(error: object, *, is_stale: bool) -> str | None:
-    """What others are told in place of an error."""
+    """The kind of an error, shown to other viewers instead of its text."""
     if error is None:
         return None
     return "stale" if is_stale else "refused"

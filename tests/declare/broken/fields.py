@@ -21,7 +21,7 @@ from countersign.declare import (
     Text,
 )
 from countersign.declare.fields.kinds import OnDelete
-from countersign.declare.rules import computed, fields
+from countersign.declare.rules import computed_fields, fields
 from tests.declare.planting import Case, broken, field, model, nursery
 
 
@@ -136,66 +136,66 @@ CASES: list[Case] = [
         "has other readers",
     ),
     field(fields.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
-    field(computed.sources_are_fields, "name parameters after fields", Text(computed=first)),
-    field(computed.sources_are_fields, "name the fields", Text(computed=nothing)),
-    field(computed.sources_are_fields, "plain parameter", Text(computed=by_keyword)),
+    field(computed_fields.sources_are_fields, "name parameters after fields", Text(computed=first)),
+    field(computed_fields.sources_are_fields, "name the fields", Text(computed=nothing)),
+    field(computed_fields.sources_are_fields, "plain parameter", Text(computed=by_keyword)),
     broken(
-        computed.sources_are_fields,
+        computed_fields.sources_are_fields,
         "bed.area",
         "take one out",
         model("Bed", {"title": Text(), "area": Number(sum_of="plant.area", computed=doubled)}),
         model("Plant", {"bed": Ref("bed"), "area": Number()}),
     ),
-    field(computed.totals_add_up, "write model.field", Number(sum_of="leaf.size")),
-    field(computed.totals_add_up, "write model.field", Number(sum_of="plant")),
-    broken(computed.totals_add_up, "bed.area", "correct it", BED, model("Plant", {"area": Number()})),
+    field(computed_fields.totals_add_up, "write model.field", Number(sum_of="leaf.size")),
+    field(computed_fields.totals_add_up, "write model.field", Number(sum_of="plant")),
+    broken(computed_fields.totals_add_up, "bed.area", "correct it", BED, model("Plant", {"area": Number()})),
     broken(
-        computed.totals_add_up,
+        computed_fields.totals_add_up,
         "bed.area",
         "correct it",
         BED,
         model("Plant", {"area": Number(), "bed": Ref("bed"), "second": Ref("bed")}),
     ),
     broken(
-        computed.totals_add_up, "bed.area", "correct its kind", BED, model("Plant", {"area": Text(), "bed": Ref("bed")})
+        computed_fields.totals_add_up, "bed.area", "correct its kind", BED, model("Plant", {"area": Text(), "bed": Ref("bed")})
     ),
     broken(
-        computed.totals_make_plain_fields,
+        computed_fields.totals_make_plain_fields,
         "bed.area",
         "take that out",
         model("Bed", {"area": Number(sum_of="plant.area", unique=True)}),
         model("Plant", {"area": Number(), "bed": Ref("bed")}),
     ),
     broken(
-        computed.totals_make_plain_fields,
+        computed_fields.totals_make_plain_fields,
         "bed.shown",
         "take that out",
         model("Bed", {"title": Number(sum_of="plant.area"), "shown": Text(computed=doubled, personal="BED")}),
         model("Plant", {"area": Number(), "bed": Ref("bed")}),
     ),
-    field(computed.declassified_is_made, "grant it", Text(declassify=True)),
+    field(computed_fields.declassified_is_made, "grant it", Text(declassify=True)),
     broken(
-        computed.computed_one_way,
+        computed_fields.computed_one_way,
         "plant.a",
         "break the circle",
         model("Plant", {"a": Number(computed=of_b), "b": Number(computed=of_a)}),
     ),
     broken(
-        computed.computed_one_way,
+        computed_fields.computed_one_way,
         "plant.a",
         "break the circle",
         model("Plant", {"a": Number(sum_of="plant.b"), "b": Number(computed=of_a), "parent": Ref("plant")}),
     ),
-    broken(computed.made_as_secret_as_sources, "plant.shown", "make it personal too", showing(Text(personal="PERSON"))),
+    broken(computed_fields.made_as_secret_as_sources, "plant.shown", "make it personal too", showing(Text(personal="PERSON"))),
     broken(
-        computed.made_as_secret_as_sources,
+        computed_fields.made_as_secret_as_sources,
         "plant.shown",
         "restrict it",
         showing(Text(restricted=("owner",))),
         roles=GARDENER,
     ),
     broken(
-        computed.made_as_secret_as_sources,
+        computed_fields.made_as_secret_as_sources,
         "plant.shown",
         "restrict it",
         model(
@@ -208,7 +208,7 @@ CASES: list[Case] = [
         roles=GARDENER,
     ),
     broken(
-        computed.made_as_secret_as_sources,
+        computed_fields.made_as_secret_as_sources,
         "bed.area",
         "restrict it",
         BED,

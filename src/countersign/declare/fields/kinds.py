@@ -74,7 +74,7 @@ class Date(Field):
         """The day.
 
         Raises:
-            BadValue: it is no string YYYY-MM-DD that names a real day of the years 0001 to 9999.
+            BadValue: it is not a string YYYY-MM-DD for a real day of the years 0001 to 9999.
         """
         if isinstance(value, str) and _DATE.fullmatch(value):
             try:
@@ -121,7 +121,7 @@ class Moment(Field):
         """The instant.
 
         Raises:
-            BadValue: it is no RFC 3339 text with a time zone.
+            BadValue: it is not an RFC 3339 text with a time zone.
         """
         if isinstance(value, str) and _INSTANT.fullmatch(value):
             try:
@@ -169,7 +169,7 @@ class Number(Field):
         """The number.
 
         Raises:
-            BadValue: it is no integer (a float, a numeric string or a bool is none), or out of range.
+            BadValue: it is not an integer (floats, numeric strings and bools are refused), or out of range.
         """
         number = self.operand(value)
         if not self.min_value <= number <= self.max_value:
@@ -180,7 +180,7 @@ class Number(Field):
         """Any whole number within ±(2^53 - 1).
 
         Raises:
-            BadValue: it is none.
+            BadValue: it is not one.
         """
         if type(value) is not int:
             raise BadValue("must be an integer")
@@ -218,7 +218,7 @@ class Select(Field):
         """The option.
 
         Raises:
-            BadValue: it is none of them.
+            BadValue: it is not one of them.
         """
         if isinstance(value, str) and value in self.options:
             return value
@@ -226,7 +226,7 @@ class Select(Field):
 
     def ordered(self, column: str) -> str:
         """The option's position. Written as a constant text, so that an index can be built on it."""
-        # Options are checked to be plain words, so that they can stand in a statement.
+        # Options are checked to be plain words, so that they are safe in a statement.
         places = " ".join(f"WHEN '{option}' THEN {place}" for place, option in enumerate(self.options))
         return f"CASE {column} {places} END"
 
@@ -259,7 +259,7 @@ class Structure(Field):
     is_internal: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
-        """Never given by a caller.
+        """Refuse every input.
 
         Raises:
             BadValue: always.
@@ -306,14 +306,14 @@ class Ref(Field):
         self.target = target
         self.fills: Mapping[str, str] = fills or {}
         self.on_delete: OnDelete = on_delete
-        # Deleting the target and showing what refers to it look records up by it.
+        # Deleting the target and listing referring records look up records by it.
         self.index = True
 
     def read(self, value: object) -> Stored:
-        """The id as text; whether there is such a record is for the database to say.
+        """The id as text; the database checks that the record exists.
 
         Raises:
-            BadValue: it is no string. (One that is no id is treated as the id of no record.)
+            BadValue: it is not a string. (A string that is not an id matches no record.)
         """
         if not isinstance(value, str):
             raise BadValue(f"must be the id of a {self.target} record")
@@ -327,4 +327,4 @@ class Ref(Field):
 BUILTIN_KINDS: tuple[type[Field], ...] = (
     Text, LongText, Number, Money, Select, Ref, Bool, Date, Moment, Structure
 )  # fmt: skip
-"""The kinds that are always there; modules register others (`Module(…, kinds=(…,))`)."""
+"""The built-in kinds; modules register others (`Module(…, kinds=(…,))`)."""

@@ -16,7 +16,7 @@ MAX_VALUES = 1000
 
 
 def misfit(model: Declared, condition: Where, *, is_row_rule: bool) -> str | None:
-    """What is wrong with a condition; None for nothing. Only rules of rows may speak of `id` and of CALLER."""
+    """The error of a condition, or None. Only row conditions may use `id` and CALLER."""
     field = model.fields.get(condition.field)
     if field is None and not (is_row_rule and condition.field == "id"):
         return f"a condition names {condition.field!r}, and {model.name} has no such field: correct it"
@@ -38,7 +38,7 @@ def _misfits(field: Field | None, values: object, complaint: str, *, is_row_rule
     if not 1 <= len(several) <= MAX_VALUES:
         return f"{complaint}: in takes 1 to {MAX_VALUES} values: correct it"
     if TODAY in several:
-        return f"{complaint}: TODAY stands alone, not in a list: use eq, or two conditions with gte and lte"
+        return f"{complaint}: TODAY cannot be in a list: use eq, or two conditions with gte and lte"
     found = (_misfit_of_value(field, each, complaint, is_row_rule=is_row_rule) for each in several)
     return next((text for text in found if text), None)
 
@@ -131,7 +131,7 @@ def unique_with_a_ref(whole: Declarations) -> Iterator[str]:
     for model, field in whole.fields():
         ref = model.fields.get(field.unique_with)
         if field.unique_with and not isinstance(ref, Ref):
-            text = f"unique_with names {field.unique_with!r}, which is no ref of {model.name}: name a ref"
+            text = f"unique_with names {field.unique_with!r}, which is not a ref of {model.name}: name a ref"
             yield of_field(model, field.name, text)
         elif field.shared_by and not (isinstance(ref, Ref) and _is_entered(whole.models[ref.target], field.shared_by)):
             text = f"shared_by names {field.shared_by!r}: name a field of the record that unique_with leads to"

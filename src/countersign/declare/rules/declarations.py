@@ -1,4 +1,4 @@
-"""What the rules look at: all modules that are switched on; and how a complaint says what it is about."""
+"""The input of the rules: all enabled modules; and the format of complaints."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from countersign.declare.model import Declared
 from countersign.declare.module import ADMINISTRATOR, Module
 
 BASE = "base"
-"""The engine's own module: always there, so that nobody lists it in `needs`."""
+"""The built-in module: it is always enabled, so modules do not list it in `needs`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Declarations:
         return ((model, field) for model in self.models.values() for field in model.fields.values())
 
     def may_speak_of(self, module: Module, model: str) -> bool:
-        """Whether the model is surely there with the module: its own, of `base`, or of a module it needs."""
+        """Whether the model always exists with the module: its own, of `base`, or of a module it needs."""
         owner = self.module_of[model]
         return owner is module or owner.name in (BASE, *module.needs)
 

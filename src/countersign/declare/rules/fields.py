@@ -34,7 +34,7 @@ def _is_field(value: object) -> bool:
 
 
 def options_are_known(whole: Declarations) -> Iterator[str]:
-    """What is said of a field means something: a misspelt `personal` would hide nothing."""
+    """All options of a field are known: a misspelt `personal` would hide nothing."""
     for model, field in whole.fields():
         for name in field.misspelt:
             known = ", ".join(FieldOptions.__annotations__)
@@ -129,7 +129,7 @@ def _wrong_default(field: Field) -> str | None:
 
 
 def required_can_be_met(whole: Declarations) -> Iterator[str]:
-    """What a record cannot be without, somebody can give it."""
+    """A required field can be set."""
     for model, field in whole.fields():
         if not field.required:
             continue
@@ -137,7 +137,7 @@ def required_can_be_met(whole: Declarations) -> Iterator[str]:
             text = "a computed field is empty where a source is, so that it cannot be required: take required out"
             yield of_field(model, field.name, text)
         elif field.readonly and field.default is None and _is_made_by_callers(model) and not _is_governed(model, field):
-            text = "nobody could give it, since it is readonly: give it a default, or take required or readonly out"
+            text = "it is readonly, so it can never be set: give it a default, or take required or readonly out"
             yield of_field(model, field.name, text)
 
 
@@ -153,7 +153,7 @@ _LABEL = re.compile(r"[A-Z][A-Z0-9]{0,19}", re.ASCII)
 
 
 def personal_labelled(whole: Declarations) -> Iterator[str]:
-    """A personal field is text, and its label can stand before a token's number."""
+    """A personal field is text, and its label is valid in a token."""
     for model, field in whole.fields():
         if field.personal is not None:
             yield from (of_field(model, field.name, text) for text in _wrong_label(field, field.personal))
@@ -163,7 +163,7 @@ def _wrong_label(field: Field, label: str) -> Iterator[str]:
     if not _LABEL.fullmatch(label):
         yield f"the label {label!r} must be capitals and digits, a capital first, 20 at most: write it like EMAIL"
     if label == LITERAL:
-        yield f"the label {LITERAL} stands for text that only looks like a token: choose another"
+        yield f"the label {LITERAL} is reserved for text that only looks like a token: choose another"
     if not field.is_maskable:
         yield f"placeholder tokens stand for text, and this is a {field.kind}: use Text, or restrict it to roles"
 
@@ -188,7 +188,7 @@ def restricted_to_roles(whole: Declarations) -> Iterator[str]:
 
 
 def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
-    """A ref's target exists, in a module that is surely there."""
+    """A ref's target exists, in the same module, `base`, or a module that it needs."""
     for model, field in whole.fields():
         if not isinstance(field, Ref):
             continue
@@ -203,7 +203,7 @@ def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
 
 
 def refs_fill_fields(whole: Declarations) -> Iterator[str]:
-    """What a ref fills are fields that callers may set, from fields of the other record that fit them."""
+    """A ref fills fields that callers may set, from fields of the other record with the same kind."""
     for model, field in whole.fields():
         if isinstance(field, Ref):
             for name, source in field.fills.items():
@@ -224,7 +224,7 @@ def _wrong_filling(model: Declared, target: Declared, name: str, source: str) ->
 
 
 def refs_let_go(whole: Declarations) -> Iterator[str]:
-    """What deleting the target does to a record can be done."""
+    """The `on_delete` of a ref is possible."""
     for model, field in whole.fields():
         if not isinstance(field, Ref):
             continue

@@ -1,4 +1,4 @@
-"""Rules about what a model's class statement says beside its fields."""
+"""Rules about the options of a model's class statement."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from countersign.declare.rules.declarations import Declarations, of_field
 
 
 def options_are_known(whole: Declarations) -> Iterator[str]:
-    """What the class statement says means something."""
+    """The options of the class statement are known."""
     for model in whole.models.values():
         for name in model.misspelt:
             known = ", ".join(ModelOptions.__annotations__)
@@ -27,7 +27,7 @@ def commands_are_known(whole: Declarations) -> Iterator[str]:
 
 
 def shown_as_a_field(whole: Declarations) -> Iterator[str]:
-    """What stands for a record is one of its fields."""
+    """The field that represents a record exists."""
     for model in whole.models.values():
         if model.shown_as not in (*model.fields, "id"):
             text = f"there is no field {model.shown_as!r} to show: name a field of {model.name}, or id"
@@ -38,7 +38,7 @@ def locked_with_a_ref(whole: Declarations) -> Iterator[str]:
     """A record is locked with the one that a ref of it leads to."""
     for model in whole.models.values():
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
-            text = f"{model.locked_with!r} is no ref of {model.name}: name the ref to what locks it"
+            text = f"{model.locked_with!r} is not a ref of {model.name}: name the ref to what locks it"
             yield of_field(model, "locked_with", text)
 
 

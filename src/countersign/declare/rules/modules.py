@@ -77,7 +77,7 @@ MAX_TOOL_NAME_LENGTH = 64
 """Characters of a tool's name, `model__command`: what clients of MCP take."""
 
 ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
-"""What stands in the API's addresses where models do."""
+"""Path segments of the API that a model name must not equal."""
 
 TABLES = frozenset(
     {

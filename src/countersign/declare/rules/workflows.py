@@ -7,7 +7,7 @@ from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Date, Ref, Select
 from countersign.declare.model import Declared
-from countersign.declare.rules.computed import refs_to
+from countersign.declare.rules.computed_fields import refs_to
 from countersign.declare.rules.conditions import misfit, misfit_of_rule
 from countersign.declare.rules.declarations import Declarations, of_field, of_model
 from countersign.declare.workflow import Move, Workflow
@@ -28,7 +28,7 @@ def governed_is_a_select(whole: Declarations) -> Iterator[str]:
             continue
         field = model.fields.get(model.workflow.field)
         if not isinstance(field, Select):
-            text = f"a workflow governs a Select, and {model.name}.{model.workflow.field} is none: correct its name"
+            text = f"a workflow governs a Select, and {model.name}.{model.workflow.field} is not one: correct its name"
             yield of_field(model, model.workflow.field, text)
         elif field.options and field.default not in (None, field.options[0]):
             text = f"a workflow starts at the first option, {field.options[0]}: take the default out"
@@ -44,11 +44,11 @@ def moves_between_options(whole: Declarations) -> Iterator[str]:
         for state in (*move.sources, *(() if move.to is None else (move.to,))):
             if state not in field.options:
                 known = ", ".join(field.options)
-                yield of_field(model, move.name, f"{state!r} is no option of {field.name}: use one of {known}")
+                yield of_field(model, move.name, f"{state!r} is not an option of {field.name}: use one of {known}")
 
 
 def inputs_can_be_given(whole: Declarations) -> Iterator[str]:
-    """What an action takes are fields that callers may set."""
+    """The inputs of an action are fields that callers may set."""
     for model, field, move in _moves(whole):
         for name in move.accepted_fields:
             text = _wrong_input(model, field, name, may_be_readonly=name in move.optional)
@@ -59,16 +59,16 @@ def inputs_can_be_given(whole: Declarations) -> Iterator[str]:
 
 def _wrong_input(model: Declared, governed: Select, name: str, *, may_be_readonly: bool) -> str | None:
     if name not in model.fields:
-        return f"its input {name!r} is no field of {model.name}: correct the name, or declare the field"
+        return f"its input {name!r} is not a field of {model.name}: correct the name, or declare the field"
     if name == governed.name:
         return f"its input {name!r} is what the action itself moves: take it out"
     if model.fields[name].readonly and not (may_be_readonly and _may_be_empty(model.fields[name])):
-        return f"its input {name!r} is readonly, so that nobody could give it: take it out, or let an effect set it"
+        return f"its input {name!r} is readonly, so it can never be given: take it out, or let an effect set it"
     return None
 
 
 def guards_fit(whole: Declarations) -> Iterator[str]:
-    """What must hold for an action is a condition on its record."""
+    """A guard of an action is a condition on its record."""
     for model, _, move in _moves(whole):
         for condition in move.guards:
             text = misfit(model, condition, is_row_rule=False)
@@ -77,7 +77,7 @@ def guards_fit(whole: Declarations) -> Iterator[str]:
 
 
 def consequences_fit(whole: Declarations) -> Iterator[str]:
-    """What an action empties can be empty, and the records that it needs refer to its own."""
+    """The fields that an action empties may be empty, and the records that it needs refer to its record."""
     for model, field, move in _moves(whole):
         for name in move.clears:
             if name == field.name or not _may_be_empty(model.fields.get(name)):

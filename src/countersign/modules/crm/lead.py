@@ -80,6 +80,6 @@ class Lead(Model):
             guards=(where("contact_name", is_null=False), where("party", is_null=True)),
             needs_approval=True,
             effect=to_party,
-            help="Links the lead to the party with the contact's e-mail address; creates that party if there is none.",
+            help="Links the lead to the party with the contact's e-mail address; creates that party if it is missing.",
         ),
     )

@@ -19,7 +19,7 @@ def solve_by(opened: str, priority: str) -> str:
 
 
 class Ticket(Model, shown_as="subject"):
-    """A question or a fault somebody has told us of."""
+    """A reported question or fault."""
 
     subject = Text(required=True, index=True)
     party = Ref("party", on_delete="clear")

@@ -27,14 +27,14 @@ class AuditVisibility:
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
         """Entries of deleted records are visible to callers who see every record of the model."""
-        told = [self._told(alias, name, view, put) for name, view in self.view.models.items()]
-        return f"({' OR '.join(told)})"
+        visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.models.items()]
+        return f"({' OR '.join(visible)})"
 
-    def _told(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
+    def _visible_entries(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
         tests = [f"{alias}.model = {put(name)}"]
         if view.visible is not None:
-            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "told"), view.model, view.visible)
-            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS told WHERE told.id = {alias}.record_id AND {reached})')
+            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "target"), view.model, view.visible)
+            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS target WHERE target.id = {alias}.record_id AND {reached})')
         if view.denied:
             # Field names contain no wildcard of LIKE except the underscore, which matches itself too.
             former = (name for each in view.fields if (name := view.model.fields[each].former_name))

@@ -149,8 +149,8 @@ class ColumnNames:
         self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
 
     def column(self, header: str) -> Column | None:
-        """The column with this name in the first row; None if there is none. Money is a decimal amount under its label,
-        and minor units under its name."""
+        """The column with this name in the first row; None if no column has it. Money is a decimal amount under its
+        label, and minor units under its name."""
         exact = header.strip()
         plain = alphanumeric(exact.removesuffix(AMOUNT))
         name = exact if exact in self._fields else self._names.get(plain)

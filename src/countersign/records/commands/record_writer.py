@@ -73,7 +73,7 @@ async def insert(
     records, perhaps of an earlier version: their unique values are compared unchanged.
 
     Raises:
-        BadInput: a value that must be unique is taken.
+        BadInput: a unique value is taken.
     """
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
@@ -106,7 +106,7 @@ async def update(
     """Set these fields of a locked record; whether anything changed.
 
     Raises:
-        BadInput: a value that must be unique is taken.
+        BadInput: a unique value is taken.
     """
     changed = {name: each for name, each in given.items() if await is_change(run, model, record, name, each)}
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})

@@ -23,7 +23,7 @@ class TokenGuessLimit:
         name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
         quota = self._counters.hit_now(name, MAX_UNKNOWN_TOKENS, WINDOW_S)
         if not quota.allowed:
-            is_first = self._counters.hit_now(f"{name}\0told", 1, WINDOW_S).allowed
+            is_first = self._counters.hit_now(f"{name}\0first", 1, WINDOW_S).allowed
             raise TooManyUnknownTokens(
                 f"more than {MAX_UNKNOWN_TOKENS} unknown tokens in {WINDOW_S // 60} minutes",
                 is_first=is_first,

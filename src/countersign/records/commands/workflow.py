@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from countersign.declare import TODAY, BadValue, Declared, Field, Move, Text
 from countersign.declare.fields.field import Stored
-from countersign.declare.rules.computed import refs_to
+from countersign.declare.rules.computed_fields import refs_to
 from countersign.records.access.view import ModelView
 from countersign.records.commands import (
     crud,
@@ -224,7 +224,7 @@ def move_of(model: Declared, command: str) -> Move:
 
 
 async def check_action(run: Run, view: ModelView, command: str, body: Body) -> PreparedCommand:
-    """The input read and compared with the record.
+    """Read the input and compare it with the record.
 
     Raises:
         BadInput: the record does not exist, has changed since `revision` or is in another state; an input is missing,

@@ -1,1 +1,1 @@
-"""Placeholder tokens: computed both ways, swapped, and the vault of value ids behind them."""
+"""Placeholder tokens: their computation and replacement, and the vault of value ids behind them."""

@@ -19,7 +19,7 @@ from countersign.records.access.view import Caller, Domain
 
 
 class PlaceholderToken(NamedTuple):
-    """A token as it stands in a text: EMAIL_208471930562114, from `start` to `end`."""
+    """A token in a text: EMAIL_208471930562114, from `start` to `end`."""
 
     label: str
     number: int
@@ -32,7 +32,7 @@ class PlaceholderToken(NamedTuple):
         return f"{self.label}_{self.number}"
 
 
-# An underscore with a digit behind it: the cheapest sign of a token.
+# An underscore followed by a digit: the cheapest test for a token.
 _SIGN = re.compile(r"_[0-9]")
 
 
@@ -40,8 +40,8 @@ class Grammar:
     """Finds tokens of the registered labels in texts."""
 
     def __init__(self, labels: Iterable[str]) -> None:
-        """Takes the labels that tokens may have, LITERAL included."""
-        # The longest first, so that of two labels one of which begins the other the right one is found.
+        """`labels` are the labels of tokens, including LITERAL."""
+        # The longest first, for labels that are a prefix of another label.
         words = "|".join(sorted(map(re.escape, labels), key=lambda word: (-len(word), word)))
         self._token = re.compile(rf"(?<![A-Za-z0-9_])({words})_(0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
         # Another case, other joints, leading zeros, too many digits; or a label in brackets without a number.
@@ -52,15 +52,15 @@ class Grammar:
         self._word = re.compile(words, re.IGNORECASE)
 
     def might_hold_token(self, text: str) -> bool:
-        """Whether the text may hold a token; a no is certain."""
+        """Whether the text may contain a token; False is certain."""
         return _SIGN.search(text) is not None
 
     def might_matter(self, text: str) -> bool:
-        """Whether the text may hold a token or a near miss; a no is certain."""
+        """Whether the text may contain a token or a near miss; False is certain."""
         return self._word.search(text) is not None
 
     def tokens(self, text: str) -> list[PlaceholderToken]:
-        """The tokens in the text, from left to right, as they are written."""
+        """The tokens in the text, from left to right."""
         matches = self._token.finditer(text)
         return [PlaceholderToken(each[1], int(each[2]), each.start(), each.end()) for each in matches]
 
@@ -78,7 +78,7 @@ class Grammar:
 
 
 def replace_tokens(grammar: Grammar, text: str, meanings: Mapping[str, str]) -> str:
-    """The text with what each token stands for in its place; a token without a meaning stays."""
+    """Replace each token in the text by its meaning; a token without a meaning is unchanged."""
     pieces: list[str] = []
     place = 0
     for token in grammar.tokens(text):
@@ -89,7 +89,7 @@ def replace_tokens(grammar: Grammar, text: str, meanings: Mapping[str, str]) -> 
 
 
 SIZE = 1 << 48
-"""Numbers run from 0 to this, exclusive."""
+"""The exclusive upper bound of token numbers."""
 
 ROUNDS = 8
 MAX_TOGETHER = 1_024
@@ -103,15 +103,15 @@ class Permutation:
     """The permutation of one key (32 bytes)."""
 
     def __init__(self, key: bytes) -> None:
-        # One encryptor for all: ECB keeps nothing from block to block, and no block is ever left unfinished.
+        # One encryptor for all calls: ECB has no state between blocks, and every block is complete.
         self._encrypt = Cipher(AES(key), ECB()).encryptor().update
 
     def encode(self, ids: Sequence[int]) -> list[int]:
-        """The numbers that stand for the ids, in their order. Each id is below 2^48."""
+        """The token numbers of the ids, in their order. Each id is below 2^48."""
         return self._through(ids, range(ROUNDS), swapped=False)
 
     def decode(self, numbers: Sequence[int]) -> list[int]:
-        """The ids that the numbers stand for, in their order. Each number is below 2^48."""
+        """The ids of the token numbers, in their order. Each number is below 2^48."""
         return self._through(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
 
     def _through(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
@@ -145,12 +145,12 @@ def _padded(numbers: Sequence[int]) -> list[int]:
 
 @lru_cache(maxsize=2 * MAX_TOGETHER)
 def _ones(count: int) -> int:
-    """The number that has a 1 in each of so many lanes."""
+    """The number with a 1 in each of `count` lanes."""
     return sum(1 << _LANE * lane for lane in range(count))
 
 
 MAX_KNOWN = 16_384
-"""Token numbers kept of a domain, about 2 MB: those of what an agent is working on."""
+"""The number of cached token numbers of a domain, about 2 MB."""
 
 MAX_DOMAINS = 128
 
@@ -165,7 +165,7 @@ class DomainMasks:
     def tokens(self, ids: Sequence[int]) -> list[int]:
         """The numbers of the tokens of the value ids, in their order."""
         if len(ids) > MAX_TOGETHER:
-            # Whoever reads so much at once would only push out what is read again and again.
+            # A large read would only evict frequently used numbers.
             return self._permutation.encode(ids)
         known = self._known
         new = [each for each in ids if each not in known]
@@ -191,7 +191,7 @@ class MaskStore:
         """The masks of the caller's domain; None for a caller without one."""
         if caller.domain is None:
             return None
-        # By its key too: a domain that is opened again has another one.
+        # By its key too: a reopened domain has another key.
         found = self._known.get(caller.domain)
         if found is None:
             if len(self._known) >= MAX_DOMAINS:

@@ -1,4 +1,5 @@
-"""The vault: value ids behind placeholder tokens, how many places hold each, and the keys that seal their copies."""
+"""The vault: value ids behind placeholder tokens, their reference counts, and the keys that seal copies of the
+values."""
 
 import base64
 import hashlib
@@ -24,7 +25,7 @@ AT_ONCE = 500
 
 _Item = TypeVar("_Item")
 _Entry: TypeAlias = tuple[int, bytes | None, bytes]
-"""Of a row of the vault its id, hash and key."""
+"""Id, hash and key of a row of the vault."""
 
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
 _HOLD = """
@@ -61,7 +62,7 @@ class ValueKey(NamedTuple):
 
 
 class PersonalValue(NamedTuple):
-    """A value to be held: linked ones share one id for each distinct (label, text)."""
+    """A value to store a reference to: linked values share one id for each distinct (label, text)."""
 
     label: str
     text: str
@@ -72,7 +73,8 @@ class Vault:
     """The vault of one database; it never stores a value, only keyed hashes of linked ones."""
 
     def __init__(self, secret: bytes, dialect: Dialect = "sqlite") -> None:
-        """Takes the database's secret, from which its keys derive, and whether writers may run side by side."""
+        """The keys are derived from `secret`, the database's secret; `dialect` determines whether writers may be
+        concurrent."""
         self._dialect: Dialect = dialect
         self._hash_key = derive_key(secret, b"", "vault/hash")
         self._seal_key = derive_key(secret, b"", "vault/seal")
@@ -82,8 +84,8 @@ class Vault:
     ) -> list[ValueKey]:
         """Add a reference to each value; the values in the order of `wanted`.
 
-        The id of a linked value is made from the value, so a value that is removed and written again has the same id.
-        Other values get random ids.
+        The id of a linked value is derived from the value, so a value that is deleted and written again has the same
+        id. Other values get random ids.
 
         `releasing` are the ids that the same transaction releases next. Their rows are locked together with the
         others, in one order for all transactions, so that two transactions never wait for each other.
@@ -100,7 +102,7 @@ class Vault:
         return [value_keys[place] for place in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
-        """Take a reference to each row in the order of the hashes; those that have a hash, as they are in the vault."""
+        """Add a reference to each row in the order of the hashes; returns the stored rows that have a hash."""
         value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_alone if self._dialect == "sqlite" else _insert
         for some in _parts([rows[place] for place in sorted(rows)]):
@@ -110,9 +112,9 @@ class Vault:
         return value_keys
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
-        """Rows that are there and keep their references: writing them takes them."""
+        """Existing rows whose reference counts do not change, to lock them by writing them."""
         if not value_ids or self._dialect == "sqlite":
-            # SQLite lets one writer in at a time.
+            # SQLite allows one writer at a time.
             return {}
         return {
             bytes(hashed): [value_id, label, hashed, key, 0, None]
@@ -124,18 +126,19 @@ class Vault:
         return self._hash(wanted.label, wanted.text) if wanted.linked else None
 
     async def hold_again(self, transaction: Transaction, value_id: int) -> ValueKey | None:
-        """One more reference to a value that is known by id; None when it has gone."""
+        """Add a reference to a value by its id; None if the value is deleted."""
         row = await transaction.fetch_one(_HOLD_AGAIN, value_id)
         return None if row is None else ValueKey(row[0], bytes(row[2]))
 
     async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
-        """A value id of a domain's own, never merged with an equal value (design, 4.4)."""
+        """A separate value id for a domain, never merged with an equal value (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
         return _held(row)
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
-        """One reference less to each; a value nobody holds any more is forgotten, and its sealed copies with it."""
+        """Remove a reference from each value; a value without references is deleted, and its sealed copies become
+        unreadable."""
         released = sorted(value_ids)
         if len(released) > 1:
             # In the order of `hold`.
@@ -147,7 +150,7 @@ class Vault:
     async def add_alias(
         self, transaction: Transaction, model: str, record_id: str, field: str, domain_id: str, value_id: int
     ) -> None:
-        """From now on the domain's token of this field is made from `value_id`, whose reference is taken already."""
+        """Compute the domain's token of this field from `value_id` from now on; its reference is counted already."""
         await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
 
     async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
@@ -158,14 +161,14 @@ class Vault:
         return found
 
     async def drop_aliases(self, transaction: Transaction, model: str, record_id: str, field: str) -> None:
-        """The field's value has changed or gone: no domain has a token of its own for it any more."""
+        """Delete the aliases of a field whose value has changed or was deleted."""
         rows = await transaction.fetch(_ALIASES, model, record_id, field)
         if rows:
             await transaction.run(_DROP_ALIASES, model, record_id, field)
             await self.release(transaction, [row[0] for row in rows])
 
     async def keys(self, reader: Reader, value_ids: Sequence[int]) -> Mapping[int, bytes]:
-        """The keys of those values that are still held."""
+        """The keys of those values that still exist."""
         return {
             row[0]: bytes(row[1])
             async for some in CooperativeIterator(_parts(value_ids), 2)
@@ -173,12 +176,12 @@ class Vault:
         }
 
     def seal(self, key: bytes, text: str) -> str:
-        """A copy of the value that can be opened while the value is held, as base64 text."""
+        """A sealed copy of the value as base64 text, readable while the value exists in the vault."""
         nonce = ids.random_bytes(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher(key).encrypt(nonce, text.encode(), None)).decode()
 
     def unseal(self, key: bytes, sealed: str) -> str | None:
-        """The value of a sealed copy; None when the key is not the one it was sealed with."""
+        """The value of a sealed copy; None if it was sealed with another key."""
         raw = base64.b64decode(sealed)
         try:
             return self._cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
@@ -186,7 +189,7 @@ class Vault:
             return None
 
     def keyed(self, data: bytes) -> bytes:
-        """A keyed hash that tells equal things from others, and nothing about them."""
+        """A keyed hash, which reveals equality and nothing else."""
         return hashlib.blake2b(data, key=self._hash_key, digest_size=_HASH_BYTES, person=b"keyed").digest()
 
     def _cipher(self, key: bytes) -> AESGCM:
@@ -237,13 +240,13 @@ async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -
 
 
 async def _known(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
-    """Those that are in the vault, by hash."""
+    """The stored entries, by hash."""
     found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
     return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
 
 
 async def _give_free_ids(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
-    """Replace ids of linked values that other values have."""
+    """Replace the ids of linked values that are taken by other values."""
     wanted = [row[0] for row in rows]
     found = await transaction.fetch(_TAKEN.format(ids=_places(wanted)), *wanted) if wanted else []
     taken = {row[0] for row in found}
@@ -257,7 +260,7 @@ def _entry(row: list[Value]) -> _Entry:
 
 
 def _new_id() -> int:
-    # Random, so that an id that was forgotten never comes to mean another value.
+    # Random, so that a deleted id is never reused for another value.
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
 
 

@@ -27,8 +27,8 @@ _SHOWN = 3
 
 
 def substitute(registry: Registry, table: str, name: str) -> Stored:
-    """What old records get in a required field that is empty: where its workflow starts, else its default; None when
-    the declaration names nothing that fits them."""
+    """The value for existing records in an empty required field: the initial state of its workflow, else its default;
+    None if the declaration has no suitable value."""
     model = registry.models[table]
     field = model.fields[name]
     if model.workflow is not None and model.workflow.field == name and isinstance(field, Select):
@@ -46,7 +46,7 @@ def _default(field: Field) -> Stored:
 
 
 async def examine(reader: Reader, step: Step) -> Step:
-    """The step, destructive only if it is so for the rows there are."""
+    """The step, destructive only if existing rows would lose data."""
     work = step.work
     if work is None or work.kind != "options" or await _holding(reader, work):
         return step
@@ -54,9 +54,9 @@ async def examine(reader: Reader, step: Step) -> Step:
 
 
 async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
-    """Why the step cannot be done, with the remedy; None when it can.
+    """The reason why the step cannot be done, with the remedy; None if it can.
 
-    `is_planned` says that the steps before it have not been taken: what they add cannot be asked for yet.
+    `is_planned` means that the previous steps have not been taken: their columns cannot be queried yet.
     """
     if step.unique is not None and (step.unique.is_there or not is_planned):
         return await _doubles(reader, step.unique)
@@ -81,7 +81,7 @@ async def _held_though_required(reader: Reader, registry: Registry, work: RowTas
 
 
 async def _holding(reader: Reader, work: RowTask) -> str:
-    """How many records hold an option that goes, in words; empty when none does."""
+    """The number of records with a removed option, in words; empty if there are no such records."""
     places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
     text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
     row = await reader.fetch_one(text, *work.options)

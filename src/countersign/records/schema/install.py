@@ -1,4 +1,4 @@
-"""Bringing a database from what is installed to what the modules declare, one small transaction after another."""
+"""The upgrade of a database from the installed schema to the declared one, in small transactions."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ ON CONFLICT (module) DO UPDATE SET snapshot = excluded.snapshot
 """
 _FORGET = "DELETE FROM module_state WHERE module = $1"
 
-# Rows of module_state: what is installed, and how far the work of the step under way has come.
+# Rows of module_state: the installed schema, and the progress of the current step.
 ALL = "all"
 _UNDER_WAY = "all/under way"
 
@@ -35,15 +35,15 @@ _SHOWN = 3
 
 
 class DataLoss(SchemaMismatch):
-    """The declarations leave out what holds data; the text lists it and names the remedy."""
+    """The declarations lack tables, fields or options that contain data; the text lists them and names the remedy."""
 
 
 class ConflictingData(SchemaMismatch):
-    """Records do not fit what is declared; the text says which, and names the remedy."""
+    """Records do not fit the declarations; the text names them and the remedy."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far the work of a step has come: the id of the last record it was done for."""
+    """The progress of a step: the id of the last processed record."""
 
     sentence: str
     last: str
@@ -51,7 +51,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
-    """The steps an upgrade would take, and why it cannot be done now."""
+    """The steps of an upgrade, and the reasons why it cannot be done now."""
 
     steps: tuple[Step, ...]
     obstacles: tuple[str, ...]
@@ -62,11 +62,11 @@ class UpgradePlan:
         return tuple(step.sentence for step in self.steps if step.is_destructive)
 
     def require(self, *, destroy: bool) -> None:
-        """Refuse what must not be begun.
+        """Require that the upgrade may start.
 
         Raises:
-            WouldDestroy: a step loses data and `destroy` was not said.
-            DataInTheWay: records do not fit.
+            DataLoss: a step loses data, without `destroy`.
+            ConflictingData: records do not fit.
         """
         if self.losses and not destroy:
             raise DataLoss(
@@ -85,7 +85,7 @@ async def plan(database: Database, registry: Registry) -> UpgradePlan:
     """
     if not await is_installed(database):
         return from_empty(registry, database.dialect)
-    # In a transaction, since looking through all rows may take longer than a read is given.
+    # In a transaction, since scanning all rows may exceed the time limit of a read.
     async with database.transaction() as transaction:
         before = await installed(transaction)
         steps = steps_between(before, desired_snapshot(registry, before, database.dialect), registry.kinds.values())
@@ -101,10 +101,10 @@ def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
-    """Insist that the tables are what is declared; changes nothing.
+    """Require that the tables match the declarations; changes nothing.
 
     Raises:
-        Behind: migrations or steps are to come; the text says which, or whose modules differ, and has the remedy.
+        SchemaBehind: migrations or steps are pending, or the modules differ; the text lists them and the remedy.
         SchemaMismatch: the database was made by newer code.
     """
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
@@ -113,7 +113,7 @@ async def require_applied(database: Database, registry: Registry) -> None:
     steps = steps_between(before, after, registry.kinds.values())
     if not steps:
         return
-    # None are noted where a first installation was cut off.
+    # After an interrupted first installation no modules are recorded.
     if not before.versions or before.versions.keys() == after.versions.keys():
         more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
         text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
@@ -130,15 +130,15 @@ def _listed(snapshot: Snapshot) -> str:
 
 
 async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:
-    """Take the steps; those that this call took. Killed at any moment, the next call goes on from there.
+    """Take the steps and return those that this call took. If the process is killed, the next call continues.
 
-    Of several processes that upgrade at once one takes each step, and the others wait for it.
+    Of several concurrent upgrades, one takes each step, and the others wait for it.
 
     Raises:
-        WouldDestroy, DataInTheWay: as `Plan.require`; nothing was changed, unless the rows changed meanwhile.
+        DataLoss, ConflictingData: as `UpgradePlan.require`; nothing was changed, unless the rows changed meanwhile.
         SchemaMismatch: the database was made by newer code.
         DecryptionFailed: the master key is not the database's.
-        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
+        PrivilegeMissing: PostgreSQL's role may not create or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
     planned = await plan(database, registry)
@@ -170,7 +170,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
 
 
 class _Upgrade:
-    """Goes on with a step for one transaction."""
+    """Runs one transaction of a step."""
 
     def __init__(self, dialect: Dialect, registry: Registry, vault: Vault) -> None:
         self._dialect: Dialect = dialect
@@ -180,7 +180,7 @@ class _Upgrade:
         self._start: Snapshot | None = None
 
     async def next_step(self, reader: Reader) -> Step | None:
-        """The step to take now, whoever took the last one; None when all are taken."""
+        """The next step, even if another process took the last one; None if all are taken."""
         before = await installed(reader)
         if self._steps and before == self._steps[0].after:
             self._start = self._steps.pop(0).after
@@ -191,7 +191,8 @@ class _Upgrade:
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
-        """One batch of the step's work or, when that is done, its statements; whether it is taken now."""
+        """Run one batch of the step's work or, after the last batch, its statements; returns whether the step is
+        complete."""
         state = await transaction.fetch_one(_STATE, _UNDER_WAY)
         progress = None if state is None else msgspec.json.decode(state[0], type=Progress)
         if progress is None or progress.sentence != step.sentence:
@@ -208,13 +209,13 @@ class _Upgrade:
         return True
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
-        """Look again: somebody may have written since the upgrade was planned."""
+        """Check again: rows may have changed since the upgrade was planned."""
         found = await obstacle(transaction, self._registry, step, is_planned=False)
         UpgradePlan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
 
 async def record_snapshot(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
-    """Write down what is installed, or how far it has come."""
+    """Record the installed schema, or the progress of a step."""
     await transaction.run(_NOTE, name, msgspec.json.encode(state).decode())
 
 
@@ -224,7 +225,7 @@ async def is_installed(database: Database) -> bool:
 
 
 async def installed(reader: Reader) -> Snapshot:
-    """What is installed, as it was written down last."""
+    """The recorded installed schema."""
     row = await reader.fetch_one(_STATE, ALL)
     return EMPTY if row is None else msgspec.json.decode(row[0], type=Snapshot)
 
@@ -235,5 +236,5 @@ async def tables(reader: Reader) -> frozenset[str]:
 
 
 async def bits(database: Database) -> dict[str, dict[str, int]]:
-    """By model, which bit of a record's masks stands for which field, as installed."""
+    """By model, the bit of each field in the masks of records, as installed."""
     return {name: each.bits for name, each in (await installed(database)).tables.items()}

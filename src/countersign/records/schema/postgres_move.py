@@ -1,4 +1,5 @@
-"""The tables of modules on the other engine: made empty for the rows of a SQLite file, settled when those are there."""
+"""The move of module tables to PostgreSQL: created empty for the rows of a SQLite file, completed after these are
+copied."""
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
@@ -13,26 +14,26 @@ TARGET: Dialect = "postgres"
 
 
 def target(registry: Registry, installed: Snapshot) -> Snapshot:
-    """What is to be installed on PostgreSQL where this is installed on SQLite: fields keep the bits that stand for
-    them in records' masks."""
+    """The schema for PostgreSQL that corresponds to the installed one on SQLite: fields keep their bits in the masks of
+    records."""
     return desired_snapshot(registry, installed, TARGET)
 
 
 async def require_same(reader: Reader, installed: Snapshot) -> None:
-    """Insist that this is still what is installed.
+    """Require that the installed schema is unchanged.
 
     Raises:
-        SchemaMismatch: somebody has changed it meanwhile.
+        SchemaMismatch: it was changed meanwhile.
     """
     if await install.installed(reader) != installed:
         raise SchemaMismatch("the modules were changed while the databases were moved: run the command again")
 
 
 async def make(transaction: Transaction, installed: Snapshot) -> None:
-    """Make all tables, empty, in the transaction.
+    """Create all tables, empty, in the transaction.
 
     Raises:
-        NotEmpty: somebody else has just made them.
+        NotEmpty: the tables exist already.
     """
     await migrate.create_within(transaction, install.MIGRATIONS, TARGET)
     for step in steps_between(EMPTY, installed):
@@ -41,7 +42,7 @@ async def make(transaction: Transaction, installed: Snapshot) -> None:
 
 
 async def settle(transaction: Transaction, installed: Snapshot, secret: bytes) -> None:
-    """Once the rows are there: write down what is installed, and give the audit the lanes that only PostgreSQL has
+    """After the rows are copied, record the installed schema, and add the audit lanes that only PostgreSQL has
     (`secret` is the database's)."""
     await install.record_snapshot(transaction, install.ALL, installed)
     await Chain(TARGET, secret).widen(transaction)

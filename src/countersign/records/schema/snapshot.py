@@ -15,12 +15,12 @@ from countersign.kernel.database.port import Dialect
 
 MAX_BITS = 62
 ALIASED = 1 << MAX_BITS
-"""The bit of `changed` above those of the fields: some token domain has a value id of its own for a value."""
+"""The bit of `changed` above those of the fields: a token domain has an alias for a value."""
 
 
 FOLDED = "__folded"
 VALUE = "__value"
-"""What is added to a field's name for the columns beside its own: the folded copy, the value's id in the vault."""
+"""The suffixes of a field's additional columns: the folded copy, the value's id in the vault."""
 
 _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
 """Columns that hold no field: beside a model's own, for the code that works it."""
@@ -56,7 +56,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An index over expressions, of all records or those that hold; its name tells its definition from any other."""
+    """An index over expressions, of all records or those that meet a condition; its name identifies its definition."""
 
     name: str
     terms: str
@@ -65,12 +65,12 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def statement(self) -> str:
-        """What comes after the name of the table when it is made."""
+        """The part of CREATE INDEX after the name of the table."""
         return f"({self.terms})" + (f" WHERE {self.holding}" if self.holding else "")
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The table of one model. `unfilled` names the columns whose values old records have still to get."""
+    """The table of one model. `unfilled` are the columns that are not yet filled in existing records."""
 
     name: str
     module: str
@@ -81,7 +81,7 @@ class Table(msgspec.Struct, frozen=True):
     unfilled: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """The column of that name; None when there is none."""
+        """The column with that name; None if it does not exist."""
         return next((column for column in self.columns if column.name == name), None)
 
 
@@ -96,10 +96,10 @@ EMPTY = Snapshot({}, {})
 
 
 def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None, dialect: Dialect) -> Table:
-    """The table a model with these totals is to have. Bits of fields it had before stay; none is given a second time.
+    """The table of a model with these totals. Existing fields keep their bits, and no bit is reused.
 
     Raises:
-        DeclarationError: more fields came and went than there are bits.
+        DeclarationError: the model has had more fields than there are bits.
     """
     bits = dict(before.bits) if before is not None else {}
     used = before.used_bits if before is not None else 0
@@ -205,7 +205,7 @@ Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "rele
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
-    """What is done to the rows of a table, in batches, each a transaction.
+    """Work on the rows of a table, in batches of one transaction each.
 
     default  gives the field its default where it is empty
     made     computes a computed field or a total
@@ -214,7 +214,7 @@ class RowTask:
     options  takes `options`, which there are no longer, out of a select: its default comes in their place
     release  gives up the value ids of a personal field
 
-    `is_there` tells whether the field's column was there when the upgrade was planned.
+    `is_there` is true if the field's column existed when the upgrade was planned.
     """
 
     kind: Kind

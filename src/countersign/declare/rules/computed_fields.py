@@ -1,4 +1,4 @@
-"""Rules about computed fields and totals: what they are made from, and that they hide what that hides."""
+"""Rules about computed fields and totals: their sources, and that they are as secret as these."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ def totals_add_up(whole: Declarations) -> Iterator[str]:
 
 
 def computed_one_way(whole: Declarations) -> Iterator[str]:
-    """No field is made from itself, directly or by way of others."""
+    """No field is derived from itself, directly or indirectly."""
     for model, field in whole.fields():
         if (model.name, field.name) in _reached(whole, model, field):
             text = "it is made from itself, by way of what it is made from: break the circle"
@@ -90,7 +90,8 @@ def _sources(model: Declared, field: Field) -> list[Place]:
 
 
 def totals_make_plain_fields(whole: Declarations) -> Iterator[str]:
-    """What a total goes into is neither personal nor unique: it changes by itself, and nobody could be refused."""
+    """Fields derived from a total are neither personal nor unique: they change without a caller whose input could be
+    refused."""
     for model, field in whole.fields():
         is_special = field.personal or field.unique
         if is_special and (field.sum_of or any(_field(whole, each).sum_of for each in _reached(whole, model, field))):
@@ -103,7 +104,7 @@ def _field(whole: Declarations, place: Place) -> Field:
 
 
 def declassified_is_made(whole: Declarations) -> Iterator[str]:
-    """Only what is made from other fields can be declassified."""
+    """Only derived fields can be declassified."""
     for model, field in whole.fields():
         if field.declassify and field.computed is None and field.sum_of is None:
             text = "only a computed field or a total is declassified: grant it to those who may see it instead"
@@ -111,7 +112,7 @@ def declassified_is_made(whole: Declarations) -> Iterator[str]:
 
 
 def made_as_secret_as_sources(whole: Declarations) -> Iterator[str]:
-    """What is made from a personal or restricted field is personal or restricted too (leaks, L23)."""
+    """A field derived from a personal or restricted field is personal or restricted too (leaks, L23)."""
     for model, field in whole.fields():
         for place in () if field.declassify else _sources(model, field):
             source = _field(whole, place)
