@@ -36,7 +36,7 @@ function plain({ field, detail }: Fault): string | null {
   if (/matching regex/.test(detail)) {
     return field === "slug" ? t("slug.help") : t("not.so");
   }
-  if (detail === "is no product of the organisation") {
+  if (detail === "does not belong to the organisation") {
     return t("products.unknown");
   }
   return /expected `(int|float)`/.test(detail) ? t("no.number") : null;

@@ -157,7 +157,11 @@ CASES: list[Case] = [
         model("Plant", {"area": Number(), "bed": Ref("bed"), "second": Ref("bed")}),
     ),
     broken(
-        computed_fields.totals_add_up, "bed.area", "correct its kind", BED, model("Plant", {"area": Text(), "bed": Ref("bed")})
+        computed_fields.totals_add_up,
+        "bed.area",
+        "correct its kind",
+        BED,
+        model("Plant", {"area": Text(), "bed": Ref("bed")}),
     ),
     broken(
         computed_fields.totals_make_plain_fields,
@@ -186,7 +190,12 @@ CASES: list[Case] = [
         "break the circle",
         model("Plant", {"a": Number(sum_of="plant.b"), "b": Number(computed=of_a), "parent": Ref("plant")}),
     ),
-    broken(computed_fields.made_as_secret_as_sources, "plant.shown", "make it personal too", showing(Text(personal="PERSON"))),
+    broken(
+        computed_fields.made_as_secret_as_sources,
+        "plant.shown",
+        "make it personal too",
+        showing(Text(personal="PERSON")),
+    ),
     broken(
         computed_fields.made_as_secret_as_sources,
         "plant.shown",
