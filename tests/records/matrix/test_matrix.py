@@ -139,9 +139,9 @@ async def test_every_command_has_its_place_in_the_table(scene: Scene) -> None:
 
 
 async def test_every_address_has_its_place_in_the_table(scene: Scene) -> None:
-    endpoints = app.create(scene.office.service).endpoints
+    routes = app.create(scene.office.service).routes
 
-    assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in endpoints)
+    assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in routes)
 
 
 def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
