@@ -207,6 +207,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
         render_error=http.render_error,
         prefix="",
         service="records",
+        log_part="records",
         trusted_proxies=exchange.configured_proxies(records.settings),
         log_requests=records.settings.log_requests,
         cache_control="no-store",

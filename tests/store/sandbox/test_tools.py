@@ -48,11 +48,11 @@ async def spoken_outside(sandbox: Sandbox, message: dict[str, Any]) -> dict[str,
     return result
 
 
-async def test_the_handshake_says_that_nothing_is_real_and_where_keys_are(sandbox: Sandbox) -> None:
+async def test_the_handshake_says_that_the_data_is_for_tests_and_where_keys_are(sandbox: Sandbox) -> None:
     inside = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
     outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
 
-    assert "nothing is real" in inside
+    assert "separate test data set" in inside
     assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in inside
     assert "sandbox" not in outside.lower()
 

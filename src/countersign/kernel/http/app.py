@@ -100,14 +100,15 @@ def problem_renderer(root_url: str) -> ErrorRenderer:
 class Policy:
     """The operator's settings for every request of a service.
 
-    `render_error` makes responses of refusals, `service` is its name in metrics and traces, `pages_bytes` the memory
-    for cached responses, `max_age_s` how long others may cache public ones. `cache_control` is sent with every response
-    that has no such header of its own.
+    `render_error` makes responses of refusals, `service` is its name in metrics and traces, `log_part` that in log
+    lines about failures, `pages_bytes` the memory for cached responses, `max_age_s` how long others may cache public
+    ones. `cache_control` is sent with every response that has no such header of its own.
     """
 
     render_error: ErrorRenderer
     prefix: str
     service: str
+    log_part: str = "http"
     trusted_proxies: Container[str] = ()
     log_requests: bool = False
     pages_bytes: int = 64 << 20
@@ -143,7 +144,7 @@ class App(Generic[ContextT]):
         self._running = idempotency.RunningKeys()
         self._public = f"public, max-age={policy.max_age_s}"
         self._instrumentation = RequestInstrumentation(policy.service, log_requests=policy.log_requests)
-        self._log = telemetry.logger("http")
+        self._log = telemetry.logger(policy.log_part)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3). Other types of scope are not supported."""
