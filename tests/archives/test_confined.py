@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from countersign.archives import confinement
-from countersign.archives.confinement import NOBODY
+from countersign.archives.confinement import UNPRIVILEGED_ID
 
 needs_landlock = pytest.mark.skipif(
     confinement.landlock_version() < confinement.LANDLOCK_FILES, reason="the kernel has no Landlock"
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "work"
     made.mkdir()
     if os.geteuid() == 0:
-        os.chown(made, NOBODY, NOBODY)
+        os.chown(made, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     return made
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from countersign.archives.confinement import NOBODY
+from countersign.archives.confinement import UNPRIVILEGED_ID
 from countersign.cli.client import release_trust
 from countersign.cli.client.release_trust import Pin
 from countersign.updates import chunks, dsse, trust, varint
@@ -163,7 +163,7 @@ def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others own")
 def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None:
     """Whoever owns the folder could change links in it under root's hands."""
-    os.chown(app, NOBODY, NOBODY)
+    os.chown(app, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
 
     with pytest.raises(WorkspaceRefused):
         pull(app, Shelf(NEW))

@@ -7,7 +7,7 @@ from functools import cache
 
 from tests.source import sources
 
-BASES = {"Refused", "BadInput", "Fault", "OAuthError", "BadValue", "Failure"}
+BASES = {"Refused", "BadInput", "JsonRpcError", "OAuthError", "BadValue", "Failure"}
 FUNCTIONS = {"invalid_parameter", "invalid_member"}
 ATTRIBUTES = {"title", "resolution", "detail"}
 

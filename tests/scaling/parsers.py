@@ -54,7 +54,7 @@ def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
     """The work, whose refusal is as good as its result."""
 
     def done(given: Any) -> None:
-        with suppress(Refused, ValueError, messages.Fault, msgspec.MsgspecError, external_jwt.BadToken):
+        with suppress(Refused, ValueError, messages.JsonRpcError, msgspec.MsgspecError, external_jwt.BadToken):
             work(given)
 
     return done

@@ -152,8 +152,8 @@ def deny_sockets() -> bool:
     return int(prctl(*asked, ctypes.c_ulong(0), ctypes.c_ulong(0))) == 0
 
 
-NOBODY = 65534
-"""The user and group that have no rights on any file of others (Debian's nobody and nogroup)."""
+UNPRIVILEGED_ID = 65534
+"""The user and group without rights on the files of others (the overflow UID and GID of Linux)."""
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _OPEN_FILES = 256
@@ -172,9 +172,8 @@ class CannotConfine(Refused):
 
 
 class Confinement(NamedTuple):
-    """What the kernel granted: no rights of root, no way to new rights, no files but the named ones, no sockets (or at
-    least no TCP), bounded
-    memory and time, and an end together with the parent."""
+    """The restrictions that the kernel applied: no root, no new privileges, no files but the named ones, no sockets (or
+    at least no TCP), limited memory and CPU time, and the end of the process when its parent ends."""
 
     unprivileged: bool
     no_new_rights: bool
@@ -188,11 +187,11 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     """Confine this process and all its threads to come: it can write below `folder` alone, and read the system's
     libraries, the interpreter, its packages and `readable`. Files that are open stay open.
 
-    Called before other threads exist, for the kernel confines the calling one. What an older kernel does not have
-    is False in the answer. As root the process becomes `nobody` first: `folder` has to be nobody's by then.
+    Call it before other threads exist: the kernel confines the calling thread. What an older kernel does not support
+    is False in the result. A process of root first changes to UNPRIVILEGED_ID, which must own `folder` by then.
 
     Raises:
-        CannotConfine: it is root, and cannot become nobody.
+        CannotConfine: the process is root and cannot change to UNPRIVILEGED_ID.
     """
     for codec in _LATE_CODECS:
         codecs.lookup(codec)
@@ -222,8 +221,8 @@ def _drop_root() -> None:
         return
     try:
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+        os.setresuid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     except OSError as error:
         raise CannotConfine(f"becoming another user failed: {error.strerror}") from error
     if 0 in (*os.getresuid(), *os.getresgid()) or os.getgroups():
@@ -231,14 +230,14 @@ def _drop_root() -> None:
 
 
 def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
-    wanted = (
+    limits = (
         (resource.RLIMIT_CORE, 0, 0),
         (resource.RLIMIT_AS, memory_bytes, memory_bytes),
         # At the soft limit the process ends with SIGXCPU, which names the cause. At the hard one it ends with SIGKILL.
         (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
         (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
     )
-    for kind, soft, hard in wanted:
+    for kind, soft, hard in limits:
         _, present = resource.getrlimit(kind)
         if present != resource.RLIM_INFINITY:
             soft, hard = min(soft, present), min(hard, present)

@@ -31,7 +31,7 @@ NO_CONTENT: Iterator[bytes] = iter(())
 
 
 class RawEntry(NamedTuple):
-    """An entry as it stands in the archive: `name` may end with one slash and begin with `./`."""
+    """An entry as the archive contains it: `name` may end with one slash and begin with `./`."""
 
     name: str
     kind: Kind

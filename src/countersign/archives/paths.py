@@ -221,7 +221,7 @@ _NameForm: TypeAlias = Callable[[str], str]
 
 
 def check_target(path: str, target: str, limits: Limits) -> None:
-    """Refuse where a link points to, as far as its text tells.
+    """Check the target of a link by its text alone, without the other entries.
 
     Raises:
         ArchiveRefused: `link-target`, `link-absolute`, `path-too-long`, `too-deep` or `link-escape`.

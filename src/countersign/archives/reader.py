@@ -155,7 +155,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: s
         if ends_as_zip:
             raise ArchiveRefused("two-formats", "it is a tar file and a zip file")
         return TarReader(begin, limits, gauge, Budget(limits, size)).entries()
-    raise ArchiveUnknown("the file is no archive of a kind that is read here")
+    raise ArchiveUnknown("the file is not an archive in a supported format")
 
 
 def _stream(

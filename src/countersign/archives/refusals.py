@@ -24,81 +24,81 @@ RULES: Mapping[str, str] = {
     "not-nfc": "Names are in Unicode's composed form NFC (`compatible` takes others).",
     "reserved-name": "No name is one that Windows keeps for devices, with an extension or without.",
     "trailing-dot-or-space": "No name ends with a dot or a space, which some systems drop.",
-    "name-too-long": "A name keeps to the limit `archive_name_bytes`.",
-    "path-too-long": "A path, or where a link points to, keeps to the limit `archive_path_bytes`.",
-    "too-deep": "An entry lies in no more folders than `archive_depth`, and a link names at most twice as many.",
-    "duplicate-name": "A path stands in the archive once.",
+    "name-too-long": "A name has at most `archive_name_bytes` bytes.",
+    "path-too-long": "A path, or the target of a link, has at most `archive_path_bytes` bytes.",
+    "too-deep": "An entry is nested in at most `archive_depth` folders; a link's target has at most twice as many.",
+    "duplicate-name": "No path occurs twice in the archive.",
     "collision": "No two paths differ only by upper and lower case or by the form of their Unicode text (NFC; unless "
     "`compatible` also NFKC).",
-    "file-against-folder": "What is a file is not a folder as well.",
+    "file-against-folder": "No path is both a file and a folder.",
     "write-through-link": "No entry lies below a symbolic link.",
     # Links, modes, kinds
     "link-absolute": "A symbolic link points to a relative path.",
-    "link-escape": "A symbolic link leads to a place inside the tree, also by way of other links.",
-    "link-chain": "Following a symbolic link passes few others, and ends.",
-    "link-target": "Where a link points to is a path that keeps the rules of names, and not empty; nothing else does.",
-    "hard-link": "A hard link names a regular file that stands earlier in the archive, and the files that hard links "
-    "name need not be looked for all over the archive again and again.",
-    "payload": "Only files have bytes: a folder or link has none.",
-    "special-file": "There are files, folders and links: no device, pipe or socket.",
+    "link-escape": "A symbolic link resolves to a path inside the tree, also through other links.",
+    "link-chain": "A symbolic link resolves through few other links, without a cycle.",
+    "link-target": "The target of a link is not empty and meets the rules for names; only links have a target.",
+    "hard-link": "A hard link names a regular file that comes earlier in the archive, and resolving all hard links "
+    "does not read the archive many times over.",
+    "payload": "Only files have content: a folder or link has no bytes.",
+    "special-file": "Entries are files, folders and links: no device, pipe or socket.",
     "special-mode": "No entry is setuid, setgid or sticky (`compatible` drops these bits).",
     "no-permission": "No entry is without any permission (`compatible` takes it with usual ones).",
-    "kind-mismatch": "Name, attributes and mode of an entry say the same kind.",
+    "kind-mismatch": "Name, attributes and mode of an entry agree on its kind.",
     # Bounds
-    "too-many-entries": "Entries, with the folders that they imply, keep to `archive_entries`.",
-    "too-large": "What is unpacked keeps to `archive_total_mib`.",
-    "ratio": "One byte of the archive becomes no more bytes than `archive_ratio`.",
-    "too-slow": "Reading ends within `archive_seconds`.",
-    "memory": "Reading keeps to `archive_memory_mib`.",
-    "unreadable": "The reader understands the archive; one that it fails on is refused, and the fault is logged.",
-    "directory-size": "The table of contents is of a size that its entries need.",
+    "too-many-entries": "The archive has at most `archive_entries` entries, implied folders included.",
+    "too-large": "The unpacked content has at most `archive_total_mib` MiB.",
+    "ratio": "The unpacked content is at most `archive_ratio` times as large as the archive.",
+    "too-slow": "Reading takes at most `archive_seconds` seconds.",
+    "memory": "Reading needs at most `archive_memory_mib` MiB of memory.",
+    "unreadable": "The reader can parse the archive; if the reader fails, the archive is refused and the error logged.",
+    "directory-size": "The size of the central directory fits the number of its entries.",
     "window": "Decompression needs a window of at most 128 MiB.",
     # Compression
-    "compression": "Compressed data is whole and without error, and ends where it is said to end.",
+    "compression": "Compressed data is complete and valid, and ends at its declared size.",
     "compression-method": "Entries of a zip file are stored or deflated.",
     "concatenated": "Compressed data is one stream (`compatible` takes several in a row).",
-    "checksum": "Bytes have the checksum that stands beside them.",
-    "size": "An entry has as many bytes as it declares.",
-    "truncated": "The archive is whole.",
+    "checksum": "The content of an entry matches its checksum.",
+    "size": "The content of an entry has its declared size.",
+    "truncated": "The archive is complete.",
     "leading-data": "An archive begins at its first byte (`compatible` takes a zip file behind an executable's bytes).",
     "trailing-data": "Nothing follows the end of the archive.",
     "two-formats": "An archive is of one format only.",
     # Zip
-    "zip-end": "A zip file has one end record, at its very end, which tells the truth.",
-    "zip-comment": "The comment of a zip file looks like no record of one.",
-    "zip64": "Zip64 fields stand where they are needed, and agree with the others.",
-    "split": "A zip file is one file.",
-    "entry-count": "There are as many entries as the end record says.",
+    "zip-end": "A zip file has one end record, at its very end, with correct values.",
+    "zip-comment": "The comment of a zip file does not contain the signature of a record.",
+    "zip64": "Zip64 fields occur only where they are needed, and agree with the other fields.",
+    "split": "A zip file is not split into several files.",
+    "entry-count": "The number of entries is the number in the end record.",
     "gap": "Every byte of a zip file belongs to a record (`compatible` takes a well-formed APK signing block).",
     "overlap": "No two entries share a byte.",
-    "local-mismatch": "The header in front of an entry says what the table of contents says.",
-    "data-descriptor": "A data descriptor stands where it is announced, and says what the table of contents says.",
-    "extra-field": "Extra fields are well formed, and none says another kind, name or size.",
+    "local-mismatch": "The local header of an entry agrees with the central directory.",
+    "data-descriptor": "A data descriptor occurs only where a flag announces it; it matches the central directory.",
+    "extra-field": "Extra fields are well formed, and none declares another kind, name or size.",
     "unicode-path": "A Unicode path in an extra field is the entry's name.",
     "encrypted": "No entry is encrypted.",
     "zip-flags": "Only flags are set that are defined for stored and deflated entries.",
     "zip-record": "Records of a zip file begin with their signature.",
     # Tar
-    "tar-header": "Headers of a tar file are well formed, with nothing hidden behind the end of a text.",
-    "tar-checksum": "A tar header has the checksum that it says.",
+    "tar-header": "Headers of a tar file are well formed, with only zeros after the end of a text field.",
+    "tar-checksum": "A tar header matches its checksum.",
     "tar-magic": "Tar headers are ustar or GNU (`compatible` takes older ones).",
-    "tar-number": "Numbers in tar headers are octal or base-256, not negative (but for times), and not beyond bounds.",
-    "tar-type": "Entries of a tar file are of a kind that every reader knows.",
-    "tar-padding": "The rest of a tar file's last block of an entry is zero.",
+    "tar-number": "Numbers in tar headers are octal or base-256, in range, and not negative (except for times).",
+    "tar-type": "Entries of a tar file are of a standard type.",
+    "tar-padding": "The padding after an entry of a tar file is zero.",
     "tar-end": "A tar file ends with two blocks of zeros (`compatible` takes it without).",
     "sparse": "No entry is sparse.",
-    "pax-record": "PAX records are well formed, none is given twice, and there are few for each entry.",
-    "pax-order": "Extended headers stand directly in front of one entry, each kind once, and 8 at most.",
-    "pax-size": "A PAX size and the header's size are the same, unless the header has no room for it.",
-    "pax-name": "The name that stands behind an extended one leads nowhere else.",
-    "pax-global": "A global PAX header only comments (`compatible` takes owners and times too).",
+    "pax-record": "PAX records are well formed, none occurs twice, and there are few for each entry.",
+    "pax-order": "Extended headers come directly before one entry, each kind once, and 8 at most.",
+    "pax-size": "A PAX size and the header's size are equal, unless the size does not fit into the header.",
+    "pax-name": "An entry with an extended name also has a safe path in its plain header.",
+    "pax-global": "A global PAX header contains only comments (`compatible` takes owners and times too).",
     # Agreement
-    "parsers-disagree": "A second parser finds the same entries in the same places.",
+    "parsers-disagree": "A second parser finds the same entries at the same offsets.",
 }
 
 
 class ArchiveRefused(Refused):
-    """The archive breaks a rule of safe reading; nothing of it is kept."""
+    """The archive violates a rule of safe reading; nothing of it is stored."""
 
     status = 422
     code = "archive_refused"
@@ -118,8 +118,8 @@ class ArchiveRefused(Refused):
         self.reason = detail
 
     @classmethod
-    def told(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":
-        """The refusal that another process made: its detail names the entry already, which is printable."""
+    def reported(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":
+        """The refusal as another process reported it: `detail` names the entry already, in printable form."""
         refused = cls(rule, detail)
         refused.entry = shown
         if shown is not None:
@@ -128,7 +128,7 @@ class ArchiveRefused(Refused):
 
 
 class ArchiveUnknown(Refused):
-    """The bytes are no archive of a kind that is read here."""
+    """The file is not an archive in a supported format."""
 
     status = 422
     code = "archive_unknown"

@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from countersign.archives import confinement
-from countersign.archives.confinement import NOBODY
+from countersign.archives.confinement import UNPRIVILEGED_ID
 from countersign.archives.extraction import ExtractionCounts, extract, require_empty_target
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
@@ -107,13 +107,13 @@ def extract_in_sandbox(
     """
     require_empty_target(target)
     holder = target.absolute().with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
-    asked = ExtractOrder(limits, name, durable, memory_bytes)
+    order = ExtractOrder(limits, name, durable, memory_bytes)
     try:
         holder.mkdir(mode=0o700)
         if os.geteuid() == 0:
-            os.chown(holder, NOBODY, NOBODY)
-        told = _run_process(source, holder, asked)
-        if told.how == "done":
+            os.chown(holder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+        result = _run_process(source, holder, order)
+        if result.how == "done":
             if os.geteuid() == 0:
                 _take_ownership(holder / TREE)
             os.rename(holder / TREE, target)
@@ -121,15 +121,15 @@ def extract_in_sandbox(
                 sync_folder(target.absolute().parent)
     except OSError as error:
         if is_disk_full(error):
-            raise disk_full(f"what is unpacked to {target.name}", error) from error
+            raise disk_full(f"the content unpacked to {target.name}", error) from error
         raise
     finally:
         shutil.rmtree(holder, ignore_errors=True)
-    return _result(told)
+    return _result(result)
 
 
-def _run_process(source: BinaryIO, holder: Path, asked: ExtractOrder) -> ExtractResult:
-    """Let the process work on the file; what it told."""
+def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> ExtractResult:
+    """Run the extraction in a child process and return its result."""
     source.seek(0)
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     try:
@@ -139,19 +139,19 @@ def _run_process(source: BinaryIO, holder: Path, asked: ExtractOrder) -> Extract
                 "-P",
                 "-m",
                 "countersign.archives.sandboxed_extraction",
-                msgspec.json.encode(asked).decode(),
+                msgspec.json.encode(order).decode(),
             ],
             cwd=holder,
             stdin=source,
             capture_output=True,
             env={"PYTHONPATH": path, "LANG": "C.UTF-8"},
-            timeout=asked.limits.seconds + _GRACE_S,
+            timeout=order.limits.seconds + _GRACE_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ArchiveRefused("too-slow", f"reading takes longer than {asked.limits.seconds} seconds") from error
+        raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds") from error
     if done.returncode == -signal.SIGXCPU:
-        raise ArchiveRefused("too-slow", f"reading takes longer than {asked.limits.seconds} seconds")
+        raise ArchiveRefused("too-slow", f"reading takes longer than {order.limits.seconds} seconds")
     with contextlib.suppress(msgspec.DecodeError):
         return msgspec.json.decode(done.stdout, type=ExtractResult)
     last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
@@ -160,17 +160,17 @@ def _run_process(source: BinaryIO, holder: Path, asked: ExtractOrder) -> Extract
     raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
 
 
-def _result(told: ExtractResult) -> ExtractionCounts:
-    """The counts, or the refusal that the process told, raised here."""
-    if told.how == "done":
-        return ExtractionCounts(told.files, told.folders, told.links, told.size)
-    if told.how == "refused":
-        raise ArchiveRefused.told(told.rule, told.detail, told.entry)
-    if told.how == "unknown":
-        raise ArchiveUnknown(told.detail)
-    if told.how == "full":
-        raise StorageFull(told.detail)
-    raise ReaderFailed(told.detail)
+def _result(result: ExtractResult) -> ExtractionCounts:
+    """The counts; raises the refusal that the process reported."""
+    if result.how == "done":
+        return ExtractionCounts(result.files, result.folders, result.links, result.size)
+    if result.how == "refused":
+        raise ArchiveRefused.reported(result.rule, result.detail, result.entry)
+    if result.how == "unknown":
+        raise ArchiveUnknown(result.detail)
+    if result.how == "full":
+        raise StorageFull(result.detail)
+    raise ReaderFailed(result.detail)
 
 
 def _take_ownership(tree: Path) -> None:

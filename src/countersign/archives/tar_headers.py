@@ -177,23 +177,23 @@ class ExtendedHeaders:
             self.link = _long(payload, header)
 
     def check_behind(self, header: Header) -> None:
-        """Refuse a header whose own name, which a reader without extensions would take, leads out; and one that is
-        said to point somewhere and is no link.
+        """Check the plain header after extended ones: its name must be a safe path, because a reader without extensions
+        uses it, and only a link may have an extended target.
 
         Raises:
             ArchiveRefused: `pax-name` or `link-target`.
         """
         if self.link is not None and header.type not in (b"1", b"2"):
-            raise ArchiveRefused("link-target", "it is said to point somewhere, and is no link", entry=_name(header))
+            raise ArchiveRefused("link-target", "it has a target and is not a link", entry=_name(header))
         name = header.name
         if self.path is not None and (name.startswith(b"/") or b"\\" in name or b".." in name.split(b"/")):
-            raise ArchiveRefused("pax-name", "the name behind its extended one leads out", entry=_name(header))
+            raise ArchiveRefused("pax-name", "its plain header has an unsafe path", entry=_name(header))
 
     def size_of(self, header: Header, name: str) -> int:
         """The entry's size.
 
         Raises:
-            ArchiveRefused: `pax-size`: two sizes are said, and the header had room for the one that counts.
+            ArchiveRefused: `pax-size`: the sizes differ, and the extended size fits into the plain header.
         """
         if self.size is None or self.size == header.size:
             return header.size
@@ -203,7 +203,7 @@ class ExtendedHeaders:
 
 
 NO_EXTENSION = ExtendedHeaders()
-"""Stands for an entry with nothing in front of it; never changed."""
+"""The headers of an entry without extended headers; never changed."""
 
 
 def check_global(header: Header, payload: bytes, counted: PaxRecordCounter, limits: Limits) -> None:

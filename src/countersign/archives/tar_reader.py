@@ -47,7 +47,7 @@ OpenStream: TypeAlias = Callable[[], ForwardReader]
 
 
 class FileLocation(NamedTuple):
-    """Where the bytes of a regular file stand in the unpacked stream, and its mode."""
+    """The position and size of a regular file's content in the unpacked stream, and its mode."""
 
     start: int
     size: int
@@ -55,9 +55,9 @@ class FileLocation(NamedTuple):
 
 
 class LinkedFiles:
-    """Reads files of the stream again. A stream that cannot go back is begun anew, unless the next place lies ahead;
-    small files are cached, because hard links mostly name a few of them. What is passed over on the way is bounded by
-    what was read before, so that hard links cost no more than a multiple of the archive."""
+    """Reads files of the stream again. A stream that cannot seek back is read again from its start, unless the next
+    file lies ahead; small files are cached, because hard links mostly name a few of them. The bytes skipped on the way
+    are limited by the bytes read before, so that hard links cost at most a multiple of the archive."""
 
     def __init__(self, begin: OpenStream) -> None:
         self._begin = begin
@@ -67,10 +67,10 @@ class LinkedFiles:
         self._passed = 0
 
     def pieces(self, place: FileLocation, position: int, entry: str) -> Iterator[bytes]:
-        """The bytes of a file that stands in the stream, for the entry whose header ends at `position`.
+        """The content of an earlier file of the stream, for the entry whose header ends at `position`.
 
         Raises:
-            ArchiveRefused: `hard-link`: too much would be passed over again.
+            ArchiveRefused: `hard-link`: too many bytes would be skipped again.
         """
         cached = self._cache.get(place.start)
         if cached is not None:
@@ -90,7 +90,7 @@ class LinkedFiles:
             yield data
 
     def _at(self, start: int, position: int, entry: str) -> ForwardReader:
-        """A reader of the stream that stands at `start`."""
+        """A reader of the stream, positioned at `start`."""
         if self._reader is None or self._reader.position > start:
             self._reader = self._begin()
         passing = start - self._reader.position
@@ -231,7 +231,7 @@ class TarReader:
         self._gauge.tick()
         if header.type == b"g":
             if extended is not NO_EXTENSION:
-                raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
+                raise ArchiveRefused("pax-order", "a global header comes between an extended header and its entry")
             tar_headers.check_global(header, payload, self._records, self._limits)
             return extended
         if extended is NO_EXTENSION:
@@ -262,7 +262,7 @@ class TarReader:
         raise ArchiveRefused("tar-type", f"entries of the type {header.type!a} are not known", entry=name)
 
     def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
-        """A symbolic link, or the copy that a hard link stands for; `seen` is the second parser's target."""
+        """A symbolic link, or a copy of the file that a hard link names; `seen` is the second parser's target."""
         _require_empty(size, name)
         target = following.extended.link or tar_headers.decode_name(following.header.link)
         if seen != target:
@@ -271,7 +271,7 @@ class TarReader:
             return RawEntry(name, "link", 0, 0o755, target, NO_CONTENT)
         place = self._files.get(_key(target))
         if place is None:
-            raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
+            raise ArchiveRefused("hard-link", f"{target!a} is not an earlier file of the archive", entry=name)
         self._files[_key(name)] = place
         self._gauge.count(place.size, name)
         return RawEntry(
@@ -279,7 +279,7 @@ class TarReader:
         )
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
-        """The bytes of a file, whose place is kept for hard links."""
+        """The content of a file; its location is recorded for hard links."""
         if name.endswith("/"):
             raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
         mode = checked_mode(header.mode, name, self._limits, is_folder=False)
@@ -288,7 +288,7 @@ class TarReader:
         return self._pieces(size, name)
 
     def _pieces(self, size: int, name: str) -> Iterator[bytes]:
-        """The bytes of the file that the reader stands before; small ones are read at once."""
+        """The content of the file at the reader's position; a small file is read at once."""
         if not size:
             return NO_CONTENT
         if size > PIECE_BYTES:

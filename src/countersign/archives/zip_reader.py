@@ -38,7 +38,7 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
         )
     entry = entry._replace(flags=entry.flags | flags & DESCRIBED)
     if flags != entry.flags or method != entry.method:
-        raise ArchiveRefused("local-mismatch", "its own header says other flags or another method", entry=entry.name)
+        raise ArchiveRefused("local-mismatch", "its local header has other flags or another method", entry=entry.name)
     content: bytes | None = None
     if extra_length:
         extra = reader.exactly(extra_length, entry.name)
@@ -51,27 +51,27 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
 
 
 def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
-    """Refuse numbers that differ, but zeros for what a descriptor will say."""
+    """Refuse numbers that differ; a zero is accepted where a data descriptor follows."""
     for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
         if own != true and (own or not entry.flags & DESCRIBED):
-            raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
+            raise ArchiveRefused("local-mismatch", "its local header has another size or checksum", entry=entry.name)
 
 
 def read_descriptor(reader: ForwardReader, entry: DirectoryEntry, room: int, *, is_wide: bool, limits: Limits) -> None:
-    """Read what stands in the `room` bytes between the entry's bytes and the next record.
+    """Read the `room` bytes between the entry's content and the next record: its data descriptor, or nothing.
 
     Raises:
         ArchiveRefused: `gap` or `data-descriptor`.
     """
     if not entry.flags & DESCRIBED:
         if room:
-            raise ArchiveRefused("gap", f"{room} bytes behind it belong to nothing", entry=entry.name)
+            raise ArchiveRefused("gap", f"the {room} bytes after it belong to no record", entry=entry.name)
         return
     signature, width = _descriptor_form(entry, room)
     if limits.profile == "strict" and is_wide != (width == 8):
-        raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
+        raise ArchiveRefused("data-descriptor", "its numbers do not have the announced width", entry=entry.name)
     if reader.exactly(room, entry.name) != signature + _expected_descriptor(entry, width):
-        raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+        raise ArchiveRefused("data-descriptor", "it does not agree with the central directory", entry=entry.name)
 
 
 def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
@@ -81,12 +81,12 @@ def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
     signature, width = _DESCRIPTOR_FORMS[room]
     if not signature and entry.method == STORED and entry.size:
-        raise ArchiveRefused("data-descriptor", "nothing shows where its stored bytes end", entry=entry.name)
+        raise ArchiveRefused("data-descriptor", "the end of its stored bytes is ambiguous", entry=entry.name)
     return signature, width
 
 
 def _expected_descriptor(entry: DirectoryEntry, width: int) -> bytes:
-    """What a true descriptor says after its signature; nothing where its sizes have no room."""
+    """The bytes of the correct descriptor after its signature; empty where its sizes do not fit."""
     if max(entry.packed, entry.size) >> (8 * width):
         return b""
     crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
@@ -98,10 +98,10 @@ _RECORD_SIGNATURES = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
 def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
-    """The unpacked bytes of the entry that the reader stands before; small ones are read at once.
+    """The unpacked content of the entry at the reader's position; a small entry is read at once.
 
     Raises:
-        ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or as the gauge does.
+        ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or a limit of the budget.
     """
     is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
     if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
@@ -114,9 +114,9 @@ def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> It
 
 
 def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
-    """Refuse stored bytes in which a reader that looks for the data descriptor behind them could see their end."""
+    """Refuse stored bytes in which a reader that searches for the data descriptor could find an earlier end."""
     if any(mark in data for mark in _RECORD_SIGNATURES):
-        raise ArchiveRefused("data-descriptor", "its bytes look like ending earlier", entry=entry.name)
+        raise ArchiveRefused("data-descriptor", "its bytes contain the signature of a record", entry=entry.name)
 
 
 def _small(reader: ForwardReader, entry: DirectoryEntry) -> bytes:

@@ -69,7 +69,7 @@ def newest(folder: BackupFolder, at: Instant | None) -> BackupFile:
     """The newest backup whose moment is not after `at` (None: the newest of all).
 
     Raises:
-        NoBackup: there is none.
+        NoBackup: the folder contains no such backup.
     """
     candidates = [each for each in folder.backups if at is None or each.moment <= at]
     if not candidates:
@@ -82,7 +82,7 @@ def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
     """Remove all but the newest `keep` backups, among them the one just `created`; returns the removed ones.
 
     Raises:
-        Unavailable: one cannot be removed.
+        Unavailable: a backup cannot be removed.
     """
     others = [each.path for each in folder.backups if each.path.name != created.name]
     surplus = others[: max(len(others) - keep + 1, 0)]

@@ -123,7 +123,7 @@ class Backup(Generic[SnapshotT]):
         return failed
 
     async def _copy(self, store: BlobStore, sha256: str, found: int | bytes) -> bool:
-        """Copy a blob of this size, or with these bytes; whether it matches its digest."""
+        """Copy a blob of this size, or with these bytes; returns whether it matches its digest."""
         size = found if isinstance(found, int) else len(found)
         self._archive.begin(blob_name(sha256), size)
         if isinstance(found, bytes):
@@ -141,7 +141,7 @@ class Backup(Generic[SnapshotT]):
 
 
 async def _fetch_small(store: BlobStore, sha256: str) -> int | bytes | None:
-    """The bytes of a small blob, the size of a large one; None if there is none."""
+    """The bytes of a small blob, the size of a large one; None if the blob does not exist."""
     size = await store.size(sha256)
     if size is None or size > SMALL_BLOB_BYTES:
         return size

@@ -95,15 +95,15 @@ class SqliteSnapshot:
         ((size,),) = await self.fetch(schema, _SIZE)
         return int(size)
 
-    async def copy(self, schema: str, path: Path, told: Callable[[int], None]) -> None:
-        """Copy one file to a new path; `told` is called in a thread with the number of bytes copied so far. The copy is
-        not yet durable.
+    async def copy(self, schema: str, path: Path, progress: Callable[[int], None]) -> None:
+        """Copy one file to a new path; `progress` is called in a thread with the number of bytes copied so far. The
+        copy is not yet durable.
 
         Raises:
             StorageFull: no space.
             Unavailable: the file cannot be read, or the copy cannot be written.
         """
-        await asyncio.to_thread(sqlite.copy_to, self._connections[schema], path, told)
+        await asyncio.to_thread(sqlite.copy_to, self._connections[schema], path, progress)
 
 
 @asynccontextmanager

@@ -1,1 +1,1 @@
-"""What every service stands on; speaks no domain word."""
+"""The foundation of every service, without any term of the domain."""

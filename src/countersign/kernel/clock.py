@@ -65,7 +65,7 @@ def rfc3339(instant: Instant) -> str:
 
 
 def rfc3339_or_none(instant: Instant | None) -> str | None:
-    """The instant as RFC 3339; None if there is none."""
+    """The instant as RFC 3339, or None."""
     return None if instant is None else rfc3339(instant)
 
 

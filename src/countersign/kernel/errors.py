@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 
-class Fault(NamedTuple):
+class InvalidField(NamedTuple):
     """An invalid part of the input: its place (a parameter's name, or a JSON pointer into the body) and the reason."""
 
     place: str
@@ -33,7 +33,7 @@ class Refused(Exception):
         detail: str,
         *,
         resolution: str | None = None,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[InvalidField] = (),
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, object] | None = None,
     ) -> None:
@@ -53,12 +53,12 @@ class InvalidRequest(Refused):
 
 def invalid_parameter(name: str, detail: str) -> InvalidRequest:
     """The refusal of one query, path or header parameter."""
-    return InvalidRequest(f"{name}: {detail}", faults=[Fault(name, detail, is_parameter=True)])
+    return InvalidRequest(f"{name}: {detail}", faults=[InvalidField(name, detail, is_parameter=True)])
 
 
 def invalid_member(pointer: str, detail: str) -> InvalidRequest:
     """The refusal of one member of the body, named by its JSON pointer (RFC 6901)."""
-    return InvalidRequest(f"{pointer}: {detail}", faults=[Fault(pointer, detail)])
+    return InvalidRequest(f"{pointer}: {detail}", faults=[InvalidField(pointer, detail)])
 
 
 class NotFound(Refused):
@@ -83,7 +83,7 @@ class Unavailable(Refused):
         detail: str,
         *,
         resolution: str | None = None,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[InvalidField] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail, resolution=resolution, faults=faults, headers={"Retry-After": "5", **(headers or {})})

@@ -114,8 +114,8 @@ class ServiceTables(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class InstallationPlaces:
     """The locations of one service: the data directory, the database (its URL is empty for SQLite in the directory),
-    and the blob store with its display name, None for a service without files. If the service has no database yet,
-    `database` is None, and `sibling` is the id in the other service's."""
+    and the blob store with its display name, None for a service without files. `database` may be missing: a service
+    without a database yet; `sibling` is then the id in the other service's database."""
 
     folder: Path
     database_url: str
@@ -139,8 +139,8 @@ class InstallationPlaces:
 
 
 class InstallationState(NamedTuple):
-    """The id of each place; None where there is none. `sibling` is the other service's, in the same database; `own` is
-    what the directory's file says, whether it is settled or not."""
+    """The id that each location has, or None. `sibling` is the other service's id, in the same database; `own` is the
+    id in the directory's file, settled or not."""
 
     own: DirectoryId | None
     blobs: str | None

@@ -91,7 +91,7 @@ class RequestTimeout(Unreachable):
     """There was no response in time."""
 
 
-class Address(NamedTuple):
+class UrlParts(NamedTuple):
     """The parsed URL: `target` is the path with its query, `authority` the value of the Host header."""
 
     is_secure: bool
@@ -108,7 +108,7 @@ class Document(NamedTuple):
     max_age_s: int | None
 
 
-def address(url: str, *, private: bool) -> Address:
+def address(url: str, *, private: bool) -> UrlParts:
     """Parse an absolute ASCII URL without user and fragment.
 
     `private` also allows http, for tests and private networks.
@@ -127,7 +127,7 @@ def address(url: str, *, private: bool) -> Address:
     if host is None or _HOST.fullmatch(host) is None:
         raise ValueError("the URL contains no host")
     target = parts._replace(scheme="", netloc="", path=parts.path or "/").geturl()
-    return Address(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
+    return UrlParts(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
@@ -179,7 +179,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 @asynccontextmanager
 async def _exchange(
     url: str, total_s: float, *, private: bool
-) -> AsyncGenerator[tuple[Address, asyncio.StreamReader, asyncio.StreamWriter]]:
+) -> AsyncGenerator[tuple[UrlParts, asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection that is closed with the block; the block has a deadline.
 
     Raises:
@@ -200,7 +200,7 @@ async def _exchange(
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
 
-async def _open_connection(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open_connection(place: UrlParts, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first checked address that accepts it; https verifies the certificate of the host."""
     ips = await resolve(place.host, place.port)
     for ip in ips:
@@ -247,7 +247,7 @@ class _ResponseParser:
         return self.has_head and not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
 
-async def _get(place: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
+async def _get(place: UrlParts, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
     lines = (
         f"GET {place.target} HTTP/1.1",
         f"Host: {place.authority}",

@@ -16,8 +16,8 @@ from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Route
 from countersign.kernel.mcp import server
 from countersign.kernel.mcp import tools as mcp
-from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
-from countersign.kernel.mcp.server import Implementation, Server
+from countersign.kernel.mcp.messages import INTERNAL_ERROR, JsonRpcError
+from countersign.kernel.mcp.server import Implementation, McpServer
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 from countersign.records import api_document
 from countersign.records.access.view import ModelView, View
@@ -129,7 +129,7 @@ class RecordTools:
 
         Raises:
             UnknownTool: there is no such command for this caller.
-            Fault: the service failed, or cannot be reached now.
+            JsonRpcError: the service failed, or cannot be reached now.
         """
         try:
             model, _, command_name = name.partition("__")
@@ -147,11 +147,11 @@ class RecordTools:
             raise UnknownTool(name) from refused
         except Refused as refused:
             if refused.status >= 500:
-                raise Fault(INTERNAL_ERROR, refused.detail) from refused
+                raise JsonRpcError(INTERNAL_ERROR, refused.detail) from refused
             return _marked(mcp.refused(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
         except Exception as error:  # the edge of a tool's call: logged once under the request's id
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
-            raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
+            raise JsonRpcError(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
     async def _whole(self, context: RecordsRequest, model: str, body: Body) -> Outcome:
         """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
@@ -186,7 +186,7 @@ def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
 def mcp_route(tools: RecordTools, version: str) -> Route[Records]:
     """POST /mcp over the tools."""
     settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
-    server = Server(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
+    server = McpServer(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
 
     async def answer(call: RecordsRequest) -> Response:
         """Answer one message of the Model Context Protocol, or a batch of them."""

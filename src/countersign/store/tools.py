@@ -19,8 +19,8 @@ from countersign.kernel.http.request import BodyTooLarge, Subrequest
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import MEBIBYTE, Nothing, Route, route
 from countersign.kernel.mcp import tools as mcp
-from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
-from countersign.kernel.mcp.server import EVENTS, Implementation, Server, is_origin_allowed
+from countersign.kernel.mcp.messages import INTERNAL_ERROR, JsonRpcError
+from countersign.kernel.mcp.server import EVENTS, Implementation, McpServer, is_origin_allowed
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 from countersign.store.apidocs.operations import IN_PATH
 from countersign.store.apidocs.schemas import Schemas
@@ -294,7 +294,7 @@ class StoreTools:
         Raises:
             UnknownTool: the caller has no such tool.
             Unauthenticated: the tool requires a token, and the request has none.
-            Fault: the service failed or is unavailable.
+            JsonRpcError: the service failed or is unavailable.
         """
         operation_called = self._operations.get(name)
         if operation_called is None or _is_of_sandbox(operation_called.route) > _has_sandbox(context.context):
@@ -351,7 +351,7 @@ def _may(caller: Caller, route: Route[Store]) -> bool:
 def _outcome(answer: Response) -> Outcome:
     body = cast("bytes", answer.body) or b"{}"
     if answer.status >= 500:
-        raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service is unavailable")))
+        raise JsonRpcError(INTERNAL_ERROR, str(_decode(body).get("detail", "the service is unavailable")))
     if answer.status >= 400:
         problem = _decode(body)
         return mcp.refused("\n".join(str(problem[name]) for name in ("detail", "resolution") if name in problem))
@@ -415,9 +415,9 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
     tools = StoreTools(offered, direct)
 
     @lru_cache(maxsize=8)
-    def server(way_in: str, *, with_2026: bool) -> Server[ToolCall]:
+    def server(way_in: str, *, with_2026: bool) -> McpServer[ToolCall]:
         instructions = f"{SANDBOX_INSTRUCTIONS} {way_in}" if way_in else INSTRUCTIONS
-        return Server(Implementation(NAME, TITLE, __version__, instructions), tools, with_2026=with_2026)
+        return McpServer(Implementation(NAME, TITLE, __version__, instructions), tools, with_2026=with_2026)
 
     async def speak_mcp(call: ToolCall) -> Response:
         """Answer one message of the Model Context Protocol, or a batch of them."""

@@ -41,9 +41,9 @@ class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChannelStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Payload: what a channel is at. `counter` rises with every change; nobody goes back below one they have seen,
-    nor believes it after `expires_at`. `builds` has the manifest's SHA-256 (of the signed payload) by platform, ""
-    where a build names none."""
+    """Payload: the current release of a channel. `counter` increases with every change. A client rejects a statement
+    with a lower counter than it has seen, or after `expires_at`. `builds` maps each platform ("" for a build that names
+    none) to the SHA-256 of the manifest's signed payload."""
 
     org: str
     product_id: str

@@ -1,8 +1,8 @@
-"""Contents cut where they say so themselves, so that what is shared between versions is cut alike and kept once.
+"""Content-defined chunking: versions share the chunks of their common content, and each chunk is stored once.
 
-FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking; each chunk is named by BLAKE3 and kept as one zstd
-frame (RFC 8878), which only those can read who know the name: whoever may have one build is given packs in which
-chunks of others lie, too.
+FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking; each chunk is named by BLAKE3 and stored as one zstd
+frame (RFC 8878), encrypted so that only a reader who knows the name can read it: a pack that a client may download for
+one build also contains chunks of other builds.
 """
 
 import threading

@@ -71,7 +71,7 @@ def _mach(path: str, mode: int, head: bytes) -> Launch | None:
 
 
 def _fat(path: str, mode: int, head: bytes) -> Launch | None:
-    """Mach-O of several architectures; Java classes begin alike, with a version where the count stands."""
+    """Mach-O of several architectures. Java classes share the magic number, with a version in place of the count."""
     count = struct.unpack_from(">I", head, 4)[0]
     if not 0 < count <= _MAX_SLICES or not mode & 0o111:
         return None

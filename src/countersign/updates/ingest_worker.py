@@ -91,7 +91,7 @@ class EntryProcessor:
             self.send(MetadataFile(entry.path, bytes(digests.note)))
 
     def _may_note(self, size: int) -> bool:
-        """Whether a note of this size is sent, too; it is counted then."""
+        """Whether the limits admit another note of this size; if so, the note is counted."""
         if self._notes == MAX_NOTES or self._noted_bytes + size > MAX_NOTED_BYTES:
             return False
         self._notes += 1
@@ -104,11 +104,11 @@ class EntryProcessor:
             write_ingest_record(self._records, record)
 
     def finish(self) -> None:
-        """Send what still waits.
+        """Send the queued records, and wait for the sender.
 
         Raises:
-            BrokenPipeError: nobody reads any more.
-            MemoryError: there was too little for sending; any other failure of it is raised as well.
+            BrokenPipeError: the reader closed the pipe.
+            MemoryError: the sender ran out of memory; any other failure of the sender is raised, too.
         """
         self._hand_over()
         self._waiting.put(None)
@@ -196,7 +196,7 @@ _ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst
 
 
 def main() -> int:
-    """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
+    """Read the artifact of the order. The exit code is also 0 when it is refused: a record reports the refusal."""
     # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     requests, records = sys.stdin.buffer, sys.stdout.buffer
@@ -294,7 +294,7 @@ class BlockDigests:
 
 
 def block_size(length: int) -> int:
-    """How many bytes of an artifact of that length one digest stands for: a power of two, so that there are few."""
+    """The number of bytes that each digest of an artifact of that length covers: a power of two."""
     size = MIN_BLOCK_BYTES
     while size * MAX_BLOCKS < length:
         size *= 2

@@ -31,14 +31,14 @@ class Symlink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """A stretch of contents: BLAKE3 of its bytes, and their number."""
+    """A chunk of content: the BLAKE3 digest of its bytes, and their number."""
 
     id: Digest
     size: int
 
 
 class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A file that can be started: which platform and processors it is for, as its own header tells."""
+    """An executable file, with the platform and processors that its header names."""
 
     path: str
     format: Literal["elf", "pe", "macho", "apk", "script", "jar", "wasm", "html"]
@@ -87,9 +87,9 @@ def digest(payload: bytes) -> str:
 
 
 def decode(payload: bytes) -> Manifest:
-    """The manifest that was signed.
+    """The manifest in a signed payload.
 
     Raises:
-        msgspec.ValidationError: it is none, or of a newer format.
+        msgspec.ValidationError: the payload is not a manifest, or has a newer format.
     """
     return _decoder.decode(payload)

@@ -162,7 +162,7 @@ class _Costs:
 
 
 def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
-    """The deltas between the build on disk and the wanted one, the smallest first."""
+    """The deltas from the build on disk to the requested one, the smallest first."""
     if offer is None or offer.status != "ready" or local.manifest is None:
         return []
     if (offer.from_manifest, offer.to_manifest) != (local.manifest_sha256, manifest_sha256):
@@ -171,29 +171,29 @@ def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256:
 
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
-    """The deltas that are smaller than the chunks which nobody else needs."""
-    wanted = {index: costs.missing_chunks(index) for index in missing}
-    users = _count_uses(wanted, wanted)
+    """The deltas that are smaller than the chunks that they alone replace."""
+    needed = {index: costs.missing_chunks(index) for index in missing}
+    users = _count_uses(needed, needed)
     chosen: list[Delta] = []
     for delta in deltas:
-        made = [index for index in _files_made(delta, costs.manifest, costs.local) if index in wanted]
-        mine = _count_uses(wanted, made)
-        # What is in `mine` and still in `users` afterwards, some other file needs as well.
+        made = [index for index in _files_made(delta, costs.manifest, costs.local) if index in needed]
+        mine = _count_uses(needed, made)
+        # A chunk of `mine` that is still in `others` is needed by another file, too.
         others = users - mine
         if delta.size < costs.stored_bytes(mine.keys() - others.keys()):
             chosen.append(delta)
             users = others
-            wanted = {index: names for index, names in wanted.items() if index not in made}
+            needed = {index: names for index, names in needed.items() if index not in made}
     return chosen
 
 
-def _count_uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
-    """How many of the files want each chunk."""
-    return Counter(name for index in places for name in wanted[index])
+def _count_uses(needed: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
+    """The number of these files that need each chunk."""
+    return Counter(name for index in places for name in needed[index])
 
 
 def _files_made(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
-    """The files that the delta makes here; none where it fits neither manifest or an old file is not intact."""
+    """The files that the delta can make here; empty if it does not match the manifests or an old file is damaged."""
     if local.manifest is None:
         return []
     try:

@@ -157,10 +157,10 @@ def write_ingest_record(stream: BinaryIO, record: IngestRecord) -> None:
 
 
 def decode_ingest_record(payload: bytes | bytearray) -> IngestRecord:
-    """A message that was sent.
+    """Decode a message of the ingest process.
 
     Raises:
-        msgspec.DecodeError: it is none.
+        msgspec.DecodeError: the payload is not a valid message.
     """
     return _ingest_decoder.decode(payload)
 
@@ -206,9 +206,9 @@ def encode_delta_record(record: DeltaRecord) -> bytes:
 
 
 def decode_delta_record(payload: bytes | bytearray) -> DeltaRecord:
-    """A message of the process.
+    """Decode a message of the delta process.
 
     Raises:
-        msgspec.DecodeError: it is none.
+        msgspec.DecodeError: the payload is not a valid message.
     """
     return _delta_decoder.decode(payload)

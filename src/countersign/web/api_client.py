@@ -34,7 +34,7 @@ class ApiResponse(NamedTuple):
         return next((value.decode("latin-1") for key, value in self.headers if key == name), None)
 
     def members(self) -> dict[str, object]:
-        """The JSON object in the body; empty if there is none."""
+        """The JSON object in the body; empty if the body is not one."""
         try:
             found: object = json.loads(self.body)
         except ValueError:

@@ -48,7 +48,7 @@ class Assets:
         return cls(dict(_read(root, "")) if root.is_dir() else {})
 
     def entry_assets(self, entry: str) -> EntryAssets | None:
-        """What the page of the entry loads; None if it is not built."""
+        """The files that the page of the entry loads; None if it is not built."""
         chunks = self._chunks()
         chunk, paths = chunks.get(f"{entry}/main.tsx"), self.files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
@@ -69,7 +69,7 @@ class Assets:
         )
 
     def _built(self, prefix: str) -> str | None:
-        """The address of the built file with this prefix before its hash; None where there is none."""
+        """The address of the built file with this prefix before its hash; None if it does not exist."""
         built = (name for name in self.files if name.startswith(f"{FOLDER}/{prefix}") and not name.endswith(".gz"))
         return next((f"/{name}" for name in built), None)
 

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.blobs.layout import Span, spans
+from countersign.kernel.blobs.layout import PartRange, spans
 from countersign.kernel.blobs.port import Part
 
 
@@ -14,7 +14,7 @@ def _within(size: int, offset: int, length: int, name: str) -> Part:
     return Part(begin, min(length, size - begin), name)
 
 
-def _flat(found: list[Span]) -> list[int]:
+def _flat(found: list[PartRange]) -> list[int]:
     return [int(span.part.sha256) for span in found for _ in range(span.start, span.stop)]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.blobs.local import LocalBlobs
-from countersign.kernel.blobs.open import Address, open_blobs, read_address
+from countersign.kernel.blobs.open import BucketAddress, open_blobs, read_address
 from countersign.kernel.blobs.s3 import S3Blobs
 
 
@@ -17,14 +17,14 @@ def test_no_address_is_the_local_directory(url: str | None, tmp_path: Path) -> N
 def test_an_s3_address_names_bucket_prefix_endpoint_and_region(tmp_path: Path) -> None:
     url = "s3://bucket/some/prefix/?endpoint=http://127.0.0.1:5000&region=eu-central-1&allow_http=true"
 
-    assert read_address(url) == Address(
+    assert read_address(url) == BucketAddress(
         "bucket", "some/prefix", "http://127.0.0.1:5000", "eu-central-1", True
     )
     assert isinstance(open_blobs(url, tmp_path), S3Blobs)
 
 
 def test_a_bucket_is_enough(tmp_path: Path) -> None:
-    assert read_address("s3://bucket") == Address("bucket", "", None, None, False)
+    assert read_address("s3://bucket") == BucketAddress("bucket", "", None, None, False)
     assert isinstance(open_blobs("s3://bucket", tmp_path), S3Blobs)
 
 

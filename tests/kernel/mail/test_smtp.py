@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.smtp import Server, SmtpMail
+from countersign.kernel.mail.smtp import SmtpMail, SmtpServer
 from countersign.settings import BadSetting
 from tests.kernel.mail.conftest import PASSWORD, USER, Served, Sink
 
@@ -17,7 +17,7 @@ LOGIN = f"{quote(USER, safe='')}:{quote(PASSWORD, safe='')}@"
 
 
 def mail(sink: Sink, scheme: str = "smtp", login: str = "", *, timeout_s: float = 5) -> SmtpMail:
-    return SmtpMail(Server.of(f"{scheme}://{login}localhost:{sink.port}"), OF, timeout_s=timeout_s)
+    return SmtpMail(SmtpServer.of(f"{scheme}://{login}localhost:{sink.port}"), OF, timeout_s=timeout_s)
 
 
 async def test_a_letter_arrives(sink: Served) -> None:
@@ -50,7 +50,7 @@ async def test_a_password_is_used_on_this_machine_without_encryption(sink: Serve
 
 async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -> None:
     async with sink(auth=True) as server:
-        there = Server.of(f"smtp://{LOGIN}mail.example.com")._replace(port=server.port)
+        there = SmtpServer.of(f"smtp://{LOGIN}mail.example.com")._replace(port=server.port)
         assert there.needs_start_tls
         # The same server, by an address that is not known for this machine's own.
         refusing = SmtpMail(there._replace(host="127.0.0.2"), OF, timeout_s=5)
@@ -137,7 +137,7 @@ async def test_the_check_signs_in_and_sends_nothing(sink: Served) -> None:
     ],
 )
 def test_an_address_of_a_server_is_read(url: str, host: str, port: int, user: str | None, is_encrypted: bool) -> None:
-    server = Server.of(url)
+    server = SmtpServer.of(url)
 
     assert (server.host, server.port, server.user, server.is_encrypted) == (host, port, user, is_encrypted)
 
@@ -156,7 +156,7 @@ def test_an_address_of_a_server_is_read(url: str, host: str, port: int, user: st
 )
 def test_an_address_of_another_form_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_SMTP_URL"):
-        Server.of(url)
+        SmtpServer.of(url)
 
 
 class Relay(asyncio.Protocol):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.mcp.messages import Fault, Message, OneWayMessage, RpcRequest, read, read_one
+from countersign.kernel.mcp.messages import JsonRpcError, Message, OneWayMessage, RpcRequest, read, read_one
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 values: st.SearchStrategy[Any] = st.recursive(
@@ -28,11 +28,11 @@ members = st.fixed_dictionaries(
 )
 
 
-def outcome(body: bytes) -> Message | list[bytes] | Fault:
+def outcome(body: bytes) -> Message | list[bytes] | JsonRpcError:
     """What reading comes to."""
     try:
         return read(body)
-    except Fault as fault:
+    except JsonRpcError as fault:
         return fault
 
 
@@ -40,7 +40,7 @@ def outcome(body: bytes) -> Message | list[bytes] | Fault:
 def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
     found = outcome(body)
 
-    if isinstance(found, Fault):
+    if isinstance(found, JsonRpcError):
         assert json.loads(found.encoded())["error"]["code"] in (-32700, -32600, -32602)
 
 
@@ -65,11 +65,11 @@ def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
 
     assert isinstance(request, RpcRequest)
     assert json.loads(request.answered(b'"a":1')) == {"jsonrpc": "2.0", "id": identity, "result": {"a": 1}}
-    assert json.loads(Fault(-32601, "no").encoded(request.id))["id"] == identity
+    assert json.loads(JsonRpcError(-32601, "no").encoded(request.id))["id"] == identity
 
 
 def test_a_fault_without_an_id_has_no_such_member() -> None:
-    assert json.loads(Fault(-32700, "no", data={"a": 1}).encoded()) == {
+    assert json.loads(JsonRpcError(-32700, "no", data={"a": 1}).encoded()) == {
         "jsonrpc": "2.0",
         "error": {"code": -32700, "message": "no", "data": {"a": 1}},
     }
@@ -81,11 +81,11 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
     assert isinstance(elements, list)
     assert isinstance(read_one(elements[0]), RpcRequest)
     for each in elements[1:]:
-        with pytest.raises(Fault) as raised:
+        with pytest.raises(JsonRpcError) as raised:
             read_one(each)
         assert raised.value.code == -32600
 
 
 @pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 500_000, b'{"jsonrpc":"2.0","params":' + b"[" * 500_000])
 def test_depth_is_no_way_to_break_the_reader(body: bytes) -> None:
-    assert isinstance(outcome(body), Fault)
+    assert isinstance(outcome(body), JsonRpcError)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import REVISION_HEADER
-from countersign.kernel.mcp.server import EVENTS, Implementation, Reply, Server
+from countersign.kernel.mcp.server import EVENTS, Implementation, McpServer, Reply
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 
 METHODS = ("initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/initialized", "x")
@@ -74,7 +74,7 @@ class Echo:
 
 def reply_to(body: object, sent: dict[str, str], *, with_2026: bool) -> Reply:
     """The server's reply."""
-    server = Server(Implementation("a", "A", "1", "Say something."), Echo(), with_2026=with_2026)
+    server = McpServer(Implementation("a", "A", "1", "Say something."), Echo(), with_2026=with_2026)
     return asyncio.run(server.answer("me", sent, json.dumps(body).encode()))
 
 

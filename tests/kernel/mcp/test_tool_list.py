@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.mcp.messages import JUNE_2025, MARCH_2025, NOVEMBER_2025, Fault
+from countersign.kernel.mcp.messages import JUNE_2025, MARCH_2025, NOVEMBER_2025, JsonRpcError
 from countersign.kernel.mcp.tools import Hints, Tool, ToolList
 
 NOTHING = {"type": "object", "additionalProperties": False}
@@ -47,7 +47,7 @@ def test_the_last_page_names_no_other() -> None:
 
 @pytest.mark.parametrize("cursor", ["a", "c", "z", "0", "b "])
 def test_only_the_end_of_a_page_is_a_cursor(cursor: str) -> None:
-    with pytest.raises(Fault) as raised:
+    with pytest.raises(JsonRpcError) as raised:
         ToolList(named("a", "b", "c"), 2).page(NOVEMBER_2025, cursor)
     assert raised.value.code == -32602
 

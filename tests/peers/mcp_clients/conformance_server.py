@@ -19,8 +19,8 @@ from countersign.kernel.http.exchange import Scope
 from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.mcp import tools as mcp
-from countersign.kernel.mcp.messages import Fault
-from countersign.kernel.mcp.server import Implementation, Server
+from countersign.kernel.mcp.messages import JsonRpcError
+from countersign.kernel.mcp.server import Implementation, McpServer
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 from countersign.records import app, http, tools
 from tests.records.office import settings
@@ -83,7 +83,7 @@ class FixtureTools:
             return mcp.refused("This tool intentionally returns an error for testing")
         if name == DEMANDING:
             data = {"requiredCapabilities": {"sampling": {}}}
-            raise Fault(MISSING_CAPABILITY, "the client cannot sample", status=400, data=data)
+            raise JsonRpcError(MISSING_CAPABILITY, "the client cannot sample", status=400, data=data)
         if name not in CONTENT:
             raise UnknownTool(name)
         return Outcome(encode(CONTENT[name]))
@@ -96,7 +96,7 @@ async def serve(application: Any, port: int) -> None:
 
 async def serve_tools(port: int) -> None:
     """The protocol alone, behind the edge of the records service."""
-    server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
+    server = McpServer(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
     async def answer(call: http.RecordsRequest) -> Response:
         """Answer one message."""

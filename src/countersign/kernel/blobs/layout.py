@@ -22,7 +22,7 @@ _UPLOAD = re.compile(r"[0-9a-zA-Z-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Span(NamedTuple):
+class PartRange(NamedTuple):
     """The bytes `start` (inclusive) to `stop` (exclusive) of the blob, from one part."""
 
     part: Part
@@ -76,7 +76,7 @@ def part_name(part: Part) -> str:
     return f"{part.offset:016x}-{part.length:x}-{part.sha256}"
 
 
-def spans(parts: Sequence[Part], size: int) -> list[Span]:
+def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
     """The spans of the blob, in order; where parts overlap, the later one in `parts` wins.
 
     Raises:
@@ -85,12 +85,12 @@ def spans(parts: Sequence[Part], size: int) -> list[Span]:
     edges = sorted({0, size} | {edge for part in parts for edge in (part.offset, part.offset + part.length)})
     if edges[0] < 0 or edges[-1] > size:
         raise ValueError(f"parts reach beyond 0…{size}: {edges[0]}…{edges[-1]}")
-    laid: list[Span] = []
+    laid: list[PartRange] = []
     for start, stop, part in _latest(parts, edges):
         if laid and laid[-1].part is part:
             laid[-1] = laid[-1]._replace(stop=stop)
         else:
-            laid.append(Span(part, start, stop))
+            laid.append(PartRange(part, start, stop))
     return laid
 
 

@@ -13,7 +13,7 @@ from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.disk import DiskQuota
-from countersign.kernel.blobs.layout import PIECE_BYTES, Span, rechunk
+from countersign.kernel.blobs.layout import PIECE_BYTES, PartRange, rechunk
 from countersign.kernel.blobs.port import Part, Sealed, Staged
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
@@ -166,7 +166,7 @@ class LocalBlobs:
         own = self._sealed(sha256)
         return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 
-    def _seal(self, folder: Path, laid: Sequence[Span], announced: str | None) -> str:
+    def _seal(self, folder: Path, laid: Sequence[PartRange], announced: str | None) -> str:
         disk.make_folder(folder)
         whole = folder / _unnamed()
         try:
@@ -224,7 +224,7 @@ def _link_part(folder: Path, part: Part, whole: Path) -> str:
     return part.sha256
 
 
-def _assemble(folder: Path, laid: Sequence[Span], whole: Path) -> str:
+def _assemble(folder: Path, laid: Sequence[PartRange], whole: Path) -> str:
     """Write the spans to the file; returns the SHA-256."""
     digest = hashlib.sha256()
     held = disk.Descriptor(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -236,7 +236,7 @@ def _assemble(folder: Path, laid: Sequence[Span], whole: Path) -> str:
     return digest.hexdigest()
 
 
-def _pieces(folder: Path, span: Span) -> Iterator[bytes]:
+def _pieces(folder: Path, span: PartRange) -> Iterator[bytes]:
     try:
         held = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
     except FileNotFoundError as error:

@@ -21,7 +21,7 @@ _REMEDY = (
 _KNOWN = {"endpoint", "region", "allow_http"}
 
 
-class Address(NamedTuple):
+class BucketAddress(NamedTuple):
     """A bucket, as its URL names it, without credentials."""
 
     bucket: str
@@ -73,7 +73,7 @@ def open_blobs(
     return S3Blobs(store)
 
 
-def read_address(url: str) -> Address:
+def read_address(url: str) -> BucketAddress:
     """Parse an s3:// URL.
 
     Raises:
@@ -95,7 +95,7 @@ def read_address(url: str) -> Address:
         raise ValueError(f"allow_http is true or false. {_REMEDY}")
     if endpoint is not None:
         _check_endpoint(endpoint, allow_http=allow == "true")
-    return Address(parts.netloc, parts.path.strip("/"), endpoint, given.get("region"), allow == "true")
+    return BucketAddress(parts.netloc, parts.path.strip("/"), endpoint, given.get("region"), allow == "true")
 
 
 def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:

@@ -77,7 +77,7 @@ class BlobStore(Protocol):
         ...
 
     async def size(self, sha256: str) -> int | None:
-        """The size in bytes of a sealed blob, or None when there is none."""
+        """The size in bytes of a sealed blob, or None if it does not exist."""
         ...
 
     def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:

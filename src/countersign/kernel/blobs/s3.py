@@ -14,7 +14,7 @@ from obstore.store import S3Store
 
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs import layout, s3_client
-from countersign.kernel.blobs.layout import Span, rechunk
+from countersign.kernel.blobs.layout import PartRange, rechunk
 from countersign.kernel.blobs.port import Part, Sealed, Staged
 from countersign.kernel.blobs.s3_client import ATTRIBUTES, MultipartUpload, list_objects, read_pieces, refusals
 from countersign.kernel.clock import Instant
@@ -227,14 +227,14 @@ class S3Blobs:
                 raise layout.parts_missing()
             await obstore.copy_async(self._store, data, layout.sealed_name(part.sha256))
 
-    async def _digest(self, folder: str, laid: Sequence[Span]) -> str:
+    async def _digest(self, folder: str, laid: Sequence[PartRange]) -> str:
         digest = hashlib.sha256()
         async with aclosing(self._staged_bytes(folder, laid)) as pieces:
             async for piece in pieces:
                 await asyncio.to_thread(digest.update, piece)
         return digest.hexdigest()
 
-    async def _assemble(self, folder: str, laid: Sequence[Span], size: int, expected: str) -> None:
+    async def _assemble(self, folder: str, laid: Sequence[PartRange], size: int, expected: str) -> None:
         """Write the spans; the blob appears only if their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
@@ -249,7 +249,7 @@ class S3Blobs:
         finally:
             await sending.drop()
 
-    async def _staged_bytes(self, folder: str, laid: Sequence[Span]) -> AsyncGenerator[bytes, None]:
+    async def _staged_bytes(self, folder: str, laid: Sequence[PartRange]) -> AsyncGenerator[bytes, None]:
         for span in laid:
             begin, length, _ = span.part
             with refusals(layout.parts_missing):

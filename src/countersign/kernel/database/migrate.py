@@ -6,7 +6,7 @@ processes that start at once, one applies it and the others wait.
 
 The text is written once, for SQLite's STRICT tables with four types: TEXT, BIGINT, REAL, BLOB. On PostgreSQL every TEXT
 column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table is for SQLite alone.
-SQL for one engine only stands between a line `-- only: sqlite` (or `postgres`) and a line `-- end`.
+SQL for one engine only is between a line `-- only: sqlite` (or `postgres`) and a line `-- end`.
 """
 
 import hashlib

@@ -5,7 +5,7 @@ import binascii
 
 import msgspec
 
-from countersign.kernel.errors import Fault, Refused
+from countersign.kernel.errors import InvalidField, Refused
 from countersign.kernel.security.encryption import Signer
 
 _SIGNATURE_BYTES = 16
@@ -21,7 +21,7 @@ class InvalidCursor(Refused):
     resolution = "Start again without a cursor, and send the same filter for every page."
 
     def __init__(self, detail: str) -> None:
-        super().__init__(detail, faults=[Fault("cursor", detail, is_parameter=True)])
+        super().__init__(detail, faults=[InvalidField("cursor", detail, is_parameter=True)])
 
 
 class Position(msgspec.Struct, array_like=True, frozen=True):

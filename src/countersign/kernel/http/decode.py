@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from countersign.kernel import json_reader
-from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
+from countersign.kernel.errors import InvalidField, InvalidRequest, Refused, invalid_parameter
 from countersign.kernel.http.response import JSON
 from countersign.kernel.validation_messages import explain
 
@@ -171,7 +171,7 @@ def json_object(body: bytes) -> dict[str, object]:
 
 
 def _invalid_json(error: json_reader.InvalidJson) -> InvalidRequest:
-    return InvalidRequest(str(error), resolution=_REMEDIES[type(error)], faults=[Fault("", str(error))])
+    return InvalidRequest(str(error), resolution=_REMEDIES[type(error)], faults=[InvalidField("", str(error))])
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
@@ -219,12 +219,12 @@ def member(value: object, shape: type[StructT], pointer: str) -> StructT:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
         place, detail = _explain(error, shape)
-        raise InvalidRequest(f"{pointer}{place}: {detail}", faults=[Fault(pointer + place, detail)]) from error
+        raise InvalidRequest(f"{pointer}{place}: {detail}", faults=[InvalidField(pointer + place, detail)]) from error
 
 
 def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> InvalidRequest:
     pointer, detail = _explain(error, shape)
-    return InvalidRequest(f"{pointer or 'the body'}: {detail}", faults=[Fault(pointer, detail)])
+    return InvalidRequest(f"{pointer or 'the body'}: {detail}", faults=[InvalidField(pointer, detail)])
 
 
 def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from countersign.kernel import clock
-from countersign.kernel.errors import Fault, Refused
+from countersign.kernel.errors import InvalidField, Refused
 
 GRACE = timedelta(days=90)
 _KEY = "deprecation"
@@ -122,7 +122,7 @@ def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
 def _present(place: str, notice: Deprecation, *, is_parameter: bool) -> Deprecation:
     if notice.is_over:
         detail = f"ended on {notice.sunset.isoformat()}; see {notice.link}"
-        raise MemberGone(f"{place}: {detail}", faults=[Fault(place, detail, is_parameter=is_parameter)])
+        raise MemberGone(f"{place}: {detail}", faults=[InvalidField(place, detail, is_parameter=is_parameter)])
     return notice
 
 

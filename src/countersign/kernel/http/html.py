@@ -206,8 +206,8 @@ def link_list(links: Links) -> str:
 def page(
     title: str, body: str, status: int = 200, *, head: str = "", sends_to: Sequence[str] = (), prefix: str = ""
 ) -> Response:
-    """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to,
-    `prefix` stands before the title in the window alone."""
+    """A page with this HTML body. `sends_to` are the origins that the response to a form may redirect to; `prefix`
+    precedes the title in the window's title, not on the page."""
     policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
     return Response(status, render_page(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
 

@@ -19,7 +19,7 @@ MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):
-    """Alternative shapes of a response, told apart by their members."""
+    """Alternative shapes of a response, distinguished by their members."""
 
     __slots__ = ()
 

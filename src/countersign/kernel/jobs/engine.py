@@ -10,7 +10,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.telemetry import ThrottledErrorLog
 
 TakeJob: TypeAlias = Callable[[], Awaitable[bool]]
-"""Runs the next job; False when there is none. Calls do not overlap."""
+"""Runs the next job; False if no job is due. Calls do not overlap."""
 
 
 class Engine(Protocol):

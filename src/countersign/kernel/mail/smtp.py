@@ -21,7 +21,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _REMEDY = "The operator finds the cause with `countersign doctor`; then try again."
 
 
-class Server(NamedTuple):
+class SmtpServer(NamedTuple):
     """A mail server and its connection. With `is_encrypted` TLS comes first; otherwise STARTTLS is used where it is
     offered, and required before a password is sent to another machine."""
 
@@ -58,7 +58,7 @@ class Server(NamedTuple):
 
 
 def _has_form(parts: SplitResult) -> bool:
-    """Whether the URL contains only parts that `Server.of` reads."""
+    """Whether the URL contains only parts that `SmtpServer.of` reads."""
     has_whole_login = (parts.username is None) == (parts.password is None)
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
     return parts.scheme in PORTS and has_whole_login and not has_more
@@ -67,7 +67,7 @@ def _has_form(parts: SplitResult) -> bool:
 class SmtpMail:
     """A Mail that hands each message to a mail server over a connection of its own."""
 
-    def __init__(self, server: Server, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, server: SmtpServer, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self._server = server
         self._of = of
         self._timeout_s = timeout_s
@@ -104,7 +104,7 @@ class SmtpMail:
             raise Unavailable(_reason(server, error), resolution=_REMEDY) from error
 
 
-def _reason(server: Server, error: Exception) -> str:
+def _reason(server: SmtpServer, error: Exception) -> str:
     """The cause in words, without e-mail addresses, which servers repeat in their replies."""
     where = f"the mail server {server.host}:{server.port}"
     cause = error.__cause__ or error

@@ -136,6 +136,6 @@ def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
     if smtp_url == DISCARD:
         return NullMail(of)
     # Importing its client takes a tenth of a second.
-    from countersign.kernel.mail.smtp import Server, SmtpMail
+    from countersign.kernel.mail.smtp import SmtpMail, SmtpServer
 
-    return SmtpMail(Server.of(smtp_url), of)
+    return SmtpMail(SmtpServer.of(smtp_url), of)

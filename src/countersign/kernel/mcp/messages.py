@@ -65,7 +65,7 @@ _INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
 _encode = msgspec.json.Encoder().encode
 
 
-class Fault(Exception):
+class JsonRpcError(Exception):
     """A message that gets a JSON-RPC error.
 
     `status` is the HTTP status of the response; `id` the id of the request as JSON, None where it could not be read.
@@ -134,11 +134,11 @@ def read(body: bytes) -> Message | list[bytes]:
     """Parse the message of a body; for a batch its elements, to be parsed by `read_one`.
 
     Raises:
-        Fault: it is not JSON in UTF-8 (-32700), or not a message, empty, with a duplicate key or too many values
+        JsonRpcError: it is not JSON in UTF-8 (-32700), or not a message, empty, with a duplicate key or too many values
             (-32600); with status 400.
     """
     if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
-        raise Fault(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
+        raise JsonRpcError(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
     if text.startswith("{") or not text.lstrip().startswith("["):
         _require_unique_keys(text.encode())
@@ -148,7 +148,7 @@ def read(body: bytes) -> Message | list[bytes]:
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
     if not 0 < len(elements) <= MAX_BATCHED:
-        raise Fault(INVALID_REQUEST, f"a batch has 1 to {MAX_BATCHED} messages", status=400)
+        raise JsonRpcError(INVALID_REQUEST, f"a batch has 1 to {MAX_BATCHED} messages", status=400)
     for each in elements:
         _require_unique_keys(each)
     return elements
@@ -158,7 +158,7 @@ def read_one(text: str | bytes) -> Message:
     """Parse one message.
 
     Raises:
-        Fault: as `read`.
+        JsonRpcError: as `read`.
     """
     try:
         sent = _one(text)
@@ -166,11 +166,11 @@ def read_one(text: str | bytes) -> Message:
         raise _unreadable(error) from error
     identity = None if sent.id is UNSET else _id(bytes(sent.id))
     if sent.jsonrpc != "2.0":
-        raise Fault(INVALID_REQUEST, 'jsonrpc must be "2.0"', status=400, id=identity)
+        raise JsonRpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', status=400, id=identity)
     if sent.method is UNSET and identity is not None and sent.is_answer:
         return OneWayMessage(is_response=True)
     if not isinstance(sent.method, str):
-        raise Fault(INVALID_REQUEST, "method must be a string", status=400, id=identity)
+        raise JsonRpcError(INVALID_REQUEST, "method must be a string", status=400, id=identity)
     if identity is None:
         return OneWayMessage(is_response=False)
     return RpcRequest(identity, sent.method, _params(sent, identity))
@@ -179,7 +179,7 @@ def read_one(text: str | bytes) -> Message:
 def _params(sent: _Sent, identity: bytes) -> bytes | None:
     params = None if sent.params is UNSET else bytes(sent.params)
     if params is not None and not params.startswith(b"{"):
-        raise Fault(INVALID_PARAMS, "params must be an object", id=identity)
+        raise JsonRpcError(INVALID_PARAMS, "params must be an object", id=identity)
     return params
 
 
@@ -210,15 +210,15 @@ def _require_unique_keys(message: bytes) -> None:
     try:
         json_reader.read(message.replace(arguments, b"{}", 1), max_depth=MAX_DEPTH, checks_texts=False)
     except json_reader.NotJson as error:
-        raise Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400) from error
+        raise JsonRpcError(PARSE_ERROR, "the body must be JSON in UTF-8", status=400) from error
     except json_reader.InvalidJson as error:
-        raise Fault(INVALID_REQUEST, str(error), status=400) from error
+        raise JsonRpcError(INVALID_REQUEST, str(error), status=400) from error
 
 
-def _unreadable(error: Exception) -> Fault:
+def _unreadable(error: Exception) -> JsonRpcError:
     if isinstance(error, msgspec.ValidationError):
-        return Fault(INVALID_REQUEST, "a message must be an object", status=400)
-    return Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400)
+        return JsonRpcError(INVALID_REQUEST, "a message must be an object", status=400)
+    return JsonRpcError(PARSE_ERROR, "the body must be JSON in UTF-8", status=400)
 
 
 def _id(raw: bytes) -> bytes:
@@ -229,7 +229,7 @@ def _id(raw: bytes) -> bytes:
         except (msgspec.DecodeError, UnicodeEncodeError) as error:
             raise _unreadable(error) from error
     if not _INTEGER.fullmatch(raw):
-        raise Fault(INVALID_REQUEST, "id must be a string or an integer", status=400)
+        raise JsonRpcError(INVALID_REQUEST, "id must be a string or an integer", status=400)
     return raw
 
 
@@ -279,28 +279,29 @@ def check_headers(headers: Headers, request: RpcRequest) -> None:
     """Compare a request's headers with its body (2026-07-28, Streamable HTTP, Server Validation).
 
     Raises:
-        Fault: with status 400, -32020: a header is missing or differs; -32022: the revision is not on; -32602: the
-            metadata lack what every request must say.
+        JsonRpcError: with status 400, -32020: a header is missing or differs; -32022: the revision is not enabled;
+            -32602: the metadata lack a required member.
     """
     meta = _meta(request)
     wanted, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
     unsupported = next((each for each in (wanted, header) if isinstance(each, str) and each != JULY_2026.name), None)
     if unsupported is not None and wanted in (None, header):
         data = {"supported": revision_names(with_2026=True), "requested": unsupported}
-        raise Fault(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)
+        raise JsonRpcError(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)
     if not isinstance(wanted, str):
-        raise Fault(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)
+        raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)
     _compare(request, "MCP-Protocol-Version", header, wanted)
     _compare(request, "Mcp-Method", header_of(headers, "mcp-method"), request.method)
     if request.method == "tools/call":
         _compare(request, "Mcp-Name", _decoded_header(header_of(headers, "mcp-name")), _params_of(request).name)
     if not isinstance(meta.get(_CAPABILITIES), dict):
-        raise Fault(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
+        raise JsonRpcError(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
 
 
 def _compare(request: RpcRequest, name: str, header: str | None, value: object) -> None:
     if header != value:
-        raise Fault(HEADER_MISMATCH, f"Header mismatch: {name} must be as in the body", status=400, id=request.id)
+        text = f"Header mismatch: {name} must be as in the body"
+        raise JsonRpcError(HEADER_MISMATCH, text, status=400, id=request.id)
 
 
 def _decoded_header(header: str | None) -> str | None:

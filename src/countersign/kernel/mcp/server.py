@@ -16,8 +16,8 @@ from countersign.kernel.mcp.messages import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REVISION_HEADER,
-    Fault,
     Headers,
+    JsonRpcError,
     Message,
     Revision,
     RpcRequest,
@@ -94,7 +94,7 @@ class _Call(msgspec.Struct):
 _ParamsT = TypeVar("_ParamsT", bound=msgspec.Struct)
 
 
-class Server(Generic[ContextT]):
+class McpServer(Generic[ContextT]):
     """Answers POSTs to the MCP endpoint. Each is answered from what it holds alone (2025-11-25, Transports, Sending
     Messages); nothing is ever sent to a client that did not ask."""
 
@@ -115,7 +115,7 @@ class Server(Generic[ContextT]):
         """
         try:
             reply = await self._answer(context, headers, body)
-        except Fault as fault:
+        except JsonRpcError as fault:
             return Reply(fault.status, fault.encoded())
         return _as_event(reply) if reply.status == 200 and _wants_event(headers.get("accept")) else reply
 
@@ -125,7 +125,7 @@ class Server(Generic[ContextT]):
         if self._with_2026 and messages.is_self_described(headers, request):
             try:
                 return await self._self_described(context, headers, message)
-            except Fault as fault:
+            except JsonRpcError as fault:
                 return Reply(fault.status, fault.encoded(None if request is None else request.id))
         revision = _revision_of(headers, request)
         if isinstance(message, RpcRequest):
@@ -135,27 +135,28 @@ class Server(Generic[ContextT]):
     async def _batch(self, context: ContextT, revision: Revision, elements: list[bytes]) -> Reply:
         """An answer to each request (2025-03-26, Batching)."""
         if not revision.has_batches:
-            raise Fault(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
+            raise JsonRpcError(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
         read = [_element(each) for each in elements]
         if any(isinstance(each, RpcRequest) and each.method == "initialize" for each in read):
-            raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
+            raise JsonRpcError(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
         for each in read:
             if isinstance(each, RpcRequest):
                 answers.append(await self._next(context, revision, each, sum(map(len, answers))))
                 await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
-            elif isinstance(each, Fault):
+            elif isinstance(each, JsonRpcError):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
 
     async def _next(self, context: ContextT, revision: Revision, request: RpcRequest, answered_bytes: int) -> bytes:
         if answered_bytes > BATCH_BYTES:
-            return Fault(INTERNAL_ERROR, "not processed: the preceding responses are too long").encoded(request.id)
+            error = JsonRpcError(INTERNAL_ERROR, "not processed: the preceding responses are too long")
+            return error.encoded(request.id)
         try:
             return await self._respond(context, revision, request)
         except Refused as refused:
             # The other messages of the batch are answered.
-            return Fault(INVALID_PARAMS, refused.detail).encoded(request.id)
+            return JsonRpcError(INVALID_PARAMS, refused.detail).encoded(request.id)
 
     async def _respond(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
         try:
@@ -164,7 +165,7 @@ class Server(Generic[ContextT]):
                 meta = b',"_meta":%b' % _encode(outcome.meta) if outcome.meta else b""
                 return request.answered(outcome.members(revision) + meta)
             return request.answered(await self._members(context, revision, request))
-        except Fault as fault:
+        except JsonRpcError as fault:
             return fault.encoded(request.id)
 
     async def _members(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
@@ -176,7 +177,7 @@ class Server(Generic[ContextT]):
             return self._initialized(_params(request, _Initialize).protocol_version)
         if request.method == "ping":
             return b""
-        raise Fault(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
     async def _call(self, context: ContextT, request: RpcRequest) -> Outcome:
         asked = _params(request, _Call)
@@ -185,7 +186,7 @@ class Server(Generic[ContextT]):
         if arguments == b"null":
             arguments = b"{}"
         if not arguments.startswith(b"{"):
-            raise Fault(INVALID_PARAMS, "arguments must be an object")
+            raise JsonRpcError(INVALID_PARAMS, "arguments must be an object")
         meta: Mapping[str, object] = {}
         if isinstance(asked.meta, dict):
             meta = cast("Mapping[str, object]", asked.meta)
@@ -204,10 +205,10 @@ class Server(Generic[ContextT]):
     async def _self_described(self, context: ContextT, headers: Headers, message: Message | list[bytes]) -> Reply:
         """Respond in revision 2026-07-28, whose errors have their own HTTP statuses."""
         if isinstance(message, list):
-            raise Fault(INVALID_REQUEST, "the body must be one message", status=400)
+            raise JsonRpcError(INVALID_REQUEST, "the body must be one message", status=400)
         if not isinstance(message, RpcRequest):
             if message.is_response:
-                raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
+                raise JsonRpcError(INVALID_REQUEST, "a client sends no responses", status=400)
             return Reply(202)
         messages.check_headers(headers, message)
         meta = self._described
@@ -221,7 +222,7 @@ class Server(Generic[ContextT]):
             members = outcome.members(messages.JULY_2026)
             meta += b"".join(b",%b:%b" % (_encode(name), _encode(each)) for name, each in outcome.meta.items())
         else:
-            raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
+            raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
         return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))
 
     def _discovered(self) -> bytes:
@@ -234,10 +235,10 @@ class Server(Generic[ContextT]):
         )
 
 
-def _element(raw: bytes) -> Message | Fault:
+def _element(raw: bytes) -> Message | JsonRpcError:
     try:
         return messages.read_one(raw)
-    except Fault as fault:
+    except JsonRpcError as fault:
         return fault
 
 
@@ -245,8 +246,8 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     """The revision that the header names.
 
     Raises:
-        Fault: it is not enabled. Never with a code of revision 2026-07-28, from which clients would conclude that the
-            server supports it.
+        JsonRpcError: the revision is not enabled. The code is never one of revision 2026-07-28: clients would conclude
+            that the server supports that revision.
     """
     header = messages.header_of(headers, REVISION_HEADER)
     if header is None:
@@ -254,7 +255,7 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     found = messages.HANDSHAKES.get(header)
     if found is None:
         identity = None if request is None else request.id
-        raise Fault(INVALID_REQUEST, "unsupported MCP-Protocol-Version", status=400, id=identity)
+        raise JsonRpcError(INVALID_REQUEST, "unsupported MCP-Protocol-Version", status=400, id=identity)
     return found
 
 
@@ -262,12 +263,12 @@ def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:
     """The params as a struct.
 
     Raises:
-        Fault: -32602, they do not fit.
+        JsonRpcError: -32602, the params do not match the struct.
     """
     try:
         return msgspec.json.decode(request.params or b"{}", type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Fault(INVALID_PARAMS, f"invalid params of {request.method}: {_what(error)}") from error
+        raise JsonRpcError(INVALID_PARAMS, f"invalid params of {request.method}: {_what(error)}") from error
 
 
 def _what(error: msgspec.DecodeError | RecursionError) -> str:

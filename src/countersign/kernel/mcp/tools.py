@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from countersign.kernel.mcp.messages import INVALID_PARAMS, Fault, Revision
+from countersign.kernel.mcp.messages import INVALID_PARAMS, JsonRpcError, Revision
 
 PAGE = 1000
 """Tools per page. Many clients read only the first page, so it should contain all tools."""
@@ -74,7 +74,7 @@ class ToolList:
         """The members `tools` and, where more follow, `nextCursor`; the empty cursor is the beginning.
 
         Raises:
-            Fault: -32602, the cursor is not from this list (2025-03-26, Pagination, Error Handling).
+            JsonRpcError: -32602, the cursor is not from this list (2025-03-26, Pagination, Error Handling).
         """
         found = self._encoded.get((revision.name, cursor))
         if found is None:
@@ -83,7 +83,7 @@ class ToolList:
 
     def _made(self, revision: Revision, cursor: str) -> bytes:
         if cursor not in self._starts:
-            raise Fault(INVALID_PARAMS, "unknown cursor")
+            raise JsonRpcError(INVALID_PARAMS, "unknown cursor")
         start = self._starts[cursor]
         shown = self._tools[start : start + self._page]
         members = b'"tools":[%b]' % b",".join(each.encoded(revision) for each in shown)
@@ -124,7 +124,7 @@ def text(words: str) -> bytes:
     return b'[{"type":"text","text":%b}]' % _encode(words)
 
 
-class UnknownTool(Fault):
+class UnknownTool(JsonRpcError):
     """The tool does not exist for this caller: the same text for a hidden one."""
 
     def __init__(self, name: str) -> None:
@@ -144,6 +144,6 @@ class Tools(Protocol[ContextT]):
 
         Raises:
             UnknownTool: the caller cannot see such a tool.
-            Fault: it failed (-32603); the fault was logged.
+            JsonRpcError: it failed (-32603); the fault was logged.
         """
         ...

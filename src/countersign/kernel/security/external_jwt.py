@@ -63,7 +63,7 @@ class _Jwk(msgspec.Struct):
     d: str | None = None
 
 
-class PublicKey:
+class IssuerKey:
     """One public key of an external key set, and its algorithms."""
 
     def __init__(self, kid: str | None, algorithms: frozenset[str], key: ECKey | RSAKey | OKPKey) -> None:
@@ -96,7 +96,7 @@ class ExternalToken:
         self._message = message
         self._signature = signature
 
-    def verify(self, key: PublicKey) -> None:
+    def verify(self, key: IssuerKey) -> None:
         """Check that the key signed the token.
 
         Raises:
@@ -155,7 +155,7 @@ def _decoded(text: str) -> bytes:
     return data
 
 
-def public_keys(document: bytes) -> tuple[PublicKey, ...]:
+def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
     """The keys of a JWK Set that can verify signatures here; other types and uses are skipped (RFC 7517 §5).
 
     RSA keys under 2,048 bits and private keys are skipped, too.
@@ -174,14 +174,14 @@ def public_keys(document: bytes) -> tuple[PublicKey, ...]:
     return tuple(key for key in made if key is not None)
 
 
-def _public_key(stated: Members) -> PublicKey | None:
+def _public_key(stated: Members) -> IssuerKey | None:
     try:
         jwk = msgspec.convert(stated, _Jwk)
     except msgspec.ValidationError:
         return None
     fitting = frozenset(name for name in _NEEDS if _is_for(jwk, name))
     key = _imported(jwk) if fitting and jwk.d is None and _is_for_signatures(jwk) else None
-    return None if key is None else PublicKey(jwk.kid, fitting, key)
+    return None if key is None else IssuerKey(jwk.kid, fitting, key)
 
 
 def _is_for(jwk: _Jwk, algorithm: str) -> bool:
@@ -213,7 +213,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
         return None
 
 
-def select_key(keys: Collection[PublicKey], algorithm: str, kid: str | None) -> PublicKey | None:
+def select_key(keys: Collection[IssuerKey], algorithm: str, kid: str | None) -> IssuerKey | None:
     """The key of the set for a header: by its kid, or without one the only key for the algorithm."""
     able = [key for key in keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
     return able[0] if len(able) == 1 else None
@@ -251,7 +251,7 @@ FetchKeySet: TypeAlias = Callable[[str], Awaitable[KeySetDocument]]
 class _Entry:
     """`failure` is why the last attempt failed, at `tried_at`; instants in µs."""
 
-    keys: tuple[PublicKey, ...] = ()
+    keys: tuple[IssuerKey, ...] = ()
     fetched_at: int = 0
     keep_s: int = 0
     tried_at: int = 0
@@ -272,7 +272,7 @@ class JwksCache:
         self._fetch = fetch
         self._entries: dict[str, _Entry] = {}
 
-    async def key(self, address: str, algorithm: str, kid: str | None) -> PublicKey | None:
+    async def key(self, address: str, algorithm: str, kid: str | None) -> IssuerKey | None:
         """The key in the set at the URL for a header with this algorithm and kid, or None.
 
         Raises:

@@ -21,8 +21,8 @@ from countersign.kernel.security.external_jwt import (
     BadToken,
     CannotFetchKeySet,
     ExternalToken,
+    IssuerKey,
     JwksCache,
-    PublicKey,
 )
 from countersign.settings import Settings
 from countersign.store.context import Store
@@ -216,7 +216,7 @@ def new_jwks_cache(settings: Settings) -> JwksCache:
     return JwksCache(fetch)
 
 
-async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> PublicKey | None:
+async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> IssuerKey | None:
     """The issuer's key that the token's header names, if its algorithm is allowed for the issuer.
 
     Raises:

@@ -140,7 +140,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
-    """Each anchor as far to both sides as the bytes are the same and no other anchor stands."""
+    """Each anchor, extended to both sides as far as the bytes are equal, up to the next anchor."""
     grown: list[Cover] = []
     for index, anchor in enumerate(anchors):
         floor = grown[-1].new + grown[-1].length if grown else 0

@@ -95,7 +95,7 @@ class Decompressor(Protocol):
 
 
 def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
-    """The stream in the smallest form found; `prefix` is known to whoever unpacks."""
+    """The stream, compressed by the best method found; decompression needs the same `prefix`."""
     methods = (BZIP2, ZSTD, *_LZMA)
     if len(data) > _SAMPLE_BYTES:
         middle = (len(data) - _SAMPLE_BYTES) // 2
@@ -278,10 +278,10 @@ def decode(blob: bytes) -> Patch:
     """The patch in the blob.
 
     Raises:
-        Malformed: it is none.
+        Malformed: the blob is not a valid patch.
     """
     if not blob.startswith(MAGIC):
-        raise Malformed("this is no delta of a format that is known here")
+        raise Malformed("unknown delta format")
     reader = VarintReader(blob[len(MAGIC) :])
     old_size, new_size, covers, runs = reader.numbers(4, MAX_SIZE)
     heads = [reader.numbers(3, MAX_SIZE) for _ in range(_STREAMS)]
@@ -289,7 +289,7 @@ def decode(blob: bytes) -> Patch:
         CompressedStream(m, size, reader.take(length)) for m, size, length in heads
     )
     if not reader.is_at_end:
-        raise Malformed("something follows after the delta")
+        raise Malformed("the delta has trailing bytes")
     return Patch(old_size, new_size, covers, runs, control, lengths, values, literals, recipes)
 
 
@@ -308,7 +308,7 @@ def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
 
 
 def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, CompressedStream, CompressedStream]:
-    """How many runs of differences there are, where they lie, and what they hold."""
+    """The number of runs of differences, their encoded positions, and their bytes."""
     pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
     gaps: list[int] = []
     lengths: list[int] = []
@@ -324,7 +324,7 @@ def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[i
 
 
 def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
-    """The differences along the covers, with their places; where there are none for a whole piece, nothing."""
+    """The differences along the covers, with their positions; pieces without a difference are left out."""
     olds, news = memoryview(old), memoryview(new)
     base = 0
     for cover in found:

@@ -71,7 +71,7 @@ def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manife
 
 
 class _IntegrityCheck:
-    """A survey under way."""
+    """One check in progress."""
 
     def __init__(self, root: Path, tree: Tree, manifest: Manifest, stamps: dict[str, tuple[int, int]]) -> None:
         self._root, self._tree, self._manifest, self._stamps = root, tree, manifest, stamps
@@ -84,7 +84,7 @@ class _IntegrityCheck:
         return [self.read(file) for file in files]
 
     def read(self, file: File) -> list[Corruption]:
-        """Where the file on disk is not the one of the manifest; nothing where it is whole, or there is none."""
+        """The places where the file on disk differs from the manifest; empty if it is intact or missing."""
         found = self._tree.files.get(file.path)
         if found is None:
             return []
@@ -92,7 +92,7 @@ class _IntegrityCheck:
         return [] if is_noted else self._compare(file)
 
     def record(self, file: File, corruptions: list[Corruption], *, is_expected: bool) -> None:
-        """Note what is whole of the file; where it is not and was expected to be, its corruptions."""
+        """Record the intact file, or its intact chunks; its corruptions only if the file is expected to be there."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
@@ -112,13 +112,13 @@ class _IntegrityCheck:
             offset += self._manifest.chunks[index].size
 
     def check_links(self) -> None:
-        """Links that are gone or point elsewhere."""
+        """Record links that are missing or have another target."""
         for link in self._manifest.links:
             if self._tree.links.get(link.path) != link.target:
                 self.corruptions.append(Corruption(link.path, "link", 0, 0))
 
     def _compare(self, file: File) -> list[Corruption]:
-        """As a whole, which is fastest; where it is not what it should be, chunk by chunk."""
+        """Compare the file's digest, which is fastest; if it differs, compare chunk by chunk."""
         with _open(self._root / file.path) as content:
             if _digest(content.fileno()) == file.blake3:
                 return []

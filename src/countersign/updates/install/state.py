@@ -59,10 +59,10 @@ def read(root: Path) -> Installation | None:
 
 
 def write(root: Path, state: InstallState, envelope: Envelope) -> None:
-    """Write both files into a folder that nobody uses yet; they are fsynced.
+    """Write and fsync both files in a new installation folder that is not yet in use.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: the files cannot be written.
     """
     own = root / STATE_FOLDER
     own.mkdir(mode=0o755)
@@ -74,10 +74,10 @@ def write(root: Path, state: InstallState, envelope: Envelope) -> None:
 
 
 def replace(root: Path, state: InstallState) -> None:
-    """Remember something else about an installation in use: readers see the old state or the new one.
+    """Replace the state of an installation in use atomically: readers see the old state or the new one.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     own = root / STATE_FOLDER
     unfinished = own / (STATE + ".new")

@@ -26,16 +26,16 @@ class Tree:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is there."""
+        """Whether the folder has no content."""
         return not (self.files or self.links or self.folders or self.others)
 
 
 def scan(root: Path) -> Tree:
-    """What lies in the folder; nothing where there is none.
+    """The content of the folder; empty if the folder does not exist.
 
     Raises:
-        OSError: a folder of it cannot be read.
-        WorkspaceRefused: folders of it lie too deep in one another.
+        OSError: a folder below it cannot be read.
+        WorkspaceRefused: its folders are nested too deeply.
     """
     tree = Tree()
     if not root.is_symlink() and root.is_dir():

@@ -199,17 +199,17 @@ def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
     """The file's bytes, at most `limit`.
 
     Raises:
-        Malformed: the recipe is none for this content.
+        Malformed: the recipe is invalid, or does not match this content.
     """
     reader = VarintReader(recipe)
     data = _recompress(memoryview(content), reader, MAX_LEVELS, limit)
     if not reader.is_at_end:
-        raise Malformed("a recipe is longer than its file")
+        raise Malformed("the recipe has trailing bytes")
     return data
 
 
 def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> Iterator[bytes]:
-    """The pieces of what new files are compared with: the file, then what its streams hold."""
+    """The pieces that new files are compared with: the file, then the content of its streams."""
     yield data
     found = spans(data, budget) if levels else []
     if found:
@@ -220,7 +220,7 @@ def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> I
 
 def _recompress(content: memoryview, reader: VarintReader, levels: int, limit: int) -> bytes:
     if levels == 0:
-        raise Malformed("a recipe goes deeper than archives are looked into")
+        raise Malformed("the recipe exceeds the maximum depth of nested archives")
     count = reader.number(MAX_LENGTH)
     gaps = reader.numbers(count + 1, MAX_LENGTH)
     at = sum(gaps)
@@ -233,17 +233,17 @@ def _recompress(content: memoryview, reader: VarintReader, levels: int, limit: i
         read += gap
         length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
         stream_recipe = zlib_settings.decode(reader, MAX_LENGTH)
-        held = content[at : at + length]
-        if len(held) != length:
-            raise Malformed("a recipe is for more than there is")
+        packed = content[at : at + length]
+        if len(packed) != length:
+            raise Malformed("the recipe is for longer content")
         at += length
-        inner = _recompress(held, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(held)
+        inner = _recompress(packed, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(packed)
         pieces.append(zlib_settings.restore(inner, stream_recipe))
         size += len(pieces[-1])
         if size > limit:
-            raise Malformed("a recipe makes more than was announced")
+            raise Malformed("the recipe restores more bytes than the limit")
     if at != len(content):
-        raise Malformed("a recipe leaves something over")
+        raise Malformed("the recipe does not use all of the content")
     return b"".join((*pieces, skeleton[read:]))
 
 

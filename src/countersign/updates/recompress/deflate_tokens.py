@@ -292,7 +292,7 @@ def _by_symbol(lengths: Sequence[int]) -> dict[int, int]:
 
 
 def _write_tokens(writer: _Writer, content: bytes | memoryview, at: int, tokens: Tokens, codes: Codes) -> int:
-    """Write the tokens of a block that stands at `at` of the content; where the next one does."""
+    """Write the tokens of the block at offset `at` of the content; return the offset of the next block."""
     literals, distances = _by_symbol(codes.literals), _by_symbol(codes.distances)
     widths, far_widths = codes.literals, codes.distances
     value, held, out = writer.value, writer.held, writer.out
