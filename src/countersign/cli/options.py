@@ -57,7 +57,7 @@ def selected_server_url() -> str:
     """The root address of the server: from --server, the environment or the default; no trailing slash.
 
     Raises:
-        UsageError: the environment's address is none.
+        UsageError: the environment's address is invalid.
     """
     context = click.get_current_context(silent=True)
     given: object = None if context is None else context.meta.get(_SERVER)

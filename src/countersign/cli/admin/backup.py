@@ -76,12 +76,12 @@ def backup(
     passphrase_file: str | None,
     data: str | None,
 ) -> None:
-    """Write databases, files and keys into FILE (`-`: stdout), sealed under a passphrase; servers go on meanwhile.
+    """Write databases, files and keys into FILE (`-`: stdout), encrypted under a passphrase; servers keep running.
 
-    Whatever was acknowledged before the moment that is printed is in it.
+    The backup contains every write that was acknowledged before the printed moment.
 
-    Exit code 1 when files are missing in it, or a restore will refuse it; with --every that is told, and the next is
-    made all the same.
+    Exit code 1 if files are missing in the backup, or a restore will refuse it; with --every, a message on stderr
+    instead, and the next backup follows.
     """
     if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
         raise click.UsageError("name either FILE, or --into FOLDER, which --keep and --every go with")
@@ -135,23 +135,23 @@ def _back_up_and_report(
 
 
 class Restorability(NamedTuple):
-    """Why a restore will refuse databases that were changed from outside, and why that could not be told of some."""
+    """Why a restore will refuse databases that were changed from outside, and why some could not be checked."""
 
     refusals: list[Refused]
-    untold: list[str]
+    unchecked: list[str]
 
     @property
     def is_restorable(self) -> bool | None:
-        """Whether a restore will take all of them; None: that could not be told."""
+        """Whether a restore will accept all databases; None: some could not be checked."""
         if self.refusals:
             return False
-        return None if self.untold else True
+        return None if self.unchecked else True
 
     def tell(self) -> None:
         """Say what is in the way."""
         for refused in self.refusals:
             output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
-        for why in self.untold:
+        for why in self.unchecked:
             output.note(f"It is unknown whether a restore will accept it: {why}")
 
 
@@ -164,9 +164,9 @@ async def _restorability(settings: Settings) -> Restorability:
         except UnknownSchemaObjects as refused:
             found.refusals.append(refused)
         except PrivilegeMissing as missing:
-            found.untold.append(f"{missing.detail}. {missing.remedy}")
+            found.unchecked.append(f"{missing.detail}. {missing.remedy}")
         except SchemaMismatch as mismatch:
-            found.untold.append(str(mismatch))
+            found.unchecked.append(str(mismatch))
     return found
 
 

@@ -62,7 +62,7 @@ class Migration:
 
     @property
     def place(self) -> str:
-        """The database, whoever comes to it."""
+        """The location of the database, without user and password."""
         return connection_urls.postgres_location(self.to)
 
 
@@ -168,12 +168,12 @@ async def _plan(move: Migration) -> MigrationResult:
     await _require_upgraded(move)
     await _require_empty(move)
     await _rehearse(move)
-    told = installation.progress_reporter()
+    report = installation.progress_reporter()
     found: dict[str, TableChecksum] = {}
     async with move.databases.snapshot() as snapshot:
         for schema in snapshot.schemas:
             found |= {
-                f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), told)
+                f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), report)
             }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
             return MigrationResult(found)

@@ -37,7 +37,7 @@ CANNOT_SHOW, CANNOT_ADOPT, CANNOT_COLLECT = "cannot show the installation", "can
 
 
 def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
-    """The databases of the services; None where there is none, and it is not PostgreSQL."""
+    """The databases of the services; None if SQLite is configured and no file exists."""
     if settings.database_url:
         return PostgresDatabases(settings.database_url, SCHEMAS)
     paths = files(settings)
@@ -63,17 +63,17 @@ def referenced_blobs(settings: Settings) -> BlobSource:
 
 
 def progress_reporter() -> Callable[[str, int], None]:
-    """Tells now and then on stderr what is being done and how far it is, in bytes."""
-    told_s = clock.monotonic_s()
+    """A callback that reports the current step and its progress in bytes on stderr, every REPORT_EVERY_S."""
+    reported_s = clock.monotonic_s()
 
-    def tell(what: str, done: int) -> None:
-        nonlocal told_s
+    def report(what: str, done: int) -> None:
+        nonlocal reported_s
         now_s = clock.monotonic_s()
-        if now_s - told_s >= REPORT_EVERY_S:
-            told_s = now_s
+        if now_s - reported_s >= REPORT_EVERY_S:
+            reported_s = now_s
             output.note(f"{what}: {progress.size(done)}")
 
-    return tell
+    return report
 
 
 class InstallationPlace(NamedTuple):

@@ -1,4 +1,4 @@
-"""The lock that lets one `serve` use a data directory, and tells others where it is served."""
+"""The lock that admits one `serve` to a data directory, and publishes the addresses of that server."""
 
 import fcntl
 import json
@@ -27,8 +27,8 @@ class DataLock:
         self._descriptor = descriptor
 
     def announce(self, addresses: Mapping[str, str], key_ids: Sequence[str]) -> None:
-        """Write down the process, the public address of each service and the master keys they have, for whoever finds
-        the lock taken, and for commands that make tokens of this store or seal what it has to open."""
+        """Write the process id, the public address of each service and the ids of their master keys into the file, for
+        a process that finds the lock taken, and for commands that create tokens or encrypt values for this store."""
         content = json.dumps({"process": os.getpid(), "keys": key_ids, **addresses}).encode() + b"\n"
         os.pwrite(self._descriptor, content, 0)
         os.ftruncate(self._descriptor, len(content))

@@ -43,10 +43,10 @@ def run(
     *,
     new: Callable[[Registry], None] | None = None,
 ) -> ResultT:
-    """What the work makes of the service in the data directory (None: the configured one), beside a running server.
+    """The result of the work on the service in the data directory (None: the configured one); a server may be running.
 
-    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
-    of one that is there are never altered.
+    If the service does not exist, it is created, provided that `new` is given and accepts what the work needs. The
+    tables of an existing service are never altered.
 
     Raises:
         Failure: there are no records, their tables are not what is declared, a setting or module cannot be used, the

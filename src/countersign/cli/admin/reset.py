@@ -405,7 +405,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
 
 
 def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
-    """The bucket, or the folder of files in the data directory; None: there is none, or it is another place."""
+    """The bucket, or the folder of files in the data directory; None if it does not exist or lies elsewhere."""
     if settings.blobs_url:
         return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
     path = folder / lifespan.BLOBS_FOLDER

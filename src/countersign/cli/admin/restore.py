@@ -122,7 +122,7 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
             output.note(f"Skipped {each.name}: its name is not a time in the past.")
         return backup_folder.newest(found, at).path
     if at is not None:
-        raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
+        raise click.UsageError("--at selects a backup of a folder, and FILE is not a folder")
     if file != STDIN and not await asyncio.to_thread(path.exists):
         raise Failure(DOING, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
     return path

@@ -128,14 +128,14 @@ class Tables:
             await self.check_own_keys(database, master)
 
     async def require_restorable(self, settings: Settings) -> None:
-        """Insist that the tables consist of what is made here, so that a backup of them can be restored.
+        """Check that the tables contain only what the migrations create, so that a backup of them can be restored.
 
-        PostgreSQL tells that by making the same once more, in a transaction that is undone.
+        On PostgreSQL the check creates the same tables again, in a transaction that is rolled back.
 
         Raises:
-            UnknownSchemaObjects: they do not.
-            PrivilegeMissing: the role may not make a schema.
-            SchemaMismatch: they belong to another version.
+            UnknownSchemaObjects: the tables contain something else.
+            PrivilegeMissing: the role may not create a schema.
+            SchemaMismatch: the tables belong to another version.
         """
         if not settings.database_url:
             async with self.open(settings) as database:
@@ -205,10 +205,10 @@ def run(
     new: Callable[[], None] | None = None,
     upgrades: bool = False,
 ) -> ResultT:
-    """What the work makes of the store in the data directory (None: the configured one), beside a running server.
+    """The result of the work on the store in the data directory (None: the configured one); a server may be running.
 
-    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
-    of one that is there are altered only if it `upgrades`.
+    If the store does not exist, it is created, provided that `new` is given and accepts what the work needs. The tables
+    of an existing store are altered only if it `upgrades`.
 
     Raises:
         Failure: there is no store, it is not up to date, a setting cannot be used, the store cannot be opened, or the
@@ -266,7 +266,7 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
 
 
 def _file_failure(error: OSError, doing: str) -> Failure:
-    """What a file or folder that cannot be used means to whoever runs the command."""
+    """The failure of the command for a file or folder that cannot be used."""
     reason = error.strerror or type(error).__name__
     why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
     if is_disk_full(error):

@@ -47,9 +47,9 @@ MEANINGS: dict[blobs.BlobDefect, str] = {
 }
 
 
-class Finding(NamedTuple):
-    """Something that is not as it should be: where, what, whether anything of value is hurt, and what to do then
-    (empty: what another finding says)."""
+class Discrepancy(NamedTuple):
+    """A difference from the expected state: its place, its description, whether data is damaged, and the remedy (empty:
+    the remedy of another finding)."""
 
     place: str
     detail: str
@@ -159,7 +159,7 @@ def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> N
         sys.exit(Exit.CHECKSUM)
 
 
-def _note_remedies(findings: list[Finding]) -> None:
+def _note_remedies(findings: list[Discrepancy]) -> None:
     """Each remedy once."""
     for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
         output.note(remedy)
@@ -179,9 +179,9 @@ async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
     return found
 
 
-async def _check_directory(settings: Settings) -> list[Finding]:
+async def _check_directory(settings: Settings) -> list[Discrepancy]:
     findings = [each async for each in _check_databases(settings)]
-    # What is read from a damaged file would only be told twice.
+    # Reading a damaged file would only report the same damage twice.
     if findings:
         return findings
     for place, check in (("keys", _check_keys), ("blobs", _check_blobs), ("audit", _check_audit)):
@@ -190,14 +190,14 @@ async def _check_directory(settings: Settings) -> list[Finding]:
         except DecryptionFailed as refused:
             # The look at the keys has said what is to be done.
             remedy = "" if findings else refused.remedy
-            findings.append(Finding(place, refused.detail, remedy=remedy))
+            findings.append(Discrepancy(place, refused.detail, remedy=remedy))
         except Refused as refused:
             detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-            findings.append(Finding(place, detail, remedy=refused.remedy or RESTORE_REMEDY))
+            findings.append(Discrepancy(place, detail, remedy=refused.remedy or RESTORE_REMEDY))
     return findings
 
 
-async def _check_databases(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_databases(settings: Settings) -> AsyncIterator[Discrepancy]:
     if settings.database_url:
         async with postgres_snapshot.open_snapshot(settings.database_url, installation.SCHEMAS) as snapshot:
             for schema in snapshot.schemas:
@@ -211,14 +211,14 @@ async def _check_databases(settings: Settings) -> AsyncIterator[Finding]:
         except Refused as refused:
             found = [refused.detail]
         for fault in found:
-            yield Finding(schema, f"{path.name}: {fault}")
+            yield Discrepancy(schema, f"{path.name}: {fault}")
 
 
 async def _discard(_: bytes) -> None:
     """PostgreSQL has read it, which is all that was wanted."""
 
 
-async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
     """Whether all that is sealed opens. What is sealed with a key that is not there is as whole as before."""
     async with keys.open_databases(settings) as parts:
         master = await asyncio.to_thread(master_key, settings)
@@ -226,37 +226,37 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
         for part in parts:
             if await migrate.pending(part.database, part.tables.migrations):
                 detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
-                yield Finding(part.tables.schema, detail, is_harm=False)
+                yield Discrepancy(part.tables.schema, detail, is_harm=False)
             else:
                 lots += await part.lots(master)
     missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
     for lot in lots:
         if lot.key_id in missing:
             detail = f"{lot.values} sealed with the master key {lot.key_id}, which is not given"
-            yield Finding(lot.table, detail, remedy=missing_keys(missing, master).remedy)
+            yield Discrepancy(lot.table, detail, remedy=missing_keys(missing, master).remedy)
         elif lot.unopened:
             detail = f"{lot.unopened} of {lot.values} that name the master key {lot.key_id or '?'} do not open"
-            yield Finding(lot.table, detail, remedy=UNDECRYPTABLE_REMEDY)
+            yield Discrepancy(lot.table, detail, remedy=UNDECRYPTABLE_REMEDY)
 
 
-async def _check_blobs(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_blobs(settings: Settings) -> AsyncIterator[Discrepancy]:
     if not await store.TABLES.exist(settings):
         return
-    told = installation.progress_reporter()
+    report = installation.progress_reporter()
     done = 0
     async with store.TABLES.open(settings) as database:
         async for blob in blobs.verify(database, installation.blob_store(settings)):
             done += blob.size
-            told("reading files", done)
+            report("reading files", done)
             if blob.what is not None:
-                yield Finding(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
+                yield Discrepancy(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
 
 
-async def _check_audit(settings: Settings) -> AsyncIterator[Finding]:
+async def _check_audit(settings: Settings) -> AsyncIterator[Discrepancy]:
     async with record_store.TABLES.open_existing(settings) as database:
         if database is None or not await install.is_installed(database):
             return
         master = await asyncio.to_thread(master_key, settings)
         report = await chains.verify(database, await root_secret.secret(database, master))
     for fault in report.faults:
-        yield Finding(f"audit lane {fault.lane}, number {fault.number}", records.AUDIT_MEANINGS[fault.what])
+        yield Discrepancy(f"audit lane {fault.lane}, number {fault.number}", records.AUDIT_MEANINGS[fault.what])

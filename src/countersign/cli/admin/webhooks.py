@@ -1,4 +1,4 @@
-"""`countersign webhooks`: who is told of plans, or with --org of what happens to an organisation's things."""
+"""`countersign webhooks`: the webhooks for events of plans, or with --org for the events of an organisation."""
 
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
@@ -100,10 +100,10 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
 
 
 def _require_public(url: str) -> None:
-    """Insist that the address is not of one's own network, as far as it tells without its name being looked up.
+    """Check that the URL does not name a private address, without a DNS lookup.
 
     Raises:
-        Failure: it is, or begins with http://, which only those may.
+        Failure: the URL names a private address, or begins with http://.
     """
     try:
         parts = urlsplit(url)

@@ -54,14 +54,14 @@ class Registration(msgspec.Struct):
 
 
 class ClaimStatus(msgspec.Struct):
-    """Where a claim stands: pending, or claimed with the assertion to exchange."""
+    """The status of a claim: pending, or claimed with the assertion to exchange."""
 
     status: str
     identity_assertion: str = ""
 
 
 class Me(msgspec.Struct):
-    """Whoever the token stands for."""
+    """The subject of the token."""
 
     sub: str
     client_id: str = ""
@@ -120,7 +120,7 @@ class Artifact(msgspec.Struct):
 
 
 class Release(msgspec.Struct):
-    """A release; `status` is told of drafts and yanked ones."""
+    """A release; `status` is set for drafts and yanked releases."""
 
     version: str
     channel: str

@@ -51,7 +51,7 @@ def issue(
 ) -> None:
     """Issue codes that redeem every PRODUCT named (ORG/PRODUCT, slug or id).
 
-    The codes are shown this once and kept by the server as hashes only: use --output for a file that nobody else
+    The codes are shown only once, because the server stores only their hashes: use --output for a file that only you
     can read.
     """
     body: dict[str, object] = {"kind": kind, "products": [product.slug for product in products], "count": count}

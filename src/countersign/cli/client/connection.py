@@ -84,7 +84,7 @@ class Server:
         self._token, self._token_known = token, True
 
     def use_no_token(self) -> None:
-        """Act as nobody."""
+        """Send requests without a token."""
         self._token, self._token_known = None, True
 
     def _find_token(self) -> str | None:
@@ -178,7 +178,7 @@ class Server:
         raise AssertionError("counting never ends")
 
     def ask(self, request: Request, doing: str) -> Reply:
-        """The answer of a request whose refusals the caller reads; repeated while nobody answers at all.
+        """The response to a request, also an error; repeated while the server is unreachable.
 
         Raises:
             Failure: still unreachable after ATTEMPTS.

@@ -43,7 +43,7 @@ def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models
     """The release and its file.
 
     Raises:
-        Failure: there is none, several fit, or the server refused.
+        Failure: no file matches, several files match, or the server refused.
     """
     found = require_owned_by(server, wanted.product, wanted.doing)
     releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.doing)
@@ -57,7 +57,7 @@ def select_release(releases: Sequence[api_models.Release], wanted: ArtifactReque
     """The named release, or the newest published one of the channel; `releases` are newest first.
 
     Raises:
-        Failure: there is none.
+        Failure: no release matches.
     """
     channel = wanted.channel if wanted.version else wanted.channel or "stable"
     meant = [each for each in releases if _matches(each, wanted.version, channel)]

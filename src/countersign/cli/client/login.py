@@ -1,4 +1,4 @@
-"""`countersign login` and `whoami`: get a token by the claim flow, store it, show whom it stands for."""
+"""`countersign login` and `whoami`: get a token by the claim flow, store it, show its subject."""
 
 import os
 import sys
@@ -114,7 +114,7 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
 
 
 def _prompt_email() -> str:
-    """The account's address, from whoever sits at the terminal."""
+    """The account's address, from a prompt on the terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("use --email ADDRESS, or --with-token and give the token on stdin")
     return str(click.prompt("E-mail", err=True)).strip()
@@ -124,7 +124,7 @@ def _token_from_stdin() -> str:
     """The token on stdin.
 
     Raises:
-        Failure: there is none.
+        Failure: stdin is empty.
     """
     if sys.stdin.isatty():
         token = str(click.prompt("Token", hide_input=True, err=True)).strip()

@@ -265,7 +265,7 @@ def _require_product(to: PushTarget) -> None:
 
 
 def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact | None:
-    """The file in the release, when it is there whole; drafts the release when there is none.
+    """The file in the release, if its upload is complete; creates a draft if the release does not exist.
 
     Raises:
         Failure: the release is published without this very file, has another one of its name, or the file for another

@@ -276,9 +276,9 @@ def _verified_payload(
 
 
 def _trusted_keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
-    """The keys of the chain, which was followed before, that sign builds: a build is signed once, by the key of its
-    time. The one that is pinned and those after it do; of those before it, whoever put them there, the ones that were
-    believed before. The first time the whole chain is."""
+    """The keys of the verified chain whose signatures on builds are trusted; a build is signed once, by the key of its
+    time. Trusted are the pinned key, the keys after it, and those before it that were trusted before; without a pin,
+    the whole chain."""
     chain = [shown.root]
     for rotation in shown.rotations:
         payload = envelopes.verify(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})

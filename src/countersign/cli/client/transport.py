@@ -54,10 +54,10 @@ def send(request: Request) -> Response:
 
 
 def read(response: Response, most: int) -> bytes:
-    """The next bytes of the body, at most `most`, whatever lengths the server tells; none at its end.
+    """The next bytes of the body, at most `most`, whatever length the server declares; empty at the end.
 
     Raises:
-        Unreachable: the connection was cut.
+        Unreachable: the connection failed.
     """
     room = bytearray(most)
     try:

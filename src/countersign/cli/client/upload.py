@@ -71,7 +71,7 @@ class UploadCache:
         self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
 
     def recall(self) -> SavedUpload | None:
-        """The upload that was begun, or None; a damaged note is none."""
+        """The unfinished upload, or None; a damaged file counts as no upload."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=SavedUpload)
         except (OSError, msgspec.DecodeError):
@@ -153,8 +153,8 @@ class UploadSession:
         return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The parts to send. Where nothing is missing it is the last byte again: the file may not be put together
-        yet, and whoever sends a part of a whole file makes the server do so and tell the result."""
+        """The parts to send. If no bytes are missing, the last byte is sent again: the server may not have assembled
+        the file yet, and a part of a complete file makes it do so and return the result."""
         size, end = self._part_bytes, self._content.size
         parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
         return parts or [(max(0, end - 1), end)]

@@ -62,7 +62,7 @@ class Finding:
 
 
 def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
-    """What a refusal means to whoever runs the services, with a remedy of the check's own where it has one."""
+    """The failed finding for a refusal, with the check's own remedy if it has one."""
     # Waiting helps callers alone.
     known = "Correct it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
     # What is of the machine alone, like a path, is noted on the exception.

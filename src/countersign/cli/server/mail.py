@@ -1,4 +1,4 @@
-"""`countersign mail`: the letters in the outbox folder, for whoever runs a service that has no mail server."""
+"""`countersign mail`: the e-mails in the outbox folder of a service without a mail server."""
 
 import re
 from collections.abc import Iterator

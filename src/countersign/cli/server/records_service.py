@@ -1,4 +1,4 @@
-"""The records service as `serve` starts it: opened in each worker, prepared once, explained to whoever started it."""
+"""The records service as `serve` starts it: opened in each worker, prepared once, introduced on the terminal."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -55,7 +55,8 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
         )
     link = await setup.first_link(records)
     if link is not None:
-        return f"  Nobody is here yet. Make the first administrator, once, within a day:\n    {link}"
+        words = "No account exists yet. Create the first administrator with this link, once, within a day:"
+        return f"  {words}\n    {link}"
     if not is_demo:
         return f"  Sign in: {records.root_url}/signin (in a browser)"
     if not seeded and not await demo.is_open(service.engine):

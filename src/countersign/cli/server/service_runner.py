@@ -162,7 +162,7 @@ class StartMessage:
         os.write(self._writing, text.encode()[:MAX_MESSAGE_BYTES])
 
     def receive(self) -> str:
-        """The words. Workers that are forked after this know that they were told."""
+        """Receive the words. Workers that are forked after this see `is_sent`."""
         self.is_sent = True
         return os.read(self._reading, MAX_MESSAGE_BYTES).decode()
 
@@ -322,7 +322,7 @@ def _serve(wanted: Server, start: StartOptions) -> None:
 
 
 def _encode_failure(start: StartOptions, error: Exception) -> bytes | None:
-    """What an error in a worker is to whoever started the server; None when it is a fault of ours."""
+    """An error in a worker as a message for the operator; None if it is a bug."""
     failure = _failure(start, error)
     if failure is None:
         return None
@@ -337,7 +337,7 @@ def _decode_failure(explanation: bytes) -> Failure:
 
 
 def _failure(start: StartOptions, error: Exception) -> Failure | None:
-    """The error as the failure of the command; None when it is none that an operator can mend."""
+    """The error as the failure of the command; None if an operator cannot correct it."""
     match error:
         case Failure():
             return error

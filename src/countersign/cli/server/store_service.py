@@ -1,4 +1,4 @@
-"""The store as `serve` starts it: opened in each worker, prepared once, explained to whoever started it."""
+"""The store as `serve` starts it: opened in each worker, prepared once, introduced on the terminal."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -67,7 +67,8 @@ async def prepare(store: Store, is_demo: bool) -> str:
         )
     link = await people.create_setup_link(store)
     if link is not None:
-        return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"
+        words = "No account exists yet. Create the first organisation and its owner with this link, once, within a day:"
+        return f"  {words}\n    {link}"
     sign_in = f"  Sign in: {store.root_url}/auth/signin"
     if not is_demo:
         return sign_in
