@@ -115,19 +115,19 @@ def _only_id(body: Body, command: str) -> str | None:
 
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
     """End a session; without id the caller's own."""
-    wanted = _only_id(body, "session.revoke")
-    return await _end_credential(run, "session", wanted or run.caller.credential_id)
+    target_id = _only_id(body, "session.revoke")
+    return await _end_credential(run, "session", target_id or run.caller.credential_id)
 
 
 async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     """End an agent's token."""
-    wanted = _only_id(body, "agent_token.revoke")
-    if wanted is None:
+    target_id = _only_id(body, "agent_token.revoke")
+    if target_id is None:
         raise BadInput("id must be a string")
-    if run.caller.is_agent and wanted != run.caller.credential_id:
+    if run.caller.is_agent and target_id != run.caller.credential_id:
         # Only people end other tokens; an agent may end its own.
         raise no_such_record()
-    return await _end_credential(run, "agent_token", wanted)
+    return await _end_credential(run, "agent_token", target_id)
 
 
 async def _end_credential(run: Run, model: str, record_id: str) -> object:
@@ -145,11 +145,11 @@ async def _end_credential(run: Run, model: str, record_id: str) -> object:
 
 async def _invite(run: Run, model: str, body: Body) -> object:
     """Create a link, valid for a day, by which the person sets a password."""
-    wanted = _only_id(body, "user.invite")
+    target_id = _only_id(body, "user.invite")
     view = run.view_of("user")
     async with run.writing() as inside:
         transaction = inside.transaction
-        record = await record_writer.find(inside, view.model, view.reach("invite"), wanted)
+        record = await record_writer.find(inside, view.model, view.reach("invite"), target_id)
         engine = run.engine
         if not await no_escalation.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")

@@ -73,10 +73,10 @@ class Handlers:
         if call.caller.is_agent:
             raise NotFound("not found")
         body, key = decode.json_object(call.body), call.headers.get(idempotency.HEADER)
-        asked = agent_tokens.read_request(body)
+        token_request = agent_tokens.read_request(body)
 
         async def issue(run: Run) -> Token:
-            return await _issued(run, asked)
+            return await _issued(run, token_request)
 
         if key is None:
             return Response(200, encode(await issue(self._run(call))))
@@ -136,14 +136,14 @@ class Handlers:
 
     def _exported(self, call: RecordsRequest, model: str, body: Body) -> Response:
         run = self._run(call)
-        asked = export.read(run, model, body)
-        export.check(run, model, asked)
+        export_request = export.read(run, model, body)
+        export.check(run, model, export_request)
 
         async def pieces() -> AsyncIterator[bytes]:
-            async for text, _ in export.pieces_of(run, model, asked):
+            async for text, _ in export.pieces_of(run, model, export_request):
                 yield text.encode()
 
-        return Response(200, pieces(), asked.content_type)
+        return Response(200, pieces(), export_request.content_type)
 
 
 def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:
@@ -157,10 +157,10 @@ def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:
     return decisions.Approval(digest, note)
 
 
-async def _issued(run: Run, asked: agent_tokens.TokenRequest) -> Token:
+async def _issued(run: Run, token_request: agent_tokens.TokenRequest) -> Token:
     model = run.engine.registry.models["agent_token"]
     async with run.writing() as inside:
-        issued = await agent_tokens.issue_token(inside.transaction, run.engine.records, run.caller, asked)
+        issued = await agent_tokens.issue_token(inside.transaction, run.engine.records, run.caller, token_request)
         values = {name: [None, each] for name, each in issued.values.items() if each is not None}
         await record_writer.record_audit(inside, "agent_token.create", model, issued.record_id, values)
     return Token(issued.token)

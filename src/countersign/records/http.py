@@ -100,14 +100,14 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     Raises:
         BadInput: the query is refused; raised by the call, before the first piece is made.
     """
-    asked = list_search.read_query(run, model, "list", body)
-    list_search.statement(run, model, asked)
+    parsed_query = list_search.read_query(run, model, "list", body)
+    list_search.statement(run, model, parsed_query)
     denied = run.view_of(model).denied
 
     async def pieces() -> AsyncGenerator[bytes]:
         yield b'{"denied":%b,"value":[' % encode(denied)
         separator = b""
-        async with aclosing(list_search.stream(run, model, asked)) as found:
+        async with aclosing(list_search.stream(run, model, parsed_query)) as found:
             async for records in found:
                 yield separator + encode(records)[1:-1]
                 separator = b","

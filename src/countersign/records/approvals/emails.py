@@ -113,10 +113,10 @@ async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
         return
     await _begin(database, patience_s)
     while patience_s:
-        held = await _take(database)
-        if held is None:
+        email_lease = await _take(database)
+        if email_lease is None:
             return
-        await _write(engine, agents, mail, held)
+        await _write(engine, agents, mail, email_lease)
 
 
 async def _begin(database: Database, patience_s: int) -> None:
