@@ -75,7 +75,7 @@ def measure_list(bench: Bench) -> None:
 
 
 async def _listed() -> tuple[float, float, int]:
-    from countersign.kernel.mcp.server import Implementation, Server
+    from countersign.kernel.mcp.server import Implementation, McpServer
     from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList
 
     values = {f"field_{n}": {"type": "string", "maxLength": 1000, "description": "what it is for"} for n in range(8)}
@@ -89,7 +89,7 @@ async def _listed() -> tuple[float, float, int]:
         async def call(self, context: None, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
             raise LookupError(name)
 
-    server = Server(Implementation("bench", "Bench", "1", ""), Fixed(), with_2026=False)
+    server = McpServer(Implementation("bench", "Bench", "1", ""), Fixed(), with_2026=False)
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     taken_ms: list[float] = []
     size = 0

@@ -53,6 +53,10 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
     house.kernel_without_domain: {
         "src/countersign/kernel/http/german.py": "the German catalogue of the plain pages of both services",
     },
+    house.plain_words: {
+        "src/countersign/store/ask/scope.py": "the words of questions",
+        "src/countersign/store/demo.py": "descriptions of products, written as publishers write them",
+    },
     house.statements_without_values: {
         "src/countersign/store/catalog/filter_queries.py": "a filter is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
@@ -81,6 +85,9 @@ SOURCE_RULES: list[Rule] = [
     house.promises_written,
     house.nothing_left_over,
     house.names_with_a_home,
+    house.nouns_for_modules,
+    house.nouns_for_classes,
+    house.plain_words,
 ]
 TEST_RULES: list[Rule] = [
     house.short_files,
@@ -189,6 +196,14 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.nothing_left_over, "x.py", "breakpoint()"),
     (house.names_with_a_home, "src/countersign/utils/x.py", ""),
     (house.names_with_a_home, "src/countersign/utils.py", ""),
+    (house.nouns_for_modules, "src/countersign/store/told.py", ""),
+    (house.nouns_for_modules, "src/countersign/store/job_hanging.py", ""),
+    (house.nouns_for_modules, "src/countersign/store/settled.py", ""),
+    (house.nouns_for_classes, "x.py", "class Asked: ..."),
+    (house.nouns_for_classes, "x.py", "def f():\n    class _Way: ..."),
+    (house.plain_words, "x.py", "a = f'{b} is told by {c}'"),
+    (house.plain_words, "x.py", "def f():\n    '''What stands in the file.'''"),
+    (house.plain_words, "x.py", "a = 'this is no member of the organisation'"),
 ]
 
 HARMLESS: list[tuple[Rule, str, str]] = [
@@ -202,7 +217,31 @@ HARMLESS: list[tuple[Rule, str, str]] = [
     (house.imports_in_their_place, "src/countersign/kernel/clock.py", "import time"),
     (house.broad_catches, "x.py", "try: a()\nexcept BaseException:\n    b()\n    raise"),
     (house.promises_written, "x.py", "def _f(): return 1"),
+    (house.nouns_for_modules, "src/countersign/store/processing.py", ""),
+    (house.nouns_for_modules, "src/countersign/store/seed.py", ""),
+    (house.nouns_for_classes, "x.py", "class Placeholder: ..."),
+    (house.plain_words, "x.py", "a = 'the plan holds three steps'"),
 ]
+
+
+def crowded_class_names(files: list[Source]) -> dict[str, list[str]]:
+    """Each name of a public class in more than two modules, with those modules."""
+    modules: dict[str, list[str]] = defaultdict(list)
+    for source in files:
+        for name in house.public_classes(source):
+            modules[name].append(source.path)
+    return {name: paths for name, paths in modules.items() if len(paths) > 2}
+
+
+def test_a_class_name_is_in_two_modules_at_most() -> None:
+    assert not crowded_class_names(sources())
+
+
+def test_a_class_name_in_three_modules_is_found() -> None:
+    files = [Source.of(f"src/countersign/{name}.py", "class Report: ...") for name in "abc"]
+
+    assert crowded_class_names(files) == {"Report": [file.path for file in files]}
+    assert not crowded_class_names(files[:2])
 
 
 @pytest.mark.parametrize(("rule", "path", "text"), PLANTED)

@@ -199,7 +199,7 @@ person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your
 scope that it names; register again without it. 400 `expired_token`: begin another attempt (4c). 200 is a token response
 with `identity_assertion` and `assertion_expires` beside it.
 
-GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` tells the same as a status: `pending`, `claimed`.
+GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` returns the same as a status: `pending`, `claimed`.
 
 4c. Another attempt: POST {base}/auth/me `{{"type": "service_auth", "claim_token": "<CLAIM_TOKEN>", "login_hint":
 "person@example.com"}}`. The page of `attempt.verification_uri` shows your person six digits instead; with them POST
@@ -221,7 +221,7 @@ identity assertion again while it lasts ({assertion_ttl_s} seconds). {base}/auth
 
 ## 6. Use
 
-Send `Authorization: Bearer <ACCESS_TOKEN>`, in the header only. GET {base}/auth/me tells whom it stands for.
+Send `Authorization: Bearer <ACCESS_TOKEN>`, in the header only. GET {base}/auth/me returns whose token it is.
 GET {base}/library needs read:library. {root}/openapi.json describes everything else.
 
 ## Errors
@@ -245,7 +245,7 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | 401 | `login_required` | Your person signs in at the provider again. |
 | 400 | `invalid_claim` | Your person declined, or ended it: stop. |
 | 401 | `invalid_claim_token` | Register again. |
-| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` tells how often. |
+| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` is the number of tries left. |
 | 403 | `insufficient_scope` | `WWW-Authenticate` names the scope that is missing. |
 | 403 | `anonymous_not_enabled`, `service_auth_not_enabled` | Pick another method. |
 | 403 | `access_denied` | Your person said no. |
