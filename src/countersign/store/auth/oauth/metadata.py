@@ -245,7 +245,7 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | 401 | `login_required` | Your person signs in at the provider again. |
 | 400 | `invalid_claim` | Your person declined, or ended it: stop. |
 | 401 | `invalid_claim_token` | Register again. |
-| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` is the number of tries left. |
+| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` tries are left. |
 | 403 | `insufficient_scope` | `WWW-Authenticate` names the scope that is missing. |
 | 403 | `anonymous_not_enabled`, `service_auth_not_enabled` | Pick another method. |
 | 403 | `access_denied` | Your person said no. |
