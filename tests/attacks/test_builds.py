@@ -24,8 +24,8 @@ from countersign.updates.ingest_worker import MAX_NOTED_BYTES
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
-from tests.store.processing.damage import stored_file
-from tests.store.processing.works import Works, noise, tar, zipped
+from tests.store.releases.processing.damage import stored_file
+from tests.store.releases.processing.works import Works, noise, tar, zipped
 from tests.store.world import World
 
 SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000

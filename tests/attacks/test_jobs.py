@@ -17,7 +17,7 @@ from countersign.updates.chunks import chunk_id
 from countersign.updates.manifest import File
 from countersign.updates.worker_protocol import ChunkQuery, DeltaOrder, FileRequest, decode_delta_record
 from tests.store.files import Shop, open_shop
-from tests.store.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import Works, noise, tar
 from tests.store.world import World
 
 ASKED_FOR = [kind.name for kind in TYPES if kind.admit is not None]

@@ -15,7 +15,7 @@ from countersign.store.releases.processing import sandboxed_process
 from countersign.store.releases.processing.sandboxed_process import PROGRAM, ArtifactReader
 from countersign.updates.worker_protocol import EndOfArtifact
 from tests.store.files import Shop
-from tests.store.processing.works import Works, tar
+from tests.store.releases.processing.works import Works, tar
 
 SMALL = {"run.sh": b"#!/bin/sh\n", "data.bin": b"x" * 1000}
 TYPES = ("build.process", "archive.extract", "artifact.verify")

@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel import clock
 from countersign.updates import chunks, dsse, manifest, trust
 from countersign.updates.api_types import ChannelState, ChunkPlaces, Envelope
-from tests.store.processing.works import EXECUTABLE, Works, noise, tar
+from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar
 
 FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
 

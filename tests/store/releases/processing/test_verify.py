@@ -4,8 +4,8 @@ from typing import Any
 
 from countersign.store.releases.processing import builds
 from countersign.store.releases.processing.builds import Build
-from tests.store.processing.damage import flip, stored_file
-from tests.store.processing.works import Works, noise, tar
+from tests.store.releases.processing.damage import flip, stored_file
+from tests.store.releases.processing.works import Works, noise, tar
 
 DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.files import Shop, open_shop
-from tests.store.processing.works import Works
+from tests.store.releases.processing.works import Works
 from tests.store.world import World
 
 

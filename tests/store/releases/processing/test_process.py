@@ -17,7 +17,7 @@ from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import IngestOrder
 from tests.archives import tars
 from tests.store.files import sha256_of
-from tests.store.processing.works import EXECUTABLE, Works, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar, zipped
 
 FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from countersign.kernel import clock
-from tests.store.processing.works import Works, tar
+from tests.store.releases.processing.works import Works, tar
 
 
 async def stated(works: Works, channel: str = "stable") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from countersign.store.releases.processing import builds
 from countersign.updates.api_types import DeltaOffer
 from countersign.updates.deltas.apply import MemoryPiece, contents
 from countersign.updates.manifest import Manifest
-from tests.store.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import Works, noise, tar
 
 OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt": b"the same"}
 NEW = {**OLD, "level.dat": OLD["level.dat"][:400_000] + b"a few new bytes" + OLD["level.dat"][400_000:]}

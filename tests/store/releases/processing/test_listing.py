@@ -4,7 +4,7 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from tests.store.files import sha256_of
-from tests.store.processing.works import EXECUTABLE, Works, noise, tar, zipped
+from tests.store.releases.processing.works import EXECUTABLE, Works, noise, tar, zipped
 
 
 async def test_every_entry_is_listed_with_its_digest(works: Works) -> None:

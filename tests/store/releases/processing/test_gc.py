@@ -8,7 +8,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.store.releases import blob_gc
 from countersign.store.releases.processing import builds, chunk_gc
-from tests.store.processing.works import Works, noise, tar
+from tests.store.releases.processing.works import Works, noise, tar
 
 SHARED = {"shared": noise(1_000_000, 1)}
 FIRST = {**SHARED, "first": noise(3_000_000, 2)}
