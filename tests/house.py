@@ -64,7 +64,7 @@ STRANGE_WORDS = {
     r"nobody": "no one, or the role that is refused",
     r"whoever": "anyone who, or the role",
     r"told|tells": "reports, shows, returns or says which",
-    r"stands": "is",
+    r"stands(?! for)": "is",
     r"(?<!there )is none(?! of)": "does not exist, or is invalid",
     r"lets? go": "releases",
     r"is no \w+ of": "is not one of, or does not belong to",
@@ -357,9 +357,14 @@ def plain_words(source: Source) -> Iterator[Complaint]:
     """Texts and docstrings use plain technical English: none of STRANGE_WORDS."""
     for node in source.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for match in _STRANGE.finditer(node.value):
-                remedy = [*STRANGE_WORDS.values()][int((match.lastgroup or "w0")[1:])]
-                yield node.lineno, f"{match[0]!r} reads as translated: write {remedy}"
+            yield from ((node.lineno, complaint) for complaint in strange_words(node.value))
+
+
+def strange_words(text: str) -> Iterator[str]:
+    """Each of STRANGE_WORDS in the text, with what to write instead."""
+    for match in _STRANGE.finditer(text):
+        remedy = [*STRANGE_WORDS.values()][int((match.lastgroup or "w0")[1:])]
+        yield f"{match[0]!r} reads as translated: write {remedy}"
 
 
 def tables_written(source: Source) -> Iterator[tuple[str, int]]:

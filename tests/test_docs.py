@@ -13,7 +13,7 @@ import countersign
 from countersign.kernel import metrics
 from countersign.kernel.errors import Refused
 from countersign.settings import PREFIX, Settings
-from tests import docs
+from tests import docs, house
 from tests.servers.process import free_port
 from tests.source import sources
 from tools import reference
@@ -95,6 +95,25 @@ def glossary() -> list[list[str]]:
     lines = (docs.ROOT / "docs/glossary.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     return rows[1:]
+
+
+def prose(page: str) -> str:
+    """The text of a page without code blocks, code and generated comments."""
+    return re.sub(r"```.*?```|`[^`]*`|<!--.*?-->", "", page, flags=re.DOTALL)
+
+
+# Pages that quote the names of tests.
+QUOTING = {"found.md", "asvs.md", "owasp-api.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in QUOTING], ids=lambda page: page.name)
+def test_a_page_is_in_plain_english(page: Path) -> None:
+    assert not list(house.strange_words(prose(page.read_text())))
+
+
+def test_a_word_that_reads_as_translated_is_found() -> None:
+    assert list(house.strange_words(prose("The log tells it.")))
+    assert not list(house.strange_words(prose("`told.py`\n```\nnobody\n```\nA token stands for a value.")))
 
 
 def test_the_glossary_is_sorted_and_names_the_source_of_each_term() -> None:

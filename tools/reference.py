@@ -128,14 +128,14 @@ def archive_rules_page() -> str:
 
 
 def metrics_page() -> str:
-    """Every metric that a server tells, by its name."""
+    """Every metric of a server, by its name."""
     paragraphs = (
-        "What `/metrics` of the [operator's port](../how-to/watch-a-server.md) tells, as Prometheus text. What is "
-        "counted in a process carries that `worker`, from 0; what is looked up in a database or on the disk is told "
-        "once. Durations are histograms in seconds: `_bucket`, `_sum`, `_count`. Labels hold templates and words of "
-        "this code, never an id, a name, or what somebody sent.",
-        "Every name is there from the start, with a number of 0 where nothing was counted yet; the series of a route "
-        "come with its first request. Missing are `countersign_database_wal_bytes` on PostgreSQL, "
+        "The metrics at `/metrics` of the [operator's port](../how-to/watch-a-server.md), as Prometheus text. Counters "
+        "of a process have the label `worker`, from 0; a value of a database or the disk appears once. Durations are "
+        "histograms in seconds: `_bucket`, `_sum`, `_count`. Labels contain templates and words of the code, never an "
+        "id, a name, or text that a client sent.",
+        "Every name exists from the start, with the value 0 before the first event; the series of a route appear with "
+        "its first request. Not present are `countersign_database_wal_bytes` on PostgreSQL, "
         "`countersign_mail_outbox` where a mail server is configured, and the other service's where one alone is "
         "served.",
         "A database is `distribution`, `records`, or `sandbox`: all data sets of the sandbox together.",
@@ -152,8 +152,8 @@ def endpoints_page() -> str:
     """Every route with who may call it, parameters, body, answers and problems, by feature."""
     general = ", ".join(f"`{each.code}`" for each in problems.EVERYWHERE)
     paragraphs = (
-        "The same as a machine reads it: `/openapi.json` of the server. What the members of an answer are is told "
-        "[at the end](#answers). Unknown parameters and members of a body are refused, but at the token endpoint.",
+        "In a form for machines: `/openapi.json` of the server. The members of the answers are [at the end](#answers). "
+        "Unknown parameters and members of a body are refused, except at the token endpoint.",
         "A route that says so takes `Idempotency-Key`, a UUID of the caller's choice: sent again within 24 hours, the "
         "same request is answered as the first time, with `Idempotency-Replayed: true`. Counted answers carry "
         "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. HEAD is answered wherever GET is.",
@@ -193,11 +193,11 @@ def _endpoint(route: Route[Store]) -> str:
 
 def _who(route: Route[Store]) -> str:
     if "{token}" in route.path:
-        return "whoever has the address"
+        return "anyone with the address"
     if route.scope is not None:
         return f"scope `{route.scope}`"
     if route.own_credentials and route.oauth and route.form:
-        return "an OAuth client by HTTP Basic or in the form, or whoever holds what is exchanged"
+        return "an OAuth client by HTTP Basic or in the form, or anyone with the token that is exchanged"
     return "anyone with a token" if route.signed_in else "anyone"
 
 
