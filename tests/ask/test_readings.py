@@ -75,6 +75,21 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Which games were released while I was away in October 2026?", {"since": "2026-10-01T00:00:00Z"}),
         ("Is 2.6.0-beta.1 the latest version of Sketchpaper or did a build slip past me?", {"answer": "exists"}),
         ("Did MIDI Bridge 1.1.0 come out as stable or as beta?", {"answer": "fields", "fields": ["versions"]}),
+        ("Which tools run on Linux? Only the free ones please.", FREE_LINUX_TOOLS),
+        ("Which tools run on Linux? They must be free.", FREE_LINUX_TOOLS),
+        ("Only free ones please. Which tools run on Linux?", FREE_LINUX_TOOLS),
+        ("Which games run on Linux? Not the free ones.", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"]}, "access": {"not": ["free"]}
+        }}),
+        ("Except for the ones on Windows, which tools run on Linux?", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Besides the ones that run on Windows, what games run on Linux?", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Apart from games on Windows, what games run on Linux?", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
         ("Which games are not for Linux or tagged strategy?", {"where": {
             "kind": {"any": ["game"]}, "platform": {"not": ["linux"]}, "tag": {"not": ["strategy"]}
         }}),

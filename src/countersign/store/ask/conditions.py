@@ -39,8 +39,8 @@ class Bound:
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self.words = [token.word for token in tokens]
-        scope = Scope(tokens, items)
-        self.sentence = scope.question
+        self._scope = Scope(tokens, items)
+        self.sentence = self._scope.question
         self.found: defaultdict[str, list[Item]] = defaultdict(list)
         self.values: list[Item] = []
         self.nouns: list[Item] = []
@@ -50,7 +50,7 @@ class Bound:
         self.used: set[str] = set()
         self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
         self.has_unbound_not = False
-        self._items = scope.items()
+        self._items = self._scope.items()
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint = False, "", ""
         self._or_at = 0
@@ -143,7 +143,7 @@ class Bound:
         # "Isn't it free?" asks whether it is.
         elif not (is_first and word in AUXILIARIES):
             self._is_negated = True
-            self.has_unbound_not |= self.sentence.has(item)
+            self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
             self._negated_slot = self._joint = ""
 
     def _denied(self, _item: Item) -> None:
@@ -161,7 +161,7 @@ class Bound:
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
-        before = [value for value in last if value.end >= item.start - 1]
+        before = [value for value in last if value.end >= item.start - 1 and self.words[value.end] not in SENTENCE_ENDS]
         slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
         if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
             # "Not just stable ones": the channel is no condition.

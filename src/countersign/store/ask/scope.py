@@ -45,6 +45,7 @@ _SUBJECTS = frozenset(
 )
 """What follows "or did" in a second question; "or are on Linux" goes on with the first."""
 _LIMITS = frozenset(["time", "number", "version"])
+_OBLIGATIONS = frozenset(str.split("must should have has need needs mustn't shouldn't"))
 _WISHES = frozenset(str.split("want need like prefer hate"))
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
@@ -55,10 +56,13 @@ ORDERS = "stories and orders"
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 MIN_WORDS_BEFORE = 6
 """Words before a clause that asks by itself; after fewer ("On Linux, which …") it goes on."""
+MAX_WORDS_OF_LIMIT = 12
+"""Of a part that begins with a denial or "only", and limits the question beside it."""
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """What counts in sentences that are neither the question nor its context."""
 _OF_UNMARKED = (_CONDITIONS - {"time", "tag", "text"}) | {"and", "or", "not", "only"}
+_OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """What only the question itself says, where it names what it is about."""
 
@@ -222,12 +226,31 @@ class Scope(_Text):
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
+        self._limiting = [each for each in (*self._all, self._preface) if self._is_limiting(each)]
         is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
         self._has_versions = not is_newest and "product" in self._slots_of_context
         self._asks_of_product = bool(self._starts(_ASKED_OF_PRODUCT | _CONDITIONS, *self.question))
 
     def _is_request(self, before: str) -> bool:
         return before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
+
+    def _is_limiting(self, part: Sentence) -> bool:
+        """Whether a part beside the question says which of the things found are meant: "Only the free ones.", "They
+        must be free.", "Besides the ones on Windows, which …"."""
+        if part == self._whole or not self._starts(_CONDITIONS - {"time", "kind"}, *part):
+            return False
+        begin, after = part.start, self._whole.end <= part.start
+        # "Haven't touched it in ages." tells of the asker.
+        if self._word(begin) in AUXILIARIES - {"don't"}:
+            return False
+        is_of_found = after and self._word(begin) in ("they", "it", "these", "those")
+        is_of_found &= not _OBLIGATIONS.isdisjoint([self._word(begin + 1), self._word(begin + 2)])
+        is_short = part.end - begin <= MAX_WORDS_OF_LIMIT and bool(self._starts({"not", "only"}, begin, begin + 1))
+        return is_of_found or is_short
+
+    def limits(self, item: Item) -> bool:
+        """Whether the item is in a part beside the question that limits what is found."""
+        return item.slot in _OF_LIMITS and True in [part.has(item) for part in self._limiting]
 
     def _asking(self) -> Sentence:
         """The sentence that looks most like the question; of several the last."""
@@ -283,6 +306,8 @@ class Scope(_Text):
 
     def _counts(self, item: Item, denied: Set[int]) -> bool:
         """Whether an item beside the question counts."""
+        if self.limits(item):
+            return True
         if item.slot in self._slots:
             return False
         if self._context.has(item):
