@@ -75,6 +75,9 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Which games were released while I was away in October 2026?", {"since": "2026-10-01T00:00:00Z"}),
         ("Is 2.6.0-beta.1 the latest version of Sketchpaper or did a build slip past me?", {"answer": "exists"}),
         ("Did MIDI Bridge 1.1.0 come out as stable or as beta?", {"answer": "fields", "fields": ["versions"]}),
+        ("havent touched Rail Yard 3 in two years, what did they change between 3.2.0 and 3.10.0", {"where": {
+            "product": {"any": ["rail-yard-3"]}, "version": {"all": [">3.2.0", "<=3.10.0"]}
+        }}),
         ("Which tools run on Linux? Only the free ones please.", FREE_LINUX_TOOLS),
         ("Which tools run on Linux? They must be free.", FREE_LINUX_TOOLS),
         ("Only free ones please. Which tools run on Linux?", FREE_LINUX_TOOLS),

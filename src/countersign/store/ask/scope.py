@@ -46,6 +46,7 @@ _SUBJECTS = frozenset(
 """What follows "or did" in a second question; "or are on Linux" goes on with the first."""
 _LIMITS = frozenset(["time", "number", "version"])
 _OBLIGATIONS = frozenset(str.split("must should have has need needs mustn't shouldn't"))
+_DENIED_VERBS = (AUXILIARIES | {each.replace("'", "") for each in AUXILIARIES}) - {"don't", "dont"}
 _WISHES = frozenset(str.split("want need like prefer hate"))
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
@@ -241,7 +242,7 @@ class Scope(_Text):
             return False
         begin, after = part.start, self._whole.end <= part.start
         # "Haven't touched it in ages." tells of the asker.
-        if self._word(begin) in AUXILIARIES - {"don't"}:
+        if self._word(begin) in _DENIED_VERBS:
             return False
         is_of_found = after and self._word(begin) in ("they", "it", "these", "those")
         is_of_found &= not _OBLIGATIONS.isdisjoint([self._word(begin + 1), self._word(begin + 2)])
