@@ -95,7 +95,7 @@ def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
     with pytest.raises(Failure):
         deliver(store, "1.10")
 
-    assert "There is a release 1.10.0: 1.10 is another one" in capsys.readouterr().err
+    assert "There is a release 1.10.0: 1.10 is a different version" in capsys.readouterr().err
 
 
 def test_the_library_names_the_organisation_that_a_pull_needs(

@@ -248,7 +248,7 @@ def test_a_bucket_is_not_cleared_without_its_database_and_directory(
     unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
 
     assert done.returncode == Exit.CONFLICT
-    assert "the bucket is of the installation" in done.stderr
+    assert "the bucket belongs to the installation" in done.stderr
     assert unnamed.returncode == Exit.OK, unnamed.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
     assert tree(in_bucket.data) == before
@@ -261,7 +261,7 @@ def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucke
     done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
 
     assert done.returncode == Exit.CONFLICT
-    assert "no id of an installation that can be read" in done.stderr
+    assert "the bucket has files but no readable installation id" in done.stderr
     assert asyncio.run(count(in_bucket.blobs)) == 2
 
 

@@ -1,7 +1,8 @@
 """`countersign reset`: list all that an installation has stored and, once confirmed, remove it.
 
-A copy of a data directory has the id of its original, and an empty place has none. So a bucket is cleared only where
-its marker, the database and the data directory have one id, and no later state of the database has collected it.
+A copy of a data directory has the same installation id as its original, and an empty database or directory has none.
+A bucket is therefore cleared only if its marker, the database and the data directory have the same id, and the marker
+records no later garbage collection than the database does.
 """
 
 import asyncio
@@ -42,10 +43,10 @@ from countersign.store.sandbox import folders
 
 DOING = "cannot reset the installation"
 PROGRESS = "reset.json"
-"""The id and state of a database that a reset drops, until the bucket is cleared: an interrupted reset goes on."""
+"""The file that records the id and the last garbage collection of a database that a reset drops. It exists until the
+bucket is cleared, so that an interrupted reset can be continued."""
 _REMEDY = (
-    "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_BLOBS_URL or --data: each installation is removed with its own "
-    "settings."
+    "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_BLOBS_URL or --data: an installation is reset with its own settings."
 )
 _BUCKET_REMEDY = (
     "Configure the database and the data directory of the installation that owns the bucket, or remove its objects "
@@ -54,7 +55,8 @@ _BUCKET_REMEDY = (
 
 SETTINGS_FILE = "countersign.toml"
 _SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
-# In this order: the databases first, so that no database is left that refers to files that are gone; the key last.
+# Files are removed in this order. Databases are removed first, so that none is left that refers to removed files. The
+# master key and the lock file are removed last.
 _OWN_NAMES = (
     *(file_name(schema) + ending for schema in installation.SCHEMAS for ending in _SQLITE_ENDINGS),
     lifespan.BLOBS_FOLDER,
@@ -73,7 +75,8 @@ _OWN_NAMES = (
 
 
 class ResetOwner(NamedTuple):
-    """The id of each place, None or empty where it has none, and when the database last collected the files."""
+    """The installation ids of the data directory, the databases and the blob store (None or empty without an id), and
+    the time of the last garbage collection that the database records."""
 
     directory: str | None
     databases: set[str]
@@ -81,14 +84,16 @@ class ResetOwner(NamedTuple):
     marker: Marker | None
 
     def ids(self, folder: Path) -> Mapping[str, set[str]]:
-        """The ids by place."""
+        """The ids, keyed by the name of the directory, database or blob store that has them."""
         own = {self.directory} if self.directory else set[str]()
         blobs = {self.marker.id} if self.marker else set[str]()
         return {str(folder): own, "the database": self.databases, "the blob store": blobs}
 
 
 async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> ResetOwner:
-    """The ids of the data directory, its databases (`schemas` where they are in PostgreSQL), and the blob store.
+    """Read the ids of the data directory, its databases and the blob store.
+
+    `schemas` describes the databases if they are in PostgreSQL; without it, the SQLite files are read.
 
     Raises:
         Unavailable: the blob store cannot be reached.
@@ -105,80 +110,84 @@ async def read_owner(folder: Path, schemas: Schemas | None, store: BlobStore | N
 
 
 def require_consistent(owner: ResetOwner, folder: Path) -> None:
-    """Insist that no two places have different ids, and that the blob store is of no later state of the database.
+    """Check that the data directory, the databases and the blob store do not have different installation ids.
 
     Raises:
-        Failure: they have, or it is.
+        Failure: two of them have different ids.
     """
     named = [(place, own) for place, ids in owner.ids(folder).items() for own in sorted(ids)]
     for place, own in named[1:]:
         if own != named[0][1]:
-            why = f"{named[0][0]} is of the installation {named[0][1]}, and {place} of {own}"
+            why = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
             raise Failure(DOING, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
 def require_latest(owner: ResetOwner) -> None:
-    """Insist that no later state of the database, or copy of it, has collected the blob store.
+    """Check that the blob store records no later garbage collection than the database.
 
     Raises:
-        Failure: one has.
+        Failure: a later state of the database, or a copy of it, has run garbage collection on the blob store.
     """
     if owner.marker and owner.databases and owner.marker.collected_at > owner.collected_at:
-        why = "the blob store was last collected by a later state of this database, or by another copy of it"
-        remedy = f"Reset that one. If this is the one to go on with, run: {installation_id.ADOPT}"
+        why = (
+            "garbage collection of the blob store was last run by a later state of this database, or by another copy "
+            "of it"
+        )
+        remedy = f"Run `reset` with that database. To continue with this database, run: {installation_id.ADOPT}"
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
-    """Insist that the bucket is the installation's of the database and the data directory.
+    """Check that the bucket belongs to the same installation as the database and the data directory.
 
     Raises:
-        Failure: it is not, or that is not certain.
+        Failure: the bucket belongs to another installation, it has files but no readable id, or it records a later
+            garbage collection than the database.
     """
     if owner.marker is None:
         if has_files:
-            why = "the bucket has files, and no id of an installation that can be read"
+            why = "the bucket has files but no readable installation id"
             raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
         return
     own = owner.marker.id
     for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
         if own not in ids:
-            why = f"the bucket is of the installation {own}, and the {place} does not have this id"
+            why = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
             raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
     require_latest(owner)
 
 
 def bucket_name(blobs_url: str) -> str:
-    """The bucket with its prefix, as `--blobs` names it.
+    """Return the bucket and its prefix in the form that `--blobs` expects.
 
     Raises:
-        ValueError: the URL cannot be used.
+        ValueError: the URL is not a valid address of a bucket.
     """
     address = read_address(blobs_url)
     return f"{address.bucket}/{address.prefix}".rstrip("/")
 
 
 def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
-    """Insist that `--blobs`, where it is given, names the configured bucket.
+    """Check that `--blobs`, if given, names the configured bucket.
 
     Raises:
-        Failure: it names another one, or none is configured.
+        Failure: `--blobs` names a different bucket, or no bucket is configured.
     """
     if named is None:
         return
     remedy = "Leave --blobs out, or correct COUNTERSIGN_BLOBS_URL."
     if not blobs_url:
-        raise Failure(DOING, why="--blobs is given, and no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(DOING, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
     if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
-        why = f"--blobs names {named}, and the configured bucket is {bucket_name(blobs_url)}"
+        why = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def note_drop(folder: Path, owner: ResetOwner) -> None:
-    """Note durably which database is about to be dropped.
+    """Record durably which database is about to be dropped.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     for own in owner.databases:
         disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
@@ -216,7 +225,7 @@ def _sqlite_ids(folder: Path) -> dict[str, int]:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
                 rows: list[tuple[str, int]] = connection.execute(installation_id.STORED).fetchall()
         except sqlite3.Error:
-            # A damaged database, or one of a version without ids, identifies no installation.
+            # A database that is damaged, or was made by a version without ids, identifies no installation.
             continue
         for own, at in rows:
             found[own] = max(at, found.get(own, 0))
@@ -224,7 +233,7 @@ def _sqlite_ids(folder: Path) -> dict[str, int]:
 
 
 class Contents(NamedTuple):
-    """What would be removed, and what is left in the data directory: the settings, and what is not the product's."""
+    """What a reset removes, and what it leaves in the data directory: the settings, and files of other programs."""
 
     database: str
     schemas: dict[str, int]
@@ -239,13 +248,13 @@ class Contents(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remove; a lock file alone is nothing."""
+        """Whether there is nothing to remove; a lock file alone does not count."""
         files = [path for path in self.files if path.name != lock.FILE_NAME]
         return not (self.schemas or files or (self.takes_bucket and (self.blobs or self.uploads or self.owner.marker)))
 
     @property
     def lines(self) -> list[str]:
-        """The contents in words."""
+        """The contents as lines of text."""
         found = [f"{self.database}: the schema {name} with {count} tables" for name, count in self.schemas.items()]
         if self.takes_bucket:
             found.append(f"{self.bucket}: {self.blobs} files, {self.uploads} uploads in progress")
@@ -258,17 +267,17 @@ class Contents(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What is left in place, in words."""
+        """Lines of text that name what a reset leaves in place."""
         found = [f"Left in place: {path}" for path in self.left]
         for link, target in self.links.items():
             if target.exists():
-                remedy = f"To remove it on purpose: rm -r -- {shlex.quote(str(target))}"
+                remedy = f"To remove the target as well, run: rm -r -- {shlex.quote(str(target))}"
                 found.append(f"Left in place: {target}, to which the link {link} leads. {remedy}")
         if not self.takes_bucket and (self.blobs or self.uploads):
             found.append(
                 f"Left in place: {self.blobs} files and {self.uploads} uploads in progress in {self.bucket}. "
-                f"`reset --blobs {bucket_name(self.bucket)}` removes them as well; once the database "
-                "and the data directory are gone, only the tools of the S3 service do."
+                f"`reset --blobs {bucket_name(self.bucket)}` removes them as well. Once the database "
+                "and the data directory are removed, only the tools of the S3 service can remove them."
             )
         return found
 
@@ -289,21 +298,21 @@ class Contents(NamedTuple):
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Remove it without asking.")
+@click.option("--yes", is_flag=True, help="Remove without asking for confirmation.")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and change nothing.")
 @click.option(
     "--blobs",
     metavar="BUCKET/PREFIX",
-    help="Remove the uploaded files in this bucket as well, the configured one. Without it, a bucket stays as it is.",
+    help="Also remove the uploaded files in this bucket, which must be the configured one. Default: keep them.",
 )
 @data_option
 @output.json_option
 def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> None:
     """Remove all that the installation has stored: databases, files, letters, counters and the master key.
 
-    It is listed first and has to be confirmed. Refused while the installation is served. The settings
-    (countersign.toml), backups and other files in the data directory stay, and so do the targets of symbolic links. A
-    start afterwards makes a new one.
+    The command lists what it removes and asks for confirmation. It fails while the installation is served. The
+    settings (countersign.toml), backups and other files in the data directory are not removed, nor are the targets of
+    symbolic links. The next start makes a new installation.
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data).absolute()
@@ -320,11 +329,11 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
         output.answer({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
         return
     if lock.is_locked(folder):
-        remedy = "Stop `countersign serve` and run it again."
+        remedy = "Stop `countersign serve`, then run `countersign reset` again."
         raise Failure(DOING, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     _confirm(contents, is_confirmed=yes)
     with lock.acquire(folder, DOING):
-        # It may have waited for the confirmation: the places may be used by others meanwhile.
+        # Other processes may have changed the directory, the database or the bucket while the confirmation was pending.
         contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
         record_store.run_coroutine(_remove(settings, folder, contents), DOING)
     output.answer(
@@ -339,24 +348,24 @@ def _note_left(contents: Contents) -> None:
 
 
 def _confirm(contents: Contents, *, is_confirmed: bool) -> None:
-    """List what is removed, and ask on a terminal.
+    """List what is removed, and ask for confirmation on a terminal unless `is_confirmed`.
 
     Raises:
-        Failure: it was not confirmed.
+        Failure: the removal was not confirmed.
     """
-    output.note("This removes for good:")
+    output.note("This is removed permanently:")
     for line in _indented(contents):
         output.note(line)
     if not is_confirmed:
         _note_left(contents)
     if any(path.name == masterkey.FILE_NAME for path in contents.files):
-        output.note("Copies of the databases that `countersign backup` did not make open with this master.key alone.")
+        output.note("Database copies not made by `countersign backup` can be decrypted only with this master.key.")
     if is_confirmed:
         return
     if not sys.stdin.isatty():
         remedy = "Run it again with --yes."
         raise Failure(DOING, why="the removal is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
-    if not click.confirm("Remove all of it?", err=True):
+    if not click.confirm("Remove everything listed?", err=True):
         raise Failure(DOING, why="the removal was not confirmed; nothing is removed", exit_code=Exit.USAGE)
 
 
@@ -374,12 +383,13 @@ def _place_names(settings: Settings) -> str:
 
 
 async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> Contents:
-    """What is there.
+    """Find what a reset of the installation removes.
 
     Raises:
-        Failure: the places belong to different installations, or the bucket is not certain to be this one's.
-        Moved: the databases are in PostgreSQL, and the setting for it is missing.
-        Unavailable: a place cannot be read.
+        Failure: the data directory, the databases and the blob store belong to different installations, or the bucket
+            is to be cleared and may belong to another installation.
+        Moved: the databases are in PostgreSQL, and the setting for PostgreSQL is missing.
+        Unavailable: the database or the blob store cannot be read.
     """
     migration_marker.require_in_use(folder, settings.database_url)
     _require_own_database(settings, folder)
@@ -405,7 +415,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
 
 
 def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
-    """The bucket, or the folder of files in the data directory; None if it does not exist or lies elsewhere."""
+    """The bucket, or the folder of files in the data directory; None if the folder is missing or is a link."""
     if settings.blobs_url:
         return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
     path = folder / lifespan.BLOBS_FOLDER
@@ -413,21 +423,22 @@ def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -
 
 
 def _require_own_database(settings: Settings, folder: Path) -> None:
-    """Insist that the directory's databases were not moved to another database than the configured one.
+    """Check that the databases of the directory were not moved to a database other than the configured one.
 
     Raises:
-        Failure: they were.
+        Failure: the databases were moved to a different database.
     """
     mark = migration_marker.read_marker(folder) if settings.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
-        why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
-        remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."
+        why = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
+        remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: an installation is reset with its own settings."
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
-    """The symbolic links that are removed, with their targets, which are left; a folder of files that is a link to
-    another place in the data directory is emptied instead."""
+    """Return the symbolic links that a reset removes, with their targets, which it does not remove.
+
+    A blobs folder that is a link to another folder of the data directory is not among them: that folder is emptied."""
     blobs = folder / lifespan.BLOBS_FOLDER
     found = {path: path.resolve() for path in own if path.is_symlink()}
     if found.get(blobs, Path("/")).is_relative_to(folder.resolve()):
@@ -438,7 +449,7 @@ def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
 
 
 def _own_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The product's own files and folders in the data directory, in the order of their removal; and all others."""
+    """Return the product's files and folders in the data directory, in the order of removal, and all other files."""
     own = [folder / name for name in _OWN_NAMES if (folder / name).exists() or (folder / name).is_symlink()]
     own = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own]
     left = [path for path in sorted(folder.iterdir()) if path not in own] if folder.is_dir() else []
@@ -446,12 +457,13 @@ def _own_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
-    """Remove it: PostgreSQL's schemas, the bucket's files, then the data directory's own. Interrupted at any moment,
-    the same command removes what is left.
+    """Remove the contents: the schemas in PostgreSQL, the files in the bucket, then those in the data directory.
+
+    If the removal is interrupted at any moment, the same command removes what is left.
 
     Raises:
         DatabaseInUse: another node serves the database.
-        Unavailable: a place cannot be written.
+        Unavailable: the database, the blob store or the data directory cannot be written.
     """
     if contents.schemas:
         await _drop(settings, folder, contents)
@@ -469,11 +481,11 @@ async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
 
 
 async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
-    """Drop PostgreSQL's schemas; where the bucket is to be cleared, note before whose it is.
+    """Drop the schemas in PostgreSQL; if the bucket is to be cleared, first record which installation owns it.
 
     Raises:
         DatabaseInUse: another node serves the database.
-        Unavailable: a place cannot be written.
+        Unavailable: the database or the data directory cannot be written.
     """
     progress = folder / PROGRESS
     if contents.takes_bucket:
@@ -489,7 +501,7 @@ async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
 
 
 def _remove_path(path: Path) -> None:
-    """Remove the file or folder; of a link the link alone, and a folder of files that has more than these stays."""
+    """Remove the file or folder. Of a link, only the link is removed. A blobs folder is removed only if it is empty."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
     elif path.name == lifespan.BLOBS_FOLDER:

@@ -1,4 +1,4 @@
-"""`countersign pull`: bring a folder to the version a channel is at, with as few bytes as possible."""
+"""`countersign pull`: install a product in a folder or update it, and download as few bytes as possible."""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,7 +31,7 @@ Value: TypeAlias = dict[str, object]
 
 
 class DeltaSource:
-    """One build of one release at a store."""
+    """Downloads the chunks and deltas of one build of a release from a store."""
 
     def __init__(self, server: Server, product: str, version: str, platform: str, doing: str) -> None:
         self._server = server
@@ -39,25 +39,25 @@ class DeltaSource:
         self._platform = platform
         self._doing = doing
         self._given: list[str] = []
-        """Addresses as they were first given; `_fresh` has the ones that work now, in the same order."""
+        """The URLs as the store first returned them; `_fresh` has the URLs that are valid now, in the same order."""
         self._fresh: list[str] = []
         self._from = ""
 
     def places(self, *, begins: bool) -> ChunkPlaces:
-        """Where the chunks lie; the store counts one that `begins`.
+        """Return the locations of the chunks. With `begins`, the store counts the request as the start of a download.
 
         Raises:
-            Failure: refused or unreachable.
+            Failure: the server refuses the request or cannot be reached.
         """
         found = self._places({BEGINS_HEADER: "1"} if begins else {})
         self._given = self._fresh = _urls(found, None)
         return found
 
     def offer(self, version: str) -> DeltaOffer | None:
-        """Deltas from that version; None where the store does not have it any more.
+        """Return the deltas from `version`, or None if the store no longer offers them.
 
         Raises:
-            Failure: refused or unreachable.
+            Failure: the server refuses the request or cannot be reached.
         """
         found = self._offer(version)
         self._from = version
@@ -65,10 +65,10 @@ class DeltaSource:
         return found
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The bytes of the range, asked for again from where a connection was cut.
+        """Yield the bytes of the range; after a broken connection, request the remaining bytes again.
 
         Raises:
-            Failure: refused, or the server stays away.
+            Failure: the server refuses the request, or ATTEMPTS attempts in a row brought no byte.
         """
         done = failures = 0
         while done < length:
@@ -79,7 +79,7 @@ class DeltaSource:
                         done += len(piece)
                         yield piece
                 if done < length:
-                    raise Unreachable("the connection ended in the middle")
+                    raise Unreachable("the connection was closed before all bytes had arrived")
             except Unreachable as error:
                 failures = 1 if done > before else failures + 1
                 if failures == ATTEMPTS:
@@ -87,7 +87,7 @@ class DeltaSource:
                 connection.wait(connection.pause_s(failures))
 
     def _ask(self, url: str, start: int, end: int) -> Response:
-        """The answer that brings the range. An address that has run out is asked for once more."""
+        """Request the range and return the response. If the URL has expired, get a new one and request once more."""
         try:
             return self._stream(self._current(url), start, end)
         except Failure as error:
@@ -106,7 +106,7 @@ class DeltaSource:
         if response.status == 200 and start == 0:
             return response
         response.close()
-        why = f"the server does not give the bytes from {start} on"
+        why = f"the server did not return the requested bytes from offset {start}"
         raise Failure(self._doing, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
 
     def _current(self, url: str) -> str:
@@ -131,7 +131,7 @@ class DeltaSource:
 
 
 def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
-    """Every address, in an order that stays the same while nothing is processed anew."""
+    """Return every URL, in an order that does not change unless the store processes the build again."""
     of_places = [*(pack.url for pack in places.packs), places.artifact_url] if places else []
     return [*of_places, *(delta.url for delta in offer.deltas)] if offer else of_places
 
@@ -140,10 +140,12 @@ def _urls(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
 @click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
-@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, where there are several.")
-@click.option("--version", help="A version by name. Default: what the channel is at.")
-@click.option("--verify", is_flag=True, help="Read every file, whatever its size and time say.")
-@click.option("--dry-run", is_flag=True, help="Say what would be fetched and written, and end.")
+@click.option(
+    "--platform", type=click.Choice(PLATFORMS), help="Default: this machine's platform, if there are several."
+)
+@click.option("--version", help="Version to install. Default: the current version of the channel.")
+@click.option("--verify", is_flag=True, help="Read every file, even if its size and time are unchanged.")
+@click.option("--dry-run", is_flag=True, help="Print what would be fetched and written, and change nothing.")
 @server_option
 @output.json_option
 def pull(
@@ -156,10 +158,11 @@ def pull(
     verify: bool,
     dry_run: bool,
 ) -> None:
-    """Install ORG/PRODUCT into DIR, or bring what is there to what the channel is at.
+    """Install ORG/PRODUCT into DIR, or update DIR to the current version of the channel.
 
-    Only what is missing or different is fetched; files that you added stay. DIR is as it was until the new version is
-    whole. After a cut, ctrl-C or a crash run the same command again: it goes on with what it has.
+    Only what is missing or different is downloaded. Files that you added are kept. DIR does not change until the new
+    version is complete. After a lost connection, ctrl-C or a crash, run the same command again: it continues with what
+    it has downloaded.
     """
     wanted = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
@@ -182,7 +185,7 @@ def _install(
 
 
 class _PullDisplay:
-    """The plan in words, then how far the fetching is."""
+    """Prints the plan of the update, then shows the progress of the download."""
 
     def __init__(self, stack: ExitStack, label: str, size: int, *, is_dry: bool) -> None:
         self._stack, self._label, self._size, self._is_dry = stack, label, size, is_dry
@@ -190,16 +193,16 @@ class _PullDisplay:
         self._done = 0
 
     def announce(self, plan: UpdatePlan) -> None:
-        """Say what will be fetched and written."""
+        """Print how much will be downloaded and, in a dry run, written."""
         size, fetch = progress.size(self._size), progress.size(plan.fetch_bytes)
-        # What lies between two wanted chunks comes along where that saves a request.
+        # Bytes between two wanted chunks are also downloaded if that saves a request.
         about = f"{self._label} has {size} of files; the download is about {fetch}"
         output.note(f"{about}, and {progress.size(plan.write_bytes)} are written." if self._is_dry else f"{about}.")
         if plan.fetch_bytes and not self._is_dry:
             self._meter = self._stack.enter_context(progress.meter("download", plan.fetch_bytes))
 
     def add(self, count: int) -> None:
-        """So many bytes more have come."""
+        """Report that `count` more bytes have been downloaded."""
         self._done += count
         if self._meter is not None:
             self._meter.at(self._done)
@@ -207,7 +210,7 @@ class _PullDisplay:
 
 @contextmanager
 def _failures(wanted: PullRequest) -> Generator[None]:
-    """Refusals and errors of the machine as the failure of a command."""
+    """Raise refusals and operating system errors as a Failure of the command."""
     try:
         yield
     except Refused as error:
@@ -221,10 +224,10 @@ def _failures(wanted: PullRequest) -> Generator[None]:
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or wanted.folder}: {error.strerror or error}"
-        remedy = f"{wanted.folder} is as it was. Correct what is named, then run the same command again."
+        remedy = f"{wanted.folder} is unchanged. Correct the named problem, then run the same command again."
         raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
-        remedy = "Run the same command again: it goes on where this one ended."
+        remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
 
 
@@ -256,7 +259,10 @@ def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullReque
         f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
         for corruption in report.corruptions
     ]
-    lines += [f"{path} was yours and stood in the way: it is {goal} now" for path, goal in report.aside.items()]
+    lines += [
+        f"{path} is your file, and the release needs its path: it is kept as {goal}"
+        for path, goal in report.aside.items()
+    ]
     lines += report.stats.detours
     name = f"{wanted.product} {release.manifest.version}"
     if dry_run and report.plan is not None:
@@ -264,6 +270,6 @@ def _result_text(release: VerifiedRelease, report: PullReport, wanted: PullReque
     if not report.is_changed:
         return "\n".join([*lines, f"{wanted.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
-    came += ", healed" if report.corruptions else ""
+    came += ", repaired" if report.corruptions else ""
     downloaded = progress.size(report.stats.fetched_bytes)
     return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])

@@ -20,10 +20,10 @@ from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_prod
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import NotFound, is_disk_full
 
-OLDER_HELP = "Publish a version that is lower than the one the channel is at."
+OLDER_HELP = "Publish a version that is lower than the current version of the channel."
 
 PATIENCE_S = 180.0
-"""How long a push waits for a server that is away, as one is that restarts."""
+"""How long a push waits for a server that cannot be reached, for example because it restarts."""
 
 
 def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, doing: str) -> None:
@@ -37,7 +37,7 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
     current = next((each.version for each in channels if each.channel == channel), None)
     if current is None or not is_lower(version, current):
         return
-    why = f"the channel {channel} is at {current}, and {version} is lower: the channel would go back"
+    why = f"the channel {channel} is at {current}, and {version} is lower: publishing it would move the channel back"
     remedy = "Publish a higher version, or pass --older to move the channel back."
     raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
@@ -67,7 +67,7 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
 
 @dataclass(slots=True)
 class PushTarget:
-    """The release a file goes to."""
+    """The release that a push uploads a file to."""
 
     server: Server
     product: ProductName
@@ -76,9 +76,9 @@ class PushTarget:
     platform: str | None
     notes: str | None
     status: str = "draft"
-    """What the release is: draft, published or yanked."""
+    """The status of the release: draft, published or yanked."""
     refuses_older: bool = False
-    """Whether the push publishes the release, which must not be lower than the one its channel is at."""
+    """Whether the version must not be lower than the current version of the channel, because the push publishes it."""
     channels: list[api_models.Channel] = field(default_factory=list[api_models.Channel])
     """The newest release of each channel of the product."""
 
@@ -89,7 +89,7 @@ class PushTarget:
 
     @property
     def doing(self) -> str:
-        """How a failure begins."""
+        """The first words of a failure message."""
         return f"cannot push to {self.product} {self.version}"
 
 
@@ -108,7 +108,7 @@ class PushTarget:
     "--build/--no-build",
     "builds",
     default=True,
-    help="Have the store look into the file and make a build of it, which `pull` installs.  [default: build]",
+    help="Have the store read the file and make a build of it, which `pull` installs.  [default: build]",
 )
 @server_option
 @output.json_option
@@ -128,11 +128,12 @@ def push(
 ) -> None:
     """Upload PATH, a file or a directory, to a release of ORG/PRODUCT.
 
-    The release is drafted when it does not exist. A directory is packed first (zip for windows, tar.gz else), the
-    same bytes every time. After a cut or ctrl-C run the same command again: it sends only what is missing.
+    If the release does not exist, a draft is created. A directory is first packed into an archive (zip for windows,
+    otherwise tar.gz), which has the same bytes every time. After a lost connection or ctrl-C, run the same command
+    again: it sends only what is missing.
     """
     if publishes and not builds:
-        why = "a release is published with its builds, and --no-build makes none"
+        why = "--publish publishes the release with its build, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
         raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
     to = PushTarget(
@@ -147,7 +148,7 @@ def push(
     except OSError as error:
         raise _file_failure(to, error) from error
     except KeyboardInterrupt as error:
-        remedy = "Run the same command again: it continues where this one ended."
+        remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
@@ -184,7 +185,7 @@ def _show_result(
 
 
 def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
-    """The file's build; the file stays in the draft when there cannot be one, and nothing is published."""
+    """Have the store make the build of the file. If it fails, the file stays in the draft and nothing is published."""
     doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
     return upload.build(to.server, artifact.id, content.size, doing)
 
@@ -192,15 +193,16 @@ def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> B
 def _file_failure(to: PushTarget, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
-        remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
+        remedy = "Free space for the packed directory, or set TMPDIR to a volume with free space."
         return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
     return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
 
 
 @contextmanager
 def _open_content(path: Path, to: PushTarget, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
-    """The open file to send and its name: the path itself, or an archive of the directory. The archive has no name on
-    the disk, so that nothing is left of it however this process ends."""
+    """Yield the open file to send and its name: the file at the path, or an archive of the directory.
+
+    The archive is a temporary file without a name on the disk: nothing is left of it however the process ends."""
     if not path.is_dir():
         with path.open("rb") as file:
             yield file, path.name
@@ -213,7 +215,7 @@ def _open_content(path: Path, to: PushTarget, archive: Format | None) -> Generat
 
 
 def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
-    """Draft, announce, send; whatever of that was done earlier is not done again."""
+    """Create the draft, announce the file and send it; skip the steps that an earlier push has completed."""
     _require_product(to)
     found = _existing_artifact(to, content)
     if found is not None:
@@ -228,14 +230,14 @@ def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
         if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
             raise
         memory.forget()
-        # The upload is over for the server. When it ended well, the answer that said so was lost on the way.
+        # The server has ended the upload. If it succeeded, only the response that reported the success was lost.
         artifact = None if failure.exit_code == Exit.CHECKSUM else _existing_artifact(to, content)
         if artifact is None:
             raise
     artifact = artifact or _existing_artifact(to, content)
     memory.forget()
     if artifact is None:
-        raise Failure(to.doing, why="everything was sent, and the server lacks the file", remedy="Push again.")
+        raise Failure(to.doing, why="all bytes were sent, but the server does not have the file", remedy="Push again.")
     if artifact.sha256 != content.sha256:
         why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
         raise Failure(to.doing, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
@@ -243,11 +245,11 @@ def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
 
 
 def _require_product(to: PushTarget) -> None:
-    """Insist that the product is there.
+    """Check that the product exists, and store its channels in the target.
 
     Raises:
-        Failure: it is not, or you may not know of it: the remedy is the command that makes it; or it is another
-            organisation's.
+        Failure: the product does not exist or is not visible to you, and the remedy is the command that creates it; or
+            the product belongs to another organisation.
     """
     try:
         to.channels = require_owned_by(to.server, to.product, to.doing).channels
@@ -258,7 +260,7 @@ def _require_product(to: PushTarget) -> None:
         platforms = json.dumps([to.platform or "linux"])
         make = f"countersign api POST products -q org={to.product.org} -f slug={to.product.slug} -f title='{title}'"
         make += f" -f kind=app -j platforms='{platforms}'"
-        remedy = f"Make it, with the title and kind (app, game or tool) of your choice: {make}"
+        remedy = f"Create the product, with a title and kind (app, game or tool) of your choice: {make}"
         why = f"the organisation {to.product.org} has no product {to.product.slug}, or you may not see it"
         code = failure.exit_code
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
@@ -268,8 +270,9 @@ def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact 
     """The file in the release, if its upload is complete; creates a draft if the release does not exist.
 
     Raises:
-        Failure: the release is published without this very file, has another one of its name, or the file for another
-            platform, or is on another channel; or it is lower than the one that its channel is at.
+        Failure: the release is no longer a draft and does not have this file; it has a different file with the same
+            name, or the file for a different platform; it is on a different channel; or its version is lower than the
+            current version of the channel.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
@@ -287,10 +290,11 @@ def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact 
 
 
 def _artifact_in_release(to: PushTarget, release: api_models.Release, content: Content) -> api_models.Artifact | None:
-    """The file in this release, when it is there whole.
+    """Return the file in the release if its upload is complete, else None.
 
     Raises:
-        Failure: as `_existing`, of the files of the release.
+        Failure: the release is no longer a draft and does not have this file, or it has a different file with the same
+            name, or the file for a different platform.
     """
     found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
     to.status = release.status or "published"
@@ -298,13 +302,13 @@ def _artifact_in_release(to: PushTarget, release: api_models.Release, content: C
         _require_platform(to, found)
         return found
     if to.status != "draft":
-        why = f"{to.version} is {to.status} already: its files do not change any more"
+        why = f"{to.version} is {to.status} already: its files can no longer change"
         remedy = "Push the files under a new version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
     if found is None:
         return None
-    why = f"the release has another file {found.filename} with sha256 {found.sha256}"
-    remedy = "Push under another version, or another --filename."
+    why = f"the release has a different file named {found.filename}, with sha256 {found.sha256}"
+    remedy = "Push under another version or with another --filename."
     raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
@@ -312,7 +316,7 @@ def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
     """Check that the file in the release is for the platform of this push.
 
     Raises:
-        Failure: it is for another one, or for any.
+        Failure: the file in the release is for a different platform, or only one of the two is for any platform.
     """
     if found.platform == to.platform:
         return
@@ -324,8 +328,9 @@ def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
 
 
 def _release(to: PushTarget) -> api_models.Release | None:
-    """The draft of the version; else the release, where it is published already. Where there is neither, a version
-    that reads almost the same is mentioned."""
+    """Return the draft of the version, else its published release, else None.
+
+    If neither exists, print a note about a version that differs only by trailing zeros."""
     from countersign.store.catalog.versions import without_zeros
 
     product, twin = f"/products/{segment(to.product.slug)}", ""
@@ -336,12 +341,12 @@ def _release(to: PushTarget) -> api_models.Release | None:
             if without_zeros(each.version) == without_zeros(to.version):
                 twin = each.version
     if twin:
-        output.note(f"There is a release {twin}: {to.version} is another one, which differs by trailing .0 alone.")
+        output.note(f"There is a release {twin}: {to.version} is a different version (they differ by a trailing .0).")
     return None
 
 
 def _draft(to: PushTarget, path: str) -> None:
-    """Draft the release; that somebody else did so in the meantime is fine."""
+    """Create the draft of the release, unless somebody else has created it in the meantime."""
     body = {"version": to.version, "channel": to.channel}
     if to.notes is not None:
         body["notes"] = to.notes
@@ -353,7 +358,7 @@ def _draft(to: PushTarget, path: str) -> None:
 
 
 def _start_upload(to: PushTarget, content: Content, memory: UploadCache) -> tuple[UploadSession, list[tuple[int, int]]]:
-    """The upload and what it lacks: the remembered one where the server still knows it, else a new one."""
+    """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
     remembered = memory.recall()
     if remembered is not None:
         sending = UploadSession(to.server, remembered.upload_url, content, to.doing)

@@ -1,4 +1,4 @@
-"""Where a service listens, and the URL it publishes for itself."""
+"""The address that a service listens on, and the URL that it publishes for itself."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ PORTS = {"distribution": 8480, "records": 8080}
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Host and port to listen on; the public root address without a trailing slash; whether only this machine
-    reaches it."""
+    """The host and port to listen on, and the public root URL without a trailing slash.
+
+    `is_loopback` is whether only this machine can reach the service."""
 
     host: str
     port: int
@@ -21,21 +22,21 @@ class ListenAddress:
 
 
 def listen_address(public_url: str, host: str, port: int) -> ListenAddress:
-    """The place of a service whose public address is configured (or empty: the one it listens on).
+    """Return the listen address of a service. An empty `public_url` means the address that the service listens on.
 
-    It counts as loopback when it listens there and its configured address, if any, is there too.
+    The service counts as loopback if it listens on a loopback address and its public URL, if any, is one too.
     """
     if public_url:
         root_url = public_url.rstrip("/")
         return ListenAddress(host, port, root_url, is_loopback(host) and is_loopback(urlsplit(root_url).hostname or ""))
-    # Listening on every address names none that a client could use: this machine's own is right at least here.
+    # An unspecified address (0.0.0.0 or ::) is none that a client can use. The loopback address works on this machine.
     shown = host if not _address(host, "is_unspecified") else "::1" if ":" in host else "127.0.0.1"
     bracketed = f"[{shown}]" if ":" in shown else shown
     return ListenAddress(host, port, f"http://{bracketed}:{port}", is_loopback(host))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the host."""
+    """Return whether only this machine can reach the host."""
     return host == "localhost" or _address(host, "is_loopback")
 
 
@@ -48,7 +49,7 @@ def _address(host: str, kind: Literal["is_loopback", "is_unspecified"]) -> bool:
 
 
 def local_url(host: str, port: int) -> str:
-    """Where the operator is answered, as this machine reaches it."""
+    """Return the URL at which this machine reaches the operator's port."""
     try:
         address = ip_address(host or "::")
     except ValueError:
