@@ -1,4 +1,4 @@
-"""The `countersign` command: which commands there are, and where each one lives."""
+"""The `countersign` command: the list of its commands, and the module that each is imported from."""
 
 import sys
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """The group of all commands; each one's module is imported when the command is asked for, no earlier."""
+    """The group of all commands. The module of a command is imported only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the help."""
@@ -92,7 +92,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click, with the commands that a mistyped one may have meant."""
+        """Resolve the command as click does, and suggest similar names for a mistyped one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from difflib import get_close_matches
 

@@ -68,7 +68,7 @@ def parse_server_url(address: str) -> str:
     """The root address without trailing slash or API path.
 
     Raises:
-        UsageError: it is no http:// or https:// address, or carries a password, query or fragment.
+        UsageError: the address is not an http:// or https:// URL, or has a password, query or fragment.
     """
     try:
         parts = urlsplit(address.strip())
@@ -94,7 +94,7 @@ def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> st
     """The passphrase; one that seals something new has a least length, and is asked for twice.
 
     Raises:
-        Failure: none is given, its file is readable by others, or it is too short.
+        Failure: no passphrase is given, its file is readable by other users, or the passphrase is too short.
     """
     if file is not None:
         found = _read_passphrase_file(Path(file), doing)
@@ -140,10 +140,10 @@ class ProductName:
 
 
 def parse_product(ctx: click.Context, param: click.Parameter, value: str) -> ProductName:
-    """Reads ORG/PRODUCT.
+    """Parse ORG/PRODUCT.
 
     Raises:
-        BadParameter: it is something else.
+        BadParameter: the value is not of this form.
     """
     if "/" not in value:
         text = f"{value!r} names no organisation; write ORG/PRODUCT, for example toolsmith/{value}"
@@ -155,7 +155,7 @@ def parse_products(ctx: click.Context, param: click.Parameter, value: tuple[str,
     """Reads several of ORG/PRODUCT, slug or id.
 
     Raises:
-        BadParameter: one is something else.
+        BadParameter: a value is not of one of these forms.
     """
     return [_product(ctx, param, each) for each in value]
 
@@ -172,7 +172,7 @@ def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) ->
     """Reads a moment: RFC 3339, a date (its first moment in UTC), or a number of days from now like 30d.
 
     Raises:
-        BadParameter: it is something else.
+        BadParameter: the value is not of one of these forms.
     """
     from countersign.kernel import clock
 
@@ -181,10 +181,10 @@ def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def parse_past_time(ctx: click.Context, param: click.Parameter, value: str | None) -> "Instant | None":
-    """Reads a moment as `moment` does; a number of days like 3d is so long ago.
+    """Reads a moment as `moment` does; a number of days like 3d means that many days ago.
 
     Raises:
-        BadParameter: it is something else.
+        BadParameter: the value is not of one of these forms.
     """
     return _instant(ctx, param, value, day_s=-_DAY_S)
 

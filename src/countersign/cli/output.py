@@ -1,4 +1,4 @@
-"""What a command says: exit codes, failures with their remedy, answers as words or as JSON."""
+"""The output of commands: exit codes, failures with their remedy, and results as text or as JSON."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def exit_code_of(status: int, problem: str) -> Exit:
 
 
 class Failure(Exception):
-    """The end of a command that could not do its work: what failed, why, and what to do next.
+    """Ends a command that could not do its work, with what failed, why, and what to do next.
 
     `problem` is the machine-readable code of the server's refusal, where there is one.
     """
@@ -126,7 +126,7 @@ def refusal_failure(doing: str, refused: Refused) -> Failure:
     if remedy == type(refused).resolution:
         remedy = hint(refused.code, int(asked) if asked.isdecimal() else 0) or remedy
     exit_code = exit_code_of(refused.status, refused.code)
-    # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
+    # Details of this machine, such as a path, are notes on the exception, because API clients see its text too.
     reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
     why = " ".join((reason, *getattr(refused, "__notes__", ())))
     return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
@@ -149,7 +149,7 @@ def hint(code: str, wait_s: int) -> str:
 
 
 def wait_text(wait_s: int) -> str:
-    """How long that is, in words: "1 second", "90 seconds", "2 minutes"."""
+    """The duration as text: "1 second", "90 seconds", "2 minutes"."""
     if wait_s >= 120:
         return f"{-(-wait_s // 60)} minutes"
     return "1 second" if wait_s == 1 else f"{wait_s} seconds"
@@ -179,7 +179,7 @@ def clean(text: str) -> str:
 
 
 def discard_stdout() -> None:
-    """Drop what stdout has not taken: it would be tried once more when the process ends, and hide the exit code."""
+    """Drop the unwritten output: Python would try to write it again at exit, which would hide the exit code."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -192,18 +192,18 @@ def is_terminal() -> bool:
 
 
 def say(text: str) -> None:
-    """A line of the answer, in words; nothing where JSON was asked for."""
+    """Print a line of the result as text; print nothing with --json."""
     if not wants_json():
         click.echo(clean(text))
 
 
 def note(text: str) -> None:
-    """A line about the way, not the answer: to stderr."""
+    """Print a line about the progress of the command, which is not part of its result, to stderr."""
     click.echo(clean(text), err=True)
 
 
 def answer(value: object, words: str = "") -> None:
-    """The answer of a command: the value as JSON where that was asked for, else the words."""
+    """Print the result of a command: the value as JSON with --json, else the text."""
     if wants_json():
         click.echo(json.dumps(value, ensure_ascii=True))
     elif words:

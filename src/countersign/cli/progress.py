@@ -1,4 +1,4 @@
-"""How far a transfer is: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
+"""Shows the progress of a transfer: a bar with rate and remaining time on a terminal, else plain lines."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,10 +14,10 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Meter(Protocol):
-    """Shows how far a transfer is."""
+    """Shows the progress of a transfer."""
 
     def at(self, done: int) -> None:
-        """So many bytes are done; fewer than before when a part must be sent again."""
+        """Report the number of bytes done, which decreases when a part must be sent again."""
         ...
 
 
@@ -60,7 +60,7 @@ class _Lines:
         self._tell(f"{size(total)}{already}")
 
     def at(self, done: int) -> None:
-        """So many bytes are done."""
+        """Report the number of bytes done."""
         self._done = done
         now_s = clock.monotonic_s()
         if now_s - self._told_s < LINES_EVERY_S:
@@ -72,7 +72,7 @@ class _Lines:
         self._tell(f"{percent}% of {size(self._total)}, {size(rate)}/s{left}")
 
     def end(self) -> None:
-        """It is over, and well."""
+        """Report that the transfer has succeeded."""
         seconds = max(clock.monotonic_s() - self._started_s, 0.001)
         moved = max(0, self._done - self._from)
         self._tell(f"done, {size(moved)} in {duration(seconds)}, {size(moved / seconds)}/s")
@@ -99,7 +99,7 @@ def _bar(label: str, total: int, done: int) -> Generator[Meter]:
             """Moves the bar."""
 
             def at(self, done: int) -> None:
-                """So many bytes are done."""
+                """Report the number of bytes done."""
                 shown.update(task, completed=done)
 
         yield Bar()

@@ -36,11 +36,11 @@ STDOUT_FILENO = 1
 
 
 class Sink(Protocol):
-    """Where the archive goes."""
+    """A file or stream that the archive is written to."""
 
     @property
     def size(self) -> int:
-        """How many bytes it has so far."""
+        """The number of bytes written so far."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -48,12 +48,12 @@ class Sink(Protocol):
         ...
 
     def flush(self) -> None:
-        """Have them on the disk."""
+        """Flush the written bytes to the disk."""
         ...
 
 
 Finish = Callable[[Manifest], str]
-"""Gives the archive its name, which it answers."""
+"""Gives the archive its final name and returns that name."""
 OpenSink = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
 
 
@@ -102,8 +102,9 @@ def backup(
 def _back_up_and_report(
     settings: Settings, secret: str, block_writes: bool, place: OpenSink, keep: int | None = None
 ) -> bool:
-    """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
-    that may be said, is removed for it."""
+    """Make a backup and report on it. Return whether it has every file and can be restored.
+
+    Older backups of the series are removed only if no file is missing and no database would be refused."""
     made = store.run_coroutine(_back_up(settings, secret, block_writes, place), DOING)
     (manifest, name, ended, size), outlook = made
     value = {
@@ -148,7 +149,7 @@ class Restorability(NamedTuple):
         return None if self.unchecked else True
 
     def tell(self) -> None:
-        """Say what is in the way."""
+        """Print why a restore will refuse the databases."""
         for refused in self.refusals:
             output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
         for why in self.unchecked:
@@ -171,7 +172,7 @@ async def _restorability(settings: Settings) -> Restorability:
 
 
 def _remove_expired(made: Path, keep: int) -> None:
-    """Remove the old ones of the series that the one just made belongs to."""
+    """Remove the old backups of the series that the new backup belongs to."""
     removed, passed_over = store.run_coroutine(_expire(made, keep), f"cannot remove old backups of {made.parent}")
     for path in removed:
         output.note(f"Removed {path.name}, which {keep} newer ones follow.")
@@ -191,7 +192,7 @@ class BackupResult(NamedTuple):
 async def _back_up(
     settings: Settings, secret: str, block_writes: bool, place: OpenSink
 ) -> tuple[BackupResult, Restorability]:
-    """The archive, and whether a restore will take it."""
+    """Make the archive. Return it, and whether a restore will accept it."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Pass --data with the directory that is served."
@@ -209,7 +210,7 @@ async def _back_up(
 
 
 class BackupOptions(NamedTuple):
-    """How one archive is made."""
+    """The settings, the target and the options of one backup."""
 
     settings: Settings
     sink: Sink
@@ -235,7 +236,7 @@ async def _write(
 
 
 def _files(settings: Settings) -> dict[str, bytes]:
-    """The master key, wherever it comes from, and the file with settings, where there is one."""
+    """The master key from any source, and the settings file if it exists."""
     data = Path(settings.data)
     own = data / masterkey.FILE_NAME
     if not (settings.master_key or settings.master_key_file or own.exists()):
@@ -256,7 +257,7 @@ async def _expire(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
 
 @contextmanager
 def _open_file(path: Path) -> Generator[tuple[Sink, Finish]]:
-    """A file of that name, which nothing may have; or stdout."""
+    """Open a new file at the path, which must not exist, or stdout."""
     if str(path) == STDOUT:
         yield _Stdout(), lambda _: STDOUT
         return
@@ -287,7 +288,7 @@ def _open_in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
 
 
 class _Stdout:
-    """Stdout without a buffer of its own, so that each failure is of the bytes that caused it."""
+    """Stdout without a buffer, so that each failure is raised by the write that caused it."""
 
     size = 0
 
@@ -296,7 +297,7 @@ class _Stdout:
 
         Raises:
             StorageFull: stdout is a file, and its disk is full.
-            Unavailable: the reader of stdout ended, or it cannot be written for another reason.
+            Unavailable: the program that reads stdout ended, or stdout cannot be written for another reason.
         """
         left = memoryview(data)
         try:
@@ -313,11 +314,11 @@ class _Stdout:
         self.size += len(data)
 
     def flush(self) -> None:
-        """Nothing waits in this process."""
+        """Do nothing: this process has no buffered bytes."""
 
 
 def _partial_backup_hint() -> str:
-    """What is left of a backup that went to stdout."""
+    """Return a sentence about the partial backup that a failed write to stdout has left."""
     name = ""
     with suppress(OSError):
         found = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))

@@ -135,8 +135,9 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
 
 
 def target_settings(move: Migration) -> tuple[str, ...]:
-    """Every setting to serve with: those of the new place first, then all others that have a value here. Secrets are
-    not repeated: `…` is the value that they have here."""
+    """Every setting to serve with after the move: first those that change, then all others that are set now.
+
+    `…` replaces each secret, which keeps its current value."""
     settings = move.settings
     user, at, place = move.target.rpartition("@")
     found = {
@@ -154,7 +155,7 @@ def target_settings(move: Migration) -> tuple[str, ...]:
 
 
 def _key_setting(move: Migration) -> dict[str, str]:
-    """The setting that names the master key: without it nothing that is stored opens."""
+    """The setting that names the master key, without which no stored secret can be decrypted."""
     settings = move.settings
     if settings.master_key:
         return {"COUNTERSIGN_MASTER_KEY": "…"}
@@ -182,10 +183,10 @@ async def _plan(move: Migration) -> MigrationResult:
 
 
 async def _rehearse(move: Migration) -> None:
-    """Make the tables there, and undo it; write, read and remove a few bytes in the place for files.
+    """Create the tables in the target database and roll back; write, read and remove a few bytes in the target bucket.
 
     Raises:
-        Refused: it would not do.
+        Refused: the target database or the target bucket cannot be used.
     """
     services = await _migration_tables(move)
     async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
@@ -226,7 +227,7 @@ async def _migrate(move: Migration) -> MigrationResult:
         raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     with lock.acquire(move.folder, MIGRATING):
         services = await _migration_tables(move)
-        # Other commands write, too.
+        # Other commands may write to the databases, even while the lock is held, so that writes are blocked.
         async with move.databases.snapshot(block_writes=True) as snapshot:
             if under_way:
                 await under_way.end(snapshot)
@@ -239,7 +240,7 @@ async def _migrate(move: Migration) -> MigrationResult:
                 )
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
-                # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
+                # The marker is written before the commit. If the result of COMMIT is unknown, the next run checks it.
                 with atomic_files.disk_errors(move.folder):
                     migration_marker.write_marker(move.folder, mark)
             with atomic_files.disk_errors(move.folder):
@@ -248,10 +249,10 @@ async def _migrate(move: Migration) -> MigrationResult:
 
 
 async def _is_already_complete(move: Migration) -> bool:
-    """Whether a move that was cut off had ended in the target; if not, its mark is removed.
+    """Whether an interrupted move had completed in the target database. If not, its marker is removed.
 
     Raises:
-        Moved: the mark is of another move, or of one that is known to have ended.
+        Moved: the marker belongs to a move to a different database, or to a move that is known to be complete.
     """
     mark = migration_marker.read_marker(move.folder)
     if mark is None:
@@ -266,10 +267,10 @@ async def _is_already_complete(move: Migration) -> bool:
 
 
 async def _require_empty(move: Migration) -> None:
-    """Insist that the schemas there are not, or are empty and the role's own.
+    """Check that the schemas do not exist in the target database, or are empty and owned by the role.
 
     Raises:
-        NotEmpty, PrivilegeMissing: they are not, or cannot be made.
+        NotEmpty, PrivilegeMissing: a schema is not empty, is owned by another role, or cannot be created.
     """
     for each in await privileges_at(move.to, installation.SCHEMAS):
         each.require_new()
@@ -287,10 +288,10 @@ def _blobs_target(move: Migration) -> BlobStore:
 
 
 async def _require_free_bucket(move: Migration) -> str | None:
-    """Insist that the place for files is not another installation's; the id of this one, where it has one yet.
+    """Check that the target bucket does not belong to another installation. Return the id of this one, if settled.
 
     Raises:
-        NotEmpty: it is.
+        NotEmpty: the target bucket belongs to another installation.
     """
     own = installation_id.directory_id(move.folder)
     marker = await installation_id.blobs_marker(_blobs_target(move), move.blobs_to)
@@ -320,10 +321,10 @@ class MigrationTables:
 
 
 async def _require_upgraded(move: Migration) -> install.Snapshot:
-    """What is installed of the modules.
+    """Return the installed modules.
 
     Raises:
-        Failure: an upgrade is to come first.
+        Failure: the tables must be upgraded first.
     """
     settings = move.settings
     waiting: list[str] = []
@@ -406,7 +407,7 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
     if not dry_run:
         if names:
-            # A server has its tables as they were when it started.
+            # A running server uses the tables as they were when it started.
             with lock.acquire(Path(settings.data), UPGRADING):
                 names = record_store.run_coroutine(_upgrade(settings, wanted), UPGRADING)
         value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
@@ -424,10 +425,10 @@ async def _selected_services(settings: Settings, service: str | None) -> list[st
 
 
 async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
-    """The services that are meant, and what is to come for them.
+    """The selected services, and their pending migrations.
 
     Raises:
-        PrivilegeMissing: PostgreSQL's role may not apply it.
+        PrivilegeMissing: the PostgreSQL role may not apply the migrations.
     """
     wanted, names = await _selected_services(settings, service), list[str]()
     for each in wanted:

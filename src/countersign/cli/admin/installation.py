@@ -45,20 +45,20 @@ def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
 
 
 def files(settings: Settings) -> dict[str, Path]:
-    """The SQLite files that are there, by schema."""
+    """The existing SQLite files, by schema."""
     data = Path(settings.data).absolute()
     return {schema: data / file_name(schema) for schema in SCHEMAS if (data / file_name(schema)).exists()}
 
 
 def blob_store(settings: Settings) -> BlobStore:
-    """The blobs."""
+    """The configured blob store."""
     return open_blobs(
         settings.blobs_url, Path(settings.data) / lifespan.BLOBS_FOLDER, beneath=settings.blobs_beneath, reserve_bytes=0
     )
 
 
 def referenced_blobs(settings: Settings) -> BlobSource:
-    """The blobs, and which of them the store refers to."""
+    """The blob store, and the query for the blobs that the store refers to."""
     return BlobSource(blob_store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
@@ -77,7 +77,7 @@ def progress_reporter() -> Callable[[str, int], None]:
 
 
 class InstallationPlace(NamedTuple):
-    """A place that has the id of an installation, or None where it has none yet; `problem` says why it was not read."""
+    """A database, data directory or blob store with its installation id (None: none yet, or unreadable: `problem`)."""
 
     name: str
     id: str | None
@@ -90,8 +90,10 @@ class InstallationPlace(NamedTuple):
 
 
 class InstallationOverview(NamedTuple):
-    """Every place with its id, why they may not be used together (empty: they may), what is to be done then, what the
-    collector found when it last ran, and what an operator should look at besides."""
+    """Every database, data directory and blob store with its id, and whether they may be used together.
+
+    `conflict` is the reason why they may not (empty: they may), `remedy` what to do then. `report` is the result of the
+    last garbage collection, and `notes` are other things that an operator should look at."""
 
     places: list[InstallationPlace]
     conflict: str
@@ -168,8 +170,8 @@ async def require_one_installation(settings: Settings) -> None:
     """Insist that the databases, the data directory and the blob store belong to one installation; changes nothing.
 
     Raises:
-        InstallationMismatch: they do not.
-        Moved, Unavailable, ValueError: a place cannot be read.
+        InstallationMismatch: they belong to different installations.
+        Moved, Unavailable, ValueError: one of them cannot be read.
     """
     async with _open_places(settings) as found:
         for each in found:
@@ -270,10 +272,10 @@ def _note_places(found: InstallationOverview) -> None:
 
 
 def _confirm(yes: bool, question: str, doing: str) -> None:
-    """Ask, unless the answer was given.
+    """Ask for confirmation unless --yes was given.
 
     Raises:
-        Failure: the answer is no, or there is no one to answer.
+        Failure: the answer is no, or stdin is not a terminal.
     """
     if yes:
         return

@@ -37,7 +37,7 @@ class OpenDatabase(NamedTuple):
     database: Database
 
     async def lots(self, master: MasterKey) -> list[KeyUsage]:
-        """All that is sealed, by table and key; tables are called as in `verify --tables`."""
+        """The sealed values, counted by table and key; tables are named as in `verify --tables`."""
         found = [
             lot for column in self.tables.columns for lot in await reencryption.key_usage(self.database, column, master)
         ]
@@ -45,7 +45,7 @@ class OpenDatabase(NamedTuple):
 
 
 class KeyStatus(NamedTuple):
-    """What becomes of a master key: how many values lie under it, and what that means."""
+    """The status of a master key: the number of values encrypted with it, and whether it is still needed."""
 
     key_id: str
     values: int
@@ -140,7 +140,7 @@ def _show(value: dict[str, object], lines: list[str], master: MasterKey, lots: l
 
 
 def _undecryptable(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
-    """Where values do not open although their key is given, or name none."""
+    """The values that cannot be decrypted although their key is given, or that name no key."""
     return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
 
 
@@ -191,11 +191,11 @@ async def _status(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
 
 
 async def require_upgraded(settings: Settings, parts: Sequence[OpenDatabase], doing: str) -> None:
-    """Insist that there are databases, and that no migration of theirs is to come.
+    """Check that there are databases, and that they have no pending migrations.
 
     Raises:
-        Failure: there are none.
-        SchemaMismatch: one is not up to date.
+        Failure: no service has a database.
+        SchemaMismatch: a database is not up to date.
     """
     if not parts:
         remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
@@ -205,7 +205,7 @@ async def require_upgraded(settings: Settings, parts: Sequence[OpenDatabase], do
 
 
 def _require_key_of_servers(settings: Settings, master: MasterKey, doing: str) -> None:
-    """Of several nodes, each knows of its own data directory alone."""
+    """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
     served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
         why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
@@ -217,7 +217,7 @@ async def open_databases(settings: Settings) -> AsyncGenerator[list[OpenDatabase
     """The databases of the services that are there, not upgraded, until the block is left.
 
     Raises:
-        Unavailable: one cannot be opened or reached.
+        Unavailable: a database cannot be opened or reached.
         ValueError: the setting is no database address.
     """
     parts: list[OpenDatabase] = []

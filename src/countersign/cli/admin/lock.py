@@ -17,7 +17,7 @@ from countersign.kernel.errors import is_disk_full
 
 FILE_NAME = "serve.lock"
 SHUTDOWN_S, POLL_S = 10.0, 0.02
-"""How long the processes of a server that was killed may take to end with it."""
+"""How long the worker processes of a killed server may take to end."""
 
 
 class DataLock:
@@ -38,10 +38,10 @@ class DataLock:
 def acquire(data: Path, doing: str = "") -> Generator[DataLock]:
     """Hold the lock of the data directory, which is made when missing (0700), until the block is left.
 
-    `doing` is what a failure says could not be done; it is serving, unless something else is said.
+    `doing` begins the message of a failure; the default says that the directory cannot be served.
 
     Raises:
-        Failure: another process holds it, or the directory cannot be written.
+        Failure: another process holds the lock, or the directory cannot be written.
     """
     doing = doing or f"cannot serve {data}"
     path = data / FILE_NAME
@@ -80,13 +80,13 @@ def is_locked(data: Path) -> bool:
 
 
 def serving_key_ids(data: Path) -> list[str] | None:
-    """The ids of the master keys that the process has which serves the data directory; None when none does."""
+    """The ids of the master keys of the process that serves the data directory; None if no process serves it."""
     if not is_locked(data):
         return None
     try:
         return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=_LockKeys).keys
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
-        # It has just begun, or something else holds the lock.
+        # The server has just started, or a process that is not a server holds the lock.
         return None
 
 
@@ -111,7 +111,7 @@ def _flock(descriptor: int) -> None:
     """Take the lock at once; only where the server that announced itself was killed, wait until its workers have ended.
 
     Raises:
-        BlockingIOError: another process has it.
+        BlockingIOError: another process holds the lock.
     """
     until_s = clock.monotonic_s() + SHUTDOWN_S
     while True:

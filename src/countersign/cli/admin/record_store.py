@@ -97,13 +97,13 @@ async def pending(settings: Settings) -> list[str]:
 
 
 async def upgrade(settings: Settings) -> list[str]:
-    """Apply them; what was applied. Killed at any moment, the next call goes on from there.
+    """Apply the pending migrations and module steps; return them. After a kill, the next call continues.
 
     Raises:
         Moved, Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
         PrivilegeMissing: PostgreSQL's role may not make or alter tables.
         BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
-        DecryptionFailed: the master key is not the one of the database.
+        DecryptionFailed: the master key does not belong to the database.
     """
     await prepare_data_directory(settings)
     async with TABLES.open(settings) as database:
@@ -139,7 +139,7 @@ def root_url(settings: Settings) -> str:
 
 
 def configured_url(settings: Settings) -> str | None:
-    """The same without the default."""
+    """The service's public address: the configured one, else where it was last served, else None."""
     if settings.records_url:
         return settings.records_url.rstrip("/")
     try:

@@ -112,8 +112,8 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     """The archive: the file itself, or the one of a folder.
 
     Raises:
-        NoBackup: the folder has none of that time.
-        Failure: there is no such file.
+        NoBackup: the folder has no backup of that time.
+        Failure: the file does not exist.
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
@@ -146,7 +146,7 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
         reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
         require_engine(reading, is_postgres=bool(into.settings.database_url))
         is_placed = False
-        # A restored copy must not be taken for the installation that the backup is of, which may be served still.
+        # A restored copy must not be mistaken for the original installation, which may still be served.
         own = ids.new_uuid()
         try:
             async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
@@ -163,7 +163,7 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
                     (folder.path / KEY).unlink()
                 # One flush of everything costs less than one of each file.
                 await asyncio.to_thread(os.sync)
-                # Before PostgreSQL has its rows for good: without the key, nothing would open what they hold.
+                # The key is written before PostgreSQL commits the rows: their secrets are encrypted with it.
                 folder.finish(last=KEY)
                 is_placed = True
                 # From here nobody can tell whether they have become durable, so that all they refer to stays.
@@ -188,7 +188,7 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     """The keys that the backup's secrets are sealed with.
 
     Raises:
-        Failure: the settings name keys, and not all of those are among them.
+        Failure: the settings name keys, and some of the backup's keys are not among them.
     """
     own = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
@@ -227,7 +227,7 @@ def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[
 
 @asynccontextmanager
 async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
-    """Where the databases go; PostgreSQL's appear when the block has been left."""
+    """Yield the target of the databases; with PostgreSQL, they become visible when the block ends."""
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
         return
@@ -246,7 +246,7 @@ class BlobDestination(NamedTuple):
 
 @asynccontextmanager
 async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
-    """Where blobs go; what was put there is removed again when the block is left by an exception."""
+    """Yield the target of the blobs; blobs that were added are removed if the block raises an exception."""
     if not settings.blobs_url:
         yield BlobDestination(None, [])
         return

@@ -35,7 +35,7 @@ from countersign.store.auth import tokens
 from countersign.store.context import Store
 
 MAX_UNCHANGED_POLLS, POLL_S = 100, 0.1
-"""How often in a row tables that are being made may be found as they were, and the pause between two looks."""
+"""The number of polls in a row that may find no progress in the creation of tables, and the pause between polls."""
 
 ResultT = TypeVar("ResultT")
 
@@ -57,7 +57,7 @@ class Tables:
     pending_setup: Callable[[Database], Awaitable[Sequence[str]]]
 
     def file(self, settings: Settings) -> Path:
-        """Where the database is, unless it is PostgreSQL's."""
+        """The path of the SQLite database, which is not used with PostgreSQL."""
         return Path(settings.data).absolute() / file_name(self.schema)
 
     def may_exist(self, settings: Settings) -> bool:
@@ -98,7 +98,7 @@ class Tables:
             yield database
 
     async def wait_until_created(self, settings: Settings) -> None:
-        """Wait for another process that makes the tables at this moment, as long as it gets on."""
+        """Wait while another process creates the tables, as long as that process makes progress."""
         async with self.open(settings) as database:
             left, unchanged = await self.pending_setup(database), 0
             while left and unchanged < MAX_UNCHANGED_POLLS:
@@ -107,10 +107,12 @@ class Tables:
                 unchanged = unchanged + 1 if left == before else 0
 
     async def paused_since(self, settings: Settings) -> Instant | None:
-        """Since when restored tables send no webhooks and letters; None: they do, or are not there, or to be upgraded.
+        """The time since when restored tables send no webhooks and letters.
+
+        None means that they are sent, or that the tables do not exist or have pending migrations.
 
         Raises:
-            SchemaMismatch: they belong to another version.
+            SchemaMismatch: the tables belong to another version.
         """
         async with self.open_existing(settings) as database:
             if database is None or await migrate.pending(database, self.migrations):
@@ -121,7 +123,8 @@ class Tables:
         """Insist that every master key which sealed anything here is present, and opens the service's own keys.
 
         Raises:
-            DecryptionFailed: keys are missing; it names each. Or the service's own keys do not open.
+            DecryptionFailed: master keys are missing, and the error names each; or the service's own keys cannot be
+                decrypted.
         """
         async with self.open(settings) as database:
             await reencryption.require_keys(database, self.columns, master)
@@ -161,10 +164,10 @@ class Tables:
 
 
 def require_in_use(settings: Settings) -> None:
-    """Insist that the settings name the databases that are in use.
+    """Check that the settings name the databases that are in use.
 
     Raises:
-        Moved: they are in PostgreSQL, and the setting for it is missing.
+        Moved: the databases are in PostgreSQL, and the setting for PostgreSQL is missing.
     """
     migration_marker.require_in_use(Path(settings.data), settings.database_url)
 
@@ -175,7 +178,7 @@ async def prepare_data_directory(settings: Settings) -> None:
 
     Raises:
         Moved: as `require_in_use`.
-        MasterKeyRefused: there are databases without the key that sealed them, or it cannot be made.
+        MasterKeyRefused: databases exist without the master key that sealed them, or the key cannot be created.
     """
     require_in_use(settings)
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -234,8 +237,9 @@ def run(
 
 
 def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
-    """Why there is no database in the data directory (`of` a service, where one is meant): it is in PostgreSQL, or was
-    never made, which has the remedy."""
+    """The failure of a command that finds no database, of any service or of the one that `of` names.
+
+    The database was moved to PostgreSQL, or was never created; `remedy` is used for the latter."""
     if settings.database_url:
         why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)

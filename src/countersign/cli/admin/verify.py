@@ -104,7 +104,7 @@ def _verify_archive(file: str, secret: str) -> None:
 
 
 async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
-    """The archive read to its end; or the places where it is damaged, of what comes by stdin the first alone."""
+    """Read the archive to its end. If it is damaged, return all damaged ranges, or from stdin only the first."""
 
     def read() -> tuple[ArchiveReader | None, list[DamagedRange]]:
         if file == STDIN:
@@ -119,7 +119,7 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
                 found = list(find_damage(archive.read, secret))
             except Damaged as error:
                 return None, [_damaged_range(error)]
-            # In the words of `restore`.
+            # The description of each range is the one that `restore` prints.
             return None, [_damaged_range(Damaged(each.fault, each.start, each.stop)) for each in found] or first
 
     try:
@@ -129,7 +129,7 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
 
 
 def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
-    """The archive read to its end, or the first place where it is damaged."""
+    """Read the archive to its end, or return its first damaged range."""
     try:
         reading = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
         for _ in reading.members():
@@ -188,7 +188,7 @@ async def _check_directory(settings: Settings) -> list[Discrepancy]:
         try:
             findings += [each async for each in check(settings)]
         except DecryptionFailed as refused:
-            # The look at the keys has said what is to be done.
+            # The check of the keys has already given the remedy.
             remedy = "" if findings else refused.remedy
             findings.append(Discrepancy(place, refused.detail, remedy=remedy))
         except Refused as refused:
@@ -215,11 +215,11 @@ async def _check_databases(settings: Settings) -> AsyncIterator[Discrepancy]:
 
 
 async def _discard(_: bytes) -> None:
-    """PostgreSQL has read it, which is all that was wanted."""
+    """Discard the bytes: the check only needs PostgreSQL to read them."""
 
 
 async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
-    """Whether all that is sealed opens. What is sealed with a key that is not there is as whole as before."""
+    """Check that every sealed value can be decrypted. A value whose key is missing does not count as damaged."""
     async with keys.open_databases(settings) as parts:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[KeyUsage] = []

@@ -268,7 +268,7 @@ def resume(data: str | None) -> None:
 
 
 async def _resume(settings: Settings) -> list[str]:
-    """The services of which something was held; what modules they have is all the same."""
+    """Resume the webhooks and letters of both services, and return the services in which they were paused."""
     async with keys.open_databases(settings) as parts:
         await keys.require_upgraded(settings, parts, CANNOT_RESUME)
         resumed: list[str] = []

@@ -23,7 +23,7 @@ WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 
 
 class ApiCall(NamedTuple):
-    """A call as it was asked for; without a body (None) its fields go into the query."""
+    """The requested call. Without a body (None), its fields are sent in the query."""
 
     method: str
     path: str
@@ -33,14 +33,14 @@ class ApiCall(NamedTuple):
 
 
 class Page(msgspec.Struct):
-    """A page of a list that goes on by a cursor."""
+    """A page of a list that is continued with a cursor."""
 
     items: list[object]
     next_cursor: str | None = None
 
 
 class PlanReference(msgspec.Struct):
-    """What waits for a person."""
+    """A plan that waits for the approval of a person."""
 
     plan_id: str = ""
 
@@ -91,7 +91,7 @@ def api(
     plan = _plan_id(reply)
     if plan:
         if not output.is_terminal() and not reply.body.endswith(b"\n"):
-            # Where both streams end in one file, what follows is a line of its own.
+            # If stdout and stderr go to the same file, the text that follows must start on a new line.
             sys.stdout.flush()
             click.echo(err=True)
         output.note(f"Nothing has changed yet: a person must approve it, at {server.root}/approvals (plan {plan}).")
@@ -99,10 +99,10 @@ def api(
 
 
 def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file: bool, pages: bool) -> None:
-    """Insist that what was said goes together.
+    """Check that PATH is only a path, and that the options can be combined.
 
     Raises:
-        UsageError: it does not.
+        UsageError: PATH has a scheme, query or fragment, or the options cannot be combined.
     """
     if any(sign in path for sign in ("://", "?", "#")):
         raise click.UsageError("PATH is a path alone; --server names the server, -q NAME=TEXT a part of the query")
@@ -150,16 +150,18 @@ def _url(server: Server, call: ApiCall) -> str:
 
 
 def _send(server: Server, call: ApiCall, url: str) -> Reply:
-    """The answer to the call at this address. Repeated while the server is away or busy, where that does it once.
+    """Send the call to this URL and return the response.
+
+    The call is repeated while the server is unreachable or busy, if repeating it cannot run it twice.
 
     Raises:
-        Failure: refused or unreachable.
+        Failure: the server refuses the request or cannot be reached.
     """
     doing = f"{call.method} {call.path} failed"
     own = {**server.headers(url), "Accept": "application/json"}
     if call.body is not None:
         own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
-    # Names of headers are the same in any spelling: what the caller says replaces ours.
+    # Header names are case-insensitive: a header that the caller gives replaces the default one.
     said = {name.lower() for name in call.headers}
     headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
     request = Request(call.method, url, headers, call.body or b"")
@@ -179,7 +181,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
     """The items of all pages: of a list, whose Link header names the next, or of one with `items` and `next_cursor`.
 
     Raises:
-        Failure: refused, unreachable, or the answer is not a list.
+        Failure: the server refuses the request or cannot be reached, or the response is not a list.
     """
     url: str | None = _url(server, call)
     while url is not None:
@@ -200,7 +202,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
 
 
 def _plan_id(reply: Reply) -> str:
-    """The plan that waits for a person; empty where none does."""
+    """The id of the plan that waits for approval; empty if the response has none."""
     try:
         return msgspec.json.decode(reply.body, type=PlanReference).plan_id if reply.status == 202 else ""
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -138,7 +138,7 @@ class Upload(msgspec.Struct):
 
 
 class UploadStatus(msgspec.Struct):
-    """The stretches of an upload that arrived, each from its first byte to its last, and the whole size."""
+    """The byte ranges of an upload that have arrived, each from its first byte to its last, and the total size."""
 
     received: list[tuple[Bytes, Bytes]]
     size: Bytes
@@ -152,7 +152,7 @@ class Batch(msgspec.Struct):
 
 
 class Redemption(msgspec.Struct):
-    """What a code brought."""
+    """The result of redeeming a code."""
 
     success: bool
     product_id: str

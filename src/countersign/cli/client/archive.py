@@ -27,7 +27,7 @@ EPOCH_S = 315_532_800
 """1980-01-01T00:00:00Z, the earliest moment that a zip file can hold."""
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSION = 6
-# Modes that a directory has on this machine alone are not packed, so they are no reason to refuse it.
+# Some mode bits of a directory apply only to this machine. They are not packed, so they are not refused.
 _LIMITS = Limits(profile="compatible")
 
 CANNOT_UNPACK = "cannot unpack the archive"
@@ -39,8 +39,8 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
     files 0644, symbolic links stay links. It is read by the rules that the store reads archives by.
 
     Raises:
-        Failure: it holds nothing, or breaks one of these rules, as a link that leaves it does.
-        OSError: a file cannot be read, or the archive not written.
+        Failure: the directory is empty, or breaks one of these rules, for example by a link that leads out of it.
+        OSError: a file cannot be read, or the archive cannot be written.
     """
     try:
         members = read_folder(directory, _LIMITS)
@@ -93,7 +93,7 @@ def _write_zip(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
 
 
 def _mode(entry: ArchiveEntry) -> int:
-    """Kind and rights as Unix writes them."""
+    """The file type and permissions as a Unix mode."""
     if entry.kind == "link":
         return stat.S_IFLNK | 0o777
     return (stat.S_IFDIR | 0o755) if entry.kind == "folder" else (stat.S_IFREG | entry.mode)
@@ -107,7 +107,7 @@ class _Stream:
         self._rest = b""
 
     def read(self, count: int = -1, /) -> bytes:
-        """As many bytes as are asked for; fewer only at the end."""
+        """Return the requested number of bytes; fewer only at the end."""
         while len(self._rest) < count and (piece := next(self._pieces, b"")):
             self._rest += piece
         found, self._rest = self._rest[:count], self._rest[count:]

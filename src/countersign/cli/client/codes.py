@@ -75,10 +75,10 @@ def _show(path: str, body: dict[str, object], count: int) -> None:
 
 
 def _issue(path: str, body: dict[str, object], accept: str) -> Reply:
-    """The answer that holds the codes.
+    """Return the response with the codes.
 
     Raises:
-        Failure: refused or unreachable.
+        Failure: the server refuses the request or cannot be reached.
     """
     server = connection.selected_server()
     try:
@@ -146,8 +146,9 @@ def library() -> None:
 
 
 def _organizations(server: Server, owned: Sequence[api_models.LibraryProduct]) -> Iterator[str]:
-    """The slugs of the organisations that publish the products, which the list of the library lacks; empty where a
-    product cannot be shown any more."""
+    """Return the slug of the organisation that publishes each product, since the library list does not contain it.
+
+    The slug is empty if the product can no longer be shown."""
     for start in range(0, len(owned), BATCH_SIZE):
         some = owned[start : start + BATCH_SIZE]
         operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in some]

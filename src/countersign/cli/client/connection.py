@@ -43,7 +43,7 @@ _REDIRECTED = {301, 302, 303, 307, 308}
 
 @dataclass(slots=True)
 class Reply:
-    """A whole answer; header names are in lower case."""
+    """A complete response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -51,25 +51,25 @@ class Reply:
 
     @property
     def is_success(self) -> bool:
-        """Whether the server did what was asked."""
+        """Whether the server reports success."""
         return self.status < 300
 
 
 class Server:
-    """A store that commands talk to, and whom they act as there."""
+    """A server that commands send requests to, with the token that they use."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.base = root + "/api/v1"
         self.patience_s = 0.0
-        """How long a request is repeated while the server is away, at least; ATTEMPTS are made in any case."""
+        """How long a request is repeated at least while the server cannot be reached; ATTEMPTS are made in any case."""
         self._token: str | None = None
         self._token_known = False
 
     @property
     def token(self) -> str | None:
         """The bearer token: COUNTERSIGN_TOKEN, else one for the client in COUNTERSIGN_CLIENT_ID and _SECRET,
-        else the one that `login` kept for this server, else None.
+        else the one that `login` saved for this server, else None.
 
         Raises:
             Failure: the client is refused, or the saved tokens cannot be read.
@@ -80,7 +80,7 @@ class Server:
         return self._token
 
     def use_token(self, token: str) -> None:
-        """Act with this token and no other."""
+        """Send requests with this token only."""
         self._token, self._token_known = token, True
 
     def use_no_token(self) -> None:
@@ -97,7 +97,7 @@ class Server:
         return credentials.load_token(self.root)
 
     def _exchange(self, client_id: str, secret: str) -> str:
-        """A token by the client-credentials grant (RFC 6749 §4.4)."""
+        """Request a token by the client-credentials grant (RFC 6749 §4.4)."""
         basic = base64.b64encode(f"{quote_plus(client_id)}:{quote_plus(secret)}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-www-form-urlencoded"}
         request = Request("POST", f"{self.base}/auth/token", headers, b"grant_type=client_credentials")
@@ -105,17 +105,18 @@ class Server:
         return decode(self.settle(request, doing), api_models.Token, doing).access_token
 
     def headers(self, url: str) -> dict[str, str]:
-        """The headers of a request to this address: the token goes to this server and nowhere else."""
+        """The headers of a request to this address. The token is sent only to this server."""
         if _origin(url) != _origin(self.root) or self.token is None:
             return {}
         return {"Authorization": f"Bearer {self.token}"}
 
     def reached(self, url: str) -> str:
-        """An address of the API as it is reached from here: a server that is reached by another address than the one
-        it gives out (a tunnel, another port) writes its own into its answers.
+        """Replace the root of an API URL by the root that this machine uses for the server.
+
+        A server behind a tunnel or another port writes its own root URL into its responses.
 
         Raises:
-            Failure: it is malformed, or of another protocol than HTTP.
+            Failure: the URL is malformed, or is not an HTTP URL.
         """
         before, found, after = url.partition("/api/v1/")
         reached = f"{self.base}/{after}" if found and "?" not in before else url
@@ -140,7 +141,7 @@ class Server:
         return decode(self.settle(asked, doing), kind, doing)
 
     def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
-        """The answer of a POST, sent with an Idempotency-Key so that repeating it does it once.
+        """Send a POST with an Idempotency-Key, so that the server runs a repeated request only once.
 
         Raises:
             Failure: refused or unreachable.
@@ -155,10 +156,10 @@ class Server:
         return Request(method, url, self.headers(url))
 
     def settle(self, request: Request, doing: str) -> Reply:
-        """The answer of a request that may be sent more than once; it is, while the server is away or busy.
+        """Send a request that may be repeated, and repeat it while the server is unreachable or busy.
 
         Raises:
-            Failure: refused, or still unreachable after ATTEMPTS.
+            Failure: the server refuses the request, or is still unreachable after ATTEMPTS attempts.
         """
         began_s = clock.monotonic_s()
         for attempt in count(1):
@@ -181,7 +182,7 @@ class Server:
         """The response to a request, also an error; repeated while the server is unreachable.
 
         Raises:
-            Failure: still unreachable after ATTEMPTS.
+            Failure: the server is still unreachable after ATTEMPTS attempts.
         """
         for attempt in count(1):
             try:
@@ -251,7 +252,7 @@ def require_owned_by(server: Server, product: ProductName, doing: str) -> api_mo
     """The product, when it belongs to the organisation that was named.
 
     Raises:
-        Failure: there is no such product, or it belongs to another.
+        Failure: the product does not exist, or belongs to another organisation.
     """
     try:
         found = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, doing)
@@ -270,7 +271,7 @@ def read_reply(response: Response) -> Reply:
     """The answer with its body in memory.
 
     Raises:
-        Unreachable: the connection ended before it was whole.
+        Unreachable: the connection ended before the response was complete.
     """
     with response:
         body = bytearray()
@@ -282,10 +283,10 @@ def read_reply(response: Response) -> Reply:
 
 
 def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
-    """The answer's body as the struct.
+    """Decode the body of the response as the struct.
 
     Raises:
-        Failure: it is something else.
+        Failure: the body does not match the struct.
     """
     try:
         return msgspec.json.decode(reply.body, type=kind)
@@ -383,7 +384,7 @@ def _scope_hint(root: str, scope: str) -> str:
 def _retry_after_s(headers: Mapping[str, str]) -> int:
     """The seconds in Retry-After; 0 without any."""
     asked = headers.get("retry-after", "")
-    # More digits are more than anybody waits, and too many of them are no number here.
+    # Nine digits exceed every wait, and Python refuses to convert a very long string of digits.
     return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
 
 
@@ -408,8 +409,8 @@ def _redirect_target(url: str, location: str, doing: str) -> str:
 
 
 def _is_http_url(url: str) -> bool:
-    """Whether a request can be sent there: an address of HTTP with a host whose name can be one, and a path that can
-    stand in a request line."""
+    """Whether a request can be sent to the address: an HTTP URL with a valid host name, and a path that is valid in a
+    request line."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna")

@@ -1,4 +1,4 @@
-"""The token a command sends: from the environment, or kept for a server in a file that only its owner reads."""
+"""The token a command sends: from the environment, or saved for a server in a file that only its owner can read."""
 
 import json
 import os
@@ -21,25 +21,25 @@ class Variable(StrEnum):
 
 
 def credentials_file() -> Path:
-    """Where tokens are kept: credentials.json in the person's configuration directory (XDG)."""
+    """The path of the saved tokens: credentials.json in the person's configuration directory (XDG)."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "countersign" / "credentials.json"
 
 
 def load_token(server: str) -> str | None:
-    """The token kept for the server, or None.
+    """Return the saved token for the server, or None.
 
     Raises:
-        Failure: the file is open to others, or is none of ours.
+        Failure: the file cannot be read, other users can read it, or its content is not valid.
     """
     return _read(credentials_file()).get(server)
 
 
 def save_token(server: str, token: str) -> Path:
-    """Keep the token for the server, in place of any other; the file it is in.
+    """Save the token for the server, replace an earlier one, and return the path of the file.
 
     Raises:
-        Failure: as `kept`, or the file cannot be written.
+        Failure: as `load_token`, or the file cannot be written.
     """
     path = credentials_file()
     tokens = {**_read(path), server: token}
@@ -79,10 +79,10 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file of mode 0600 whole: readers see the old one or the new one, never a part.
+    """Write a file of mode 0600 atomically: readers see the old content or the new content, never a part.
 
     Raises:
-        OSError: it cannot be written; nothing is left behind.
+        OSError: the file cannot be written; no partial file is left.
     """
     unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
     try:

@@ -25,7 +25,7 @@ ATTEMPTS = 8
 
 @dataclass(slots=True)
 class ArtifactRequest:
-    """What the person asked for; None leaves it to the newest, the stable channel, this machine's platform."""
+    """The options of a download. None means the newest version, the stable channel or this machine's platform."""
 
     product: ProductName
     version: str | None
@@ -35,7 +35,7 @@ class ArtifactRequest:
 
     @property
     def doing(self) -> str:
-        """How a failure begins."""
+        """The first words of a failure message."""
         return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
 
 
@@ -80,7 +80,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
     """The one file that was asked for: by name and platform, else the only one, else this machine's only one.
 
     Raises:
-        Failure: none, or several.
+        Failure: no file matches, or several files match.
     """
     ready = [each for each in artifacts if each.status == "ready" and each.sha256]
     fitting = _matching(ready, wanted)
@@ -94,7 +94,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
 
 
 def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
-    """What to say to name one of the files."""
+    """The options that select one of the files."""
     has_platforms = any(each.platform for each in ready)
     return "Leave out --platform" if wanted.platform and not has_platforms else "Pass --platform or --file"
 
@@ -156,7 +156,7 @@ def download(
 
 
 def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: ArtifactRequest) -> Path:
-    """Where the file goes. A name that came from the server never chooses a directory."""
+    """The path to write the file to. A file name from the server never selects a directory."""
     if target is not None and not target.is_dir():
         return target
     name = artifact.filename
@@ -178,7 +178,7 @@ def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRe
 
 
 class Download:
-    """One download under way."""
+    """A download in progress."""
 
     def __init__(self, server: Server, artifact: api_models.Artifact, path: Path, doing: str) -> None:
         self._server = server
@@ -189,10 +189,10 @@ class Download:
         self._url = f"{server.base}/artifacts/{segment(artifact.id)}"
 
     def run(self) -> None:
-        """Fetch what is missing, check the whole, give it its name.
+        """Download the missing bytes, check the SHA-256 of the file, then rename it to its final name.
 
         Raises:
-            Failure: refused, the server stays away, or the bytes are not those that were announced.
+            Failure: the server refuses the request or cannot be reached, or the SHA-256 of the bytes is wrong.
             OSError: the file cannot be written.
         """
         size = self._artifact.size
@@ -203,7 +203,7 @@ class Download:
         with progress.meter(self._artifact.filename, size, continued) as meter:
             digest = self._fetch(meter)
             if digest != self._artifact.sha256 and continued:
-                # What was there from an earlier time was of another file: once more, from the start.
+                # The part from an earlier run belonged to a different file: download once more, from the start.
                 self._part.unlink()
                 digest = self._fetch(meter)
         if digest != self._artifact.sha256:
@@ -213,7 +213,7 @@ class Download:
         os.replace(self._part, self._path)
 
     def _fetch(self, meter: Meter) -> str:
-        """Fill FILE.part; the SHA-256 of all of it. Ends after ATTEMPTS in a row without a byte."""
+        """Complete FILE.part and return its SHA-256; fail after ATTEMPTS attempts in a row without a byte."""
         failures = 0
         with open(self._part, "a+b", opener=_open_without_links) as file:
             file.seek(0)
@@ -235,7 +235,7 @@ class Download:
         return digest.hexdigest()
 
     def _ask(self, position: int) -> Response:
-        """The answer that brings the bytes from `position` on, or all of them when the file changed (If-Range)."""
+        """Request the bytes from `position` on; the server sends all bytes if the file has changed (If-Range)."""
         headers: dict[str, str] = {}
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
@@ -262,5 +262,5 @@ class Download:
 
 
 def _open_without_links(path: str, flags: int) -> int:
-    # In a folder that others write to, a link in the file's place would lead the bytes into a file of ours.
+    # In a folder that others can write to, a link at this path could redirect the bytes into one of the user's files.
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

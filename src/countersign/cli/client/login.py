@@ -24,7 +24,7 @@ def request_token(server: Server, email: str, scopes: str) -> str:
     """A bearer token of the person with this address, once they have confirmed in a browser.
 
     Raises:
-        Failure: refused, declined, or not confirmed in time.
+        Failure: the server refuses the request, or the person declines or does not confirm in time.
     """
     server.use_no_token()
     doing = "cannot sign in"
@@ -40,11 +40,11 @@ def request_token(server: Server, email: str, scopes: str) -> str:
 
 
 def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
-    """Poll until the person has confirmed; the assertion to exchange."""
+    """Poll until the person has confirmed, and return the assertion to exchange for a token."""
     waited_s = 0
     while waited_s <= patience_s + interval_s:
         connection.wait(interval_s)
-        # A server that asks for no pause is not asked for ever.
+        # The number of polls is limited, even if the server asks for no pause between them.
         waited_s += max(interval_s, 1)
         reply = _poll(server, claim_token)
         if reply.status == 429:

@@ -30,8 +30,9 @@ from countersign.updates.trust import RolledBack
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """An organisation's key, the highest counter seen by product id and channel, and the keys that were believed
-    before: they sign nothing new, and the builds they signed stay good."""
+    """An organisation's key, the highest counter seen by product id and channel, and the keys trusted before.
+
+    A key in `former` signs no new build, but the builds that it signed stay valid."""
 
     key: PublicKey
     counters: dict[str, int] = {}
@@ -43,22 +44,23 @@ class _Pins(msgspec.Struct, frozen=True):
 
 
 def pins_file() -> Path:
-    """Where pins are kept: keys.json beside the kept tokens."""
+    """The path of the pins: keys.json in the directory of the saved tokens."""
     return credentials.credentials_file().with_name("keys.json")
 
 
 def load_pin(server: str, org: str) -> Pin | None:
-    """What is pinned of the organisation at this server.
+    """Return the pin of the organisation at this server, or None.
 
     Raises:
-        Failure: the file cannot be read: without it an attacker's key would pass for the first one.
+        Failure: the file cannot be read. To ignore that would let an attacker's key be pinned as the first one.
     """
     return _read_pins().servers.get(server, {}).get(org)
 
 
 def store_pin(server: str, org: str, found: Pin) -> None:
-    """Keep the key and the counters for the organisation. What another process has pinned meanwhile stays: of
-    counters the higher, of keys the later.
+    """Save the key and the counters of the organisation.
+
+    They are merged with what another process has pinned meanwhile: the higher counter and the later key are kept.
 
     Raises:
         Failure: the file cannot be read or written.
@@ -87,7 +89,7 @@ def _merge(known: Pin | None, found: Pin) -> Pin:
 
 @contextmanager
 def _exclusive(lock: Path) -> Generator[None]:
-    """No other process is in this block meanwhile."""
+    """Hold the lock file, so that no other process runs the block at the same time."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -110,7 +112,7 @@ def _read_pins() -> _Pins:
 
 @dataclass(slots=True)
 class PullRequest:
-    """What the person asked for; None leaves it to what the channel is at, and to this machine's platform."""
+    """The options of a pull. None means the current version of the channel, or the platform of this machine."""
 
     product: ProductName
     channel: str
@@ -120,17 +122,17 @@ class PullRequest:
 
     @property
     def doing(self) -> str:
-        """How a failure begins."""
+        """The first words of a failure message."""
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
 
 def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: PullRequest) -> VerifiedRelease:
-    """The release to install. The organisation's key is pinned the first time, and followed from then on.
+    """Return the release to install. The organisation's key is pinned at the first pull and followed afterwards.
 
     Raises:
         KeyChanged, SignatureRefused, RolledBack, Stale: as `trust.believed`; or the manifest is not the one that the
             statement names, or is older than what is installed.
-        Failure: refused, unreachable, or there is no such build.
+        Failure: the server refuses the request or cannot be reached, or the build does not exist.
     """
     org, installed = wanted.product.org, state.read(wanted.folder)
     path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
@@ -153,7 +155,7 @@ def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: Pu
 def _trusted_statement(
     server: Server, found: api_models.CatalogProduct, wanted: PullRequest, shown: ChannelState, seen: int
 ) -> tuple[ChannelStatement, list[PublicKey]]:
-    """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
+    """Verify the channel's statement, save its counter and keys, and return it with the keys that may sign builds."""
     org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
     pin = load_pin(server.root, org)
     if pin is not None:
@@ -177,9 +179,11 @@ def _is_same_channel(
 def _select_build(
     server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
 ) -> tuple[str, list[str]]:
-    """Version and platforms of the build: the version that was asked for, or what the channel is at; where that has
-    no build for this machine, the newest release before it that has one, which is then said. A build for another
-    platform is taken only where there is no other.
+    """Return the version of the build to install, and its possible platforms.
+
+    The version is the requested one, else the current version of the channel. If that has no build for this machine,
+    the newest other release with one is used, and a note is printed. A build for a different platform is used only if
+    it is the only build.
 
     Raises:
         Failure: no release of the channel has a build for the platform.
@@ -198,10 +202,10 @@ def _select_build(
 
 
 def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
-    """The platform of the only build, where no platform was asked for.
+    """Return the platform of the only build, if no platform was requested.
 
     Raises:
-        Failure: a platform was asked for, or there are several builds.
+        Failure: a platform was requested, or there are several builds.
     """
     if len(statement.builds) == 1 and not wanted.platform:
         return next(iter(statement.builds))
@@ -215,7 +219,7 @@ def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str)
 def _earlier_build(
     server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
 ) -> tuple[str, list[str]] | None:
-    """The newest other release of the channel with a build for one of the platforms; None without one."""
+    """Return the newest other release of the channel with a build for one of the platforms, or None."""
     path = f"/products/{segment(statement.product)}/releases"
     releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[api_models.Release], wanted.doing)
     for release in releases:
@@ -241,7 +245,7 @@ def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
 
 
 def _preferred_platforms(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
-    """The platform asked for; else that of the build that is installed, this machine's, and none in particular."""
+    """The requested platform; else the installed build's platform, this machine's platform, and any platform."""
     if wanted.platform:
         return [wanted.platform]
     here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
@@ -252,7 +256,7 @@ def _preferred_platforms(wanted: PullRequest, installed: state.Installation | No
 def _fetch_envelope(
     server: Server, found: api_models.CatalogProduct, version: str, platforms: Sequence[str], doing: str
 ) -> tuple[Envelope, str]:
-    """The signed manifest of the first of the platforms that has a build."""
+    """Return the signed manifest of the first platform that has a build."""
     path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
     for platform in platforms:
         query = f"?{urlencode({'platform': platform})}" if platform else ""
@@ -306,7 +310,7 @@ def _decode_manifest(
 
 
 def _require_newer(wanted: Manifest, installed: Manifest) -> None:
-    """Refuse a version that was asked for by name, is not what the channel is at, and is older than what is there."""
+    """Refuse a requested version that is not the current one of the channel and is older than the installed one."""
     if wanted.created_at < installed.created_at or _is_lower(wanted.version, installed.version):
         raise RolledBack(
             f"{wanted.version} is older than {installed.version}, which is installed, and the channel is not at it",

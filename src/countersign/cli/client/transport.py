@@ -18,7 +18,7 @@ STEP_S = 60
 
 
 class Unreachable(Exception):
-    """The connection could not be made or ended before the answer was whole; the request may be sent again."""
+    """The connection could not be made, or ended before the response was complete; the request may be sent again."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ def send(request: Request) -> Response:
     """Send the request and read the answer's head; the caller reads its body and closes it.
 
     Raises:
-        Unreachable: no connection, or it ended early.
+        Unreachable: no connection could be made, or it ended early.
     """
     connection: http.client.HTTPConnection | None = None
     try:
@@ -61,7 +61,7 @@ def read(response: Response, most: int) -> bytes:
     """
     room = bytearray(most)
     try:
-        # `response.read` takes a chunk that is said to be of -1 bytes for all that is still to come.
+        # `response.read` treats a chunk with a declared size of -1 as all remaining bytes.
         count = response.readinto(room)
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable(explain(error)) from error
@@ -95,7 +95,7 @@ def _exchange(connection: http.client.HTTPConnection, target: str, request: Requ
         for piece in [request.body] if isinstance(request.body, bytes) else request.body:
             connection.send(piece)
     except (BrokenPipeError, ConnectionResetError):
-        # A server that refuses early answers and closes while the body is still on its way: its answer counts.
+        # A server that refuses early responds and closes while the body is still being sent: its response is used.
         return connection.getresponse()
     connection.sock.settimeout(request.answer_s)
     return connection.getresponse()

@@ -31,7 +31,7 @@ REPORT_EVERY_S = 5.0
 
 
 class SavedUpload(msgspec.Struct):
-    """Where an upload that is not whole goes on."""
+    """The artifact and the URL with which an incomplete upload is continued."""
 
     artifact_id: str
     upload_url: str
@@ -48,10 +48,10 @@ class Content:
 
 
 def read_content(file: BinaryIO, filename: str) -> Content:
-    """Size and digest of an open file.
+    """Read the size and the SHA-256 of an open file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     file.seek(0)
     digest = hashlib.sha256()
@@ -61,8 +61,9 @@ def read_content(file: BinaryIO, filename: str) -> Content:
 
 
 class UploadCache:
-    """The file that remembers one upload, in the person's cache directory; its address lets anyone continue the
-    upload, so only the person may read it."""
+    """The file in the person's cache directory that saves the state of one upload.
+
+    Anyone who knows the URL in it can continue the upload, so only the person may read the file."""
 
     def __init__(self, server: str, release: str, platform: str | None, content: Content) -> None:
         base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -78,7 +79,7 @@ class UploadCache:
             return None
 
     def remember(self, upload: SavedUpload) -> None:
-        """Write down where the upload goes on.
+        """Save how to continue the upload.
 
         Raises:
             OSError: the cache directory cannot be written.
@@ -87,12 +88,12 @@ class UploadCache:
         write_private(self._path, msgspec.json.encode(upload))
 
     def forget(self) -> None:
-        """The upload is over."""
+        """Forget the upload, which has ended."""
         self._path.unlink(missing_ok=True)
 
 
 class UploadSession:
-    """One upload under way."""
+    """An upload in progress."""
 
     def __init__(self, server: Server, upload_url: str, content: Content, doing: str) -> None:
         self._server = server
@@ -102,10 +103,10 @@ class UploadSession:
         self._part_bytes = max(MIN_PART_BYTES, -(-content.size // MAX_PARTS))
 
     def missing(self) -> list[tuple[int, int]]:
-        """The stretches that the server lacks, each from its first byte to the one after its last.
+        """The byte ranges that the server does not have, each as the first byte and the byte after the last.
 
         Raises:
-            Failure: the upload has ended or was never begun (404, 410), or the server is away.
+            Failure: the upload has ended or was never started (404, 410), or the server cannot be reached.
         """
         state = self._server.get(self._url, api_models.UploadStatus, self._doing)
         if state.size != self._content.size:
@@ -127,7 +128,7 @@ class UploadSession:
         ATTEMPTS in a row without a part arriving, and not before the server's patience is over.
 
         Raises:
-            Failure: refused, or the server stays away.
+            Failure: the server refuses the request, or cannot be reached.
         """
         failures, arrived_s = 0, clock.monotonic_s()
         parts = self._parts(gaps)
@@ -187,7 +188,7 @@ class UploadSession:
 
 
 class Job(msgspec.Struct):
-    """How a job is doing; its error is a problem."""
+    """The state of a job; its error is a problem document."""
 
     job_id: str
     status: Literal["queued", "running", "completed", "failed"]
@@ -211,8 +212,8 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResul
     """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
 
     Raises:
-        Failure: the artifact was refused, as a hostile archive is, or the store is away, or its result has another
-            form. The file stays uploaded.
+        Failure: the store refused the artifact (for example a hostile archive), cannot be reached, or returned an
+            invalid result. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
     job = connection.decode(server.post("/jobs", asked, doing), Job, doing)
@@ -231,16 +232,16 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResul
 
 
 class _JobDisplay(Protocol):
-    """Shows how the job is doing."""
+    """Shows the progress of a job."""
 
     def at(self, job: Job) -> None:
-        """The job as it is now."""
+        """Show the current state of the job."""
         ...
 
 
 @contextmanager
 def _job_display(size: int) -> Generator[_JobDisplay]:
-    """A bar on a terminal, a line every SAY_EVERY_S elsewhere."""
+    """Show a bar on a terminal, else a line every REPORT_EVERY_S."""
     if not output.is_terminal() or output.wants_json():
         yield _JobLines()
         return
@@ -249,25 +250,25 @@ def _job_display(size: int) -> Generator[_JobDisplay]:
 
 
 class _JobBar:
-    """How far the job is, as a bar."""
+    """Shows the progress of a job as a bar."""
 
     def __init__(self, meter: progress.Meter, size: int) -> None:
         self._meter = meter
         self._size = size
 
     def at(self, job: Job) -> None:
-        """The job as it is now."""
+        """Show the current state of the job."""
         self._meter.at(int(job.progress * self._size))
 
 
 class _JobLines:
-    """How long the job waits, then how far it is; nothing about a job that ends soon."""
+    """Prints how long a job waits, then its progress; prints nothing about a job that ends soon."""
 
     def __init__(self) -> None:
         self._began_s = self._said_s = clock.monotonic_s()
 
     def at(self, job: Job) -> None:
-        """The job as it is now."""
+        """Show the current state of the job."""
         now_s = clock.monotonic_s()
         if now_s - self._said_s < REPORT_EVERY_S:
             return

@@ -34,7 +34,7 @@ from countersign.store import lifespan
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 
 NAME_WIDTH = len("distribution database")
-"""Of the longest name."""
+"""The length of the longest name of a check."""
 
 COUNTER_SLOTS = 8
 """Of counters that nothing is counted in."""
@@ -42,7 +42,7 @@ COUNTER_SLOTS = 8
 
 @dataclass(slots=True)
 class Finding:
-    """What one check found; a remedy unless all is well."""
+    """The result of one check, with a remedy unless the check passed."""
 
     name: str
     standing: Standing
@@ -57,21 +57,21 @@ class Finding:
             output.say(f"      {'':{NAME_WIDTH}}  {self.remedy}")
 
     def members(self) -> dict[str, str]:
-        """It as an object of JSON."""
+        """The finding as a JSON object."""
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
 
 
 def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
     """The failed finding for a refusal, with the check's own remedy if it has one."""
-    # Waiting helps callers alone.
+    # The advice to wait is for API clients; it does not help an operator.
     known = "Correct it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
-    # What is of the machine alone, like a path, is noted on the exception.
+    # Details of this machine, such as a path, are notes on the exception.
     detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
     return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """Whether there is a key that could be read; whether it opens anything, the databases tell."""
+    """Check that the master key can be read. The checks of the databases test whether it decrypts their values."""
     name, data = "master key", Path(settings.data)
     if settings.database_url and not _is_key_configured(settings):
         return Finding(name, "fail", NEEDED_WITH_POSTGRESQL, missing_key_remedy(data))
@@ -197,7 +197,7 @@ async def check_counters(settings: Settings) -> Finding:
     name = "counters"
     if not settings.counters_url:
         return Finding(name, "ok", "rate limits are counted on this node")
-    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    # The client takes a fifth of a second to import, so it is imported only if it is configured.
     from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
     warned: list[str] = []
@@ -219,7 +219,7 @@ async def check_counters(settings: Settings) -> Finding:
 
 
 async def check_mail(settings: Settings) -> Finding:
-    """Whether the mail server takes mail; without one, letters stay in a folder."""
+    """Check whether the mail server accepts mail; without a mail server, letters stay in a folder."""
     data = Path(settings.data)
     try:
         await open_mail(settings.smtp_url, settings.mail_from, data).check()

@@ -38,7 +38,7 @@ CLIENT_VARIABLES = {
     f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")
 }
 
-# What is in the way of listening, and what helps.
+# The remedy for each error that prevents listening.
 _PORT_REMEDIES = {
     errno.EADDRINUSE: "Stop what listens there, or choose another port.",
     errno.EACCES: "Choose a port above 1023, or give the process CAP_NET_BIND_SERVICE.",
@@ -83,7 +83,7 @@ def check_directory(data: Path) -> Finding:
 
 
 def check_disk(data: Path, reserve_mib: int) -> Finding:
-    """What is free on the volume of the data directory."""
+    """Check the free space on the volume of the data directory."""
     free_mib = shutil.disk_usage(_nearest_existing(data)).free >> 20
     detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
     if free_mib <= reserve_mib:
@@ -110,7 +110,7 @@ def check_port(name: str, host: str, port: int) -> Finding:
 
 
 def check_running_server(settings: Settings) -> Finding:
-    """What the server that runs says of itself."""
+    """Check the readiness that the running server reports."""
     url = f"{local_url(settings.operator_host, settings.operator_port)}/readyz"
     try:
         answer = httpx.get(url, timeout=READINESS_TIMEOUT_S, trust_env=False)
@@ -125,7 +125,7 @@ def check_running_server(settings: Settings) -> Finding:
 
 
 def check_clock(data: Path) -> Finding:
-    """Whether the clock was set, and goes as that of the disk does."""
+    """Check that the clock was set, and agrees with the clock of the disk."""
     now = clock.now()
     remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
     if now < MIN_TIME:
@@ -192,7 +192,7 @@ def run_checks(settings: Settings, host: str, ports: Mapping[str, int]) -> Itera
     data = Path(settings.data)
     directory = check_directory(data)
     yield directory
-    # Of what cannot be entered, everything else would fail for the same reason.
+    # If the directory cannot be used, every other check would fail for the same reason.
     if directory.standing != "fail":
         yield check_disk(data, settings.reserve_mib)
         yield from _check_dependencies(settings, ports)

@@ -44,12 +44,12 @@ def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
 
 
 def log_ready(part: str, **members: object) -> None:
-    """Log that the process does its work from now on."""
+    """Log that the process is ready."""
     telemetry.logger(part).info("ready", **members)
 
 
 def describe_database(settings: Settings) -> Mapping[str, object]:
-    """Which database the settings mean: kind and name, never a password."""
+    """The kind and name of the configured database, without a password."""
     if settings.database_url:
         try:
             return {"kind": "postgresql", "name": connection_urls.describe_postgres(settings.database_url)}

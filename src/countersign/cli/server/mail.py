@@ -22,7 +22,7 @@ _LINK = re.compile(r"https?://[^\s<>\"]+")
 
 
 class OutboxMessage(NamedTuple):
-    """A letter as the command shows it."""
+    """A letter in the form that the command prints."""
 
     date: str
     to: str

@@ -41,10 +41,10 @@ async def application(service: app.RecordsService, tends: bool) -> AsyncGenerato
 
 
 async def prepare(service: app.RecordsService, is_demo: bool) -> str:
-    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
+    """Fill an empty database with the demonstration if `is_demo`, and return the text about signing in.
 
     Raises:
-        BadSetting: others than this machine could come in with what everybody knows of the demonstration.
+        BadSetting: other machines could sign in with the publicly known passwords of the demonstration.
     """
     records = service.records
     seeded = is_demo and await demo.seed(service.engine)

@@ -74,7 +74,7 @@ class Service(Generic[ContextT]):
 
 
 def announce_operator(listeners: Sequence[Listener]) -> None:
-    """Say where the operator is answered, if one of these is the operator's."""
+    """Print the URL of the operator's port, if one of the listeners is the operator's."""
     for each in listeners:
         if each.name == OPERATOR:
             click.echo(f"Operator: {local_url(each.host, each.port)}/readyz, /livez, /metrics")
@@ -84,7 +84,7 @@ def announce_operator(listeners: Sequence[Listener]) -> None:
 async def answer_operator(
     settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
 ) -> AsyncGenerator[None]:
-    """While the block lasts, this worker answers the operator's process, where there is one."""
+    """While the block runs, answer the requests of the operator's process, if the operator's port is configured."""
     if not settings.operator_port:
         yield
         return
@@ -104,7 +104,7 @@ def operator_program(settings: Settings, siblings: WorkerMailboxes) -> Program:
 
 
 def _machine_checks(settings: Settings) -> ServiceChecks:
-    """The volume that both services share."""
+    """The checks of the volume that both services share."""
     data, reserve = Path(settings.data), settings.reserve_mib << 20
 
     async def roomy() -> str:
@@ -168,11 +168,11 @@ class StartMessage:
 
 
 class DiskFailed(Failure, Unrecoverable):
-    """The disk failed under a commit: the server ends, to begin anew with what is on the disk."""
+    """The disk failed during a commit: the server exits, so that a restart reads what is on the disk."""
 
 
 class _FailureMessage(msgspec.Struct):
-    """A failure on its way from a worker to the process that shows it."""
+    """A failure that a worker sends to the process that prints it."""
 
     what: str
     why: str
@@ -185,8 +185,8 @@ def run(start: StartOptions, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
     Raises:
-        Failure: the address cannot be had, the store cannot be opened, a module is declared wrongly, or the disk
-            failed under a commit.
+        Failure: the service cannot listen on its address, the store cannot be opened, a module is declared wrongly, or
+            the disk failed during a commit.
     """
     settings = start.settings
     words = [StartMessage() for _ in start.wanted]
@@ -264,8 +264,9 @@ def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str
 
 @asynccontextmanager
 async def _stop_on_disk_failure(database: Database, title: str) -> AsyncGenerator[list[str]]:
-    """While the block lasts: when the database can write no more, this process is stopped as by SIGTERM, and the title
-    noted in the list. One worker of several is replaced then."""
+    """Send SIGTERM to this process if the database can no longer write while the block runs.
+
+    The title is then added to the yielded list. If there are several workers, the worker is replaced."""
     broken: list[str] = []
 
     async def watch() -> None:
@@ -290,7 +291,7 @@ def _deadlines(settings: Settings) -> Deadlines:
 
 
 def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
-    """The failure of a service, or the operator, whose address cannot be had; it names what chooses that."""
+    """The failure of a service or of the operator's port that cannot listen; its remedy names the option to change."""
     name = error.listener.name
     if name == OPERATOR:
         whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"

@@ -53,10 +53,10 @@ async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
 
 
 async def prepare(store: Store, is_demo: bool) -> str:
-    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
+    """Fill an empty database with the demonstration if `is_demo`, and return the text about signing in.
 
     Raises:
-        BadSetting: others than this machine could come in with what everybody knows of the demonstration.
+        BadSetting: other machines could sign in with the publicly known passwords of the demonstration.
     """
     if is_demo:
         await demo.seed(store)
