@@ -161,8 +161,8 @@ class Bound:
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
-        before = [value for value in last if value.end >= item.start - 1 and self.words[value.end] not in SENTENCE_ENDS]
-        slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
+        beside = (*following, *self._directly_before(item))
+        slots = [each.slot for each in beside if each.slot in ("platform", "channel")]
         if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
             # "Not just stable ones": the channel is no condition.
             following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
@@ -172,6 +172,11 @@ class Bound:
             self.found["guard"].append(item)
         if not self._is_of_asker(item):
             self._only |= {*slots[:1]}
+
+    def _directly_before(self, item: Item) -> list[Item]:
+        """The last value, if only one word is between it and the item, and no end of a sentence."""
+        last = self.values[-1:]
+        return [each for each in last if each.end >= item.start - 1 and self.words[each.end] not in SENTENCE_ENDS]
 
     def _is_of_asker(self, item: Item) -> bool:
         """Whether "only" is about the asker ("I just got a Mac"), or about things named before ("only those")."""

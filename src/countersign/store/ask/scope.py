@@ -227,7 +227,7 @@ class Scope(_Text):
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
-        self._limiting = [each for each in (*self._all, self._preface) if self._is_limiting(each)]
+        self._limiting = self._limiting_parts()
         is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
         self._has_versions = not is_newest and "product" in self._slots_of_context
         self._asks_of_product = bool(self._starts(_ASKED_OF_PRODUCT | _CONDITIONS, *self.question))
@@ -235,13 +235,16 @@ class Scope(_Text):
     def _is_request(self, before: str) -> bool:
         return before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
 
+    def _limiting_parts(self) -> list[Sentence]:
+        return [each for each in (*self._all, self._preface) if self._is_limiting(each)]
+
     def _is_limiting(self, part: Sentence) -> bool:
         """Whether a part beside the question says which of the things found are meant: "Only the free ones.", "They
         must be free.", "Besides the ones on Windows, which …"."""
         if part == self._whole or not self._starts(_CONDITIONS - {"time", "kind"}, *part):
             return False
         begin, after = part.start, self._whole.end <= part.start
-        # "Haven't touched it in ages." tells of the asker.
+        # "Haven't touched it in ages." is about the asker.
         if self._word(begin) in _DENIED_VERBS:
             return False
         is_of_found = after and self._word(begin) in ("they", "it", "these", "those")
