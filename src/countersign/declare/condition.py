@@ -1,4 +1,4 @@
-"""Conditions: which records a rule, a guard or a lock is about; the same words as filters have."""
+"""Conditions of rules, guards, locks and grants, with the same operators as filters."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -9,7 +9,7 @@ OPERATORS: Final[tuple[Operator, ...]] = ("eq", "ne", "contains", "in", "gt", "g
 
 
 class RuntimeValue:
-    """A value that is known only when a command runs."""
+    """A placeholder for a value that is known only when a command runs."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -19,24 +19,29 @@ class RuntimeValue:
 
 
 CALLER: Final = RuntimeValue("CALLER")
-"""The id of the person who calls, or on whose behalf an agent does."""
+"""The id of the calling person, or of the person for whom an agent acts."""
 
 TODAY: Final = RuntimeValue("TODAY")
-"""The day the command runs, in UTC."""
+"""The day on which the command runs, in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOf:
-    """The value of another field: `FieldOf("issued")` of the same record, `FieldOf("invoice.issued")` of the record
-    that the ref `invoice` leads to. For the rules of a model; where the field is empty, its rule is met."""
+    """The value of another field, for the rules of a model. A rule is met if this field is empty.
+
+    `FieldOf("issued")` is a field of the same record, `FieldOf("invoice.issued")` a field of the record in the ref
+    `invoice`.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """One condition on a field of the model; `value` is JSON, `CALLER`, `TODAY` or, in rules, `FieldOf`. `remedy` is
-    what a refusal says to do where a guard or a rule is not met."""
+    """A condition on a field of the model. `value` is a JSON value, `CALLER`, `TODAY` or, in rules, `FieldOf`.
+
+    If a guard or a rule is not met, the error text contains `remedy`.
+    """
 
     field: str
     operator: Operator
@@ -48,10 +53,10 @@ def where(field: str, *, remedy: str = "", **condition: object) -> Where:
     """`where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False, remedy="set the party")`.
 
     Raises:
-        ValueError: not exactly one operator is named, or none that there is.
+        ValueError: the call does not have exactly one operator, or the operator is unknown.
     """
     names = list(condition)
-    # A trailing underscore lets Python's own word be written: in_=["new", "won"].
+    # A trailing underscore is removed, since `in` is a Python keyword: in_=["new", "won"].
     operator: Operator | None = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
     if operator is None:
         raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")

@@ -2,11 +2,11 @@
 
 
 class DeclarationError(Exception):
-    """A module is declared wrongly; the text names file, model, field and the remedy. Raised at start-up."""
+    """The declaration of a module is invalid. The text names the file, model, field and remedy. Raised at start-up."""
 
 
 class BadValue(Exception):
-    """A value does not fit its field; the text says what must be ("must be a real calendar date, YYYY-MM-DD").
+    """A value is invalid for its field. The text states the requirement ("must be a real calendar date, YYYY-MM-DD").
 
-    It never repeats the value: the caller may have sent a placeholder whose meaning must not come back.
+    The text never contains the value: the caller may have sent a placeholder token and must not learn its value.
     """

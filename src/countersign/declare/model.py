@@ -18,7 +18,7 @@ EXTRA = ("export", "import", "history", "count_by")
 
 
 class ModelOptions(TypedDict, total=False):
-    """What may be said of a model in its class statement; see `Model`."""
+    """The options of a model's class statement; `Model` describes each of them."""
 
     name: str
     label: str
@@ -56,21 +56,21 @@ class Declared:
     misspelt: tuple[str, ...] = ()
 
     def present_name(self, name: str) -> str:
-        """The present name of a field, given its stored name, which may be a former one."""
+        """Return the current name of a field. The given name may be a former name of the field."""
         if name in self.fields:
             return name
         return next((each for each, field in self.fields.items() if field.former_name == name), name)
 
     def filling_ref(self, name: str) -> str | None:
-        """The ref to the record from which an omitted field of a new record is copied."""
+        """Return the name of the ref to the record from which an omitted field of a new record is copied."""
         refs = (each for each in self.fields.values() if isinstance(each, Ref))
         return next((each.name for each in refs if name in each.fills), None)
 
     def field(self, name: str) -> Field:
-        """The field with that name.
+        """Return the field with this name.
 
         Raises:
-            DeclarationError: it does not exist.
+            DeclarationError: the model has no field with this name.
         """
         found = self.fields.get(name)
         if found is None:
@@ -83,19 +83,21 @@ class Model:
 
     Its docstring describes a record. The class statement accepts these keywords:
 
-    name           what addresses and tables call it; default: the class name in snake_case
-    label, plural  what people read; default: the name
-    locked         conditions under which a record cannot be changed or deleted but by its actions
-    locked_with    a ref field: this record is locked while the one it refers to is
-    locked_while   conditions on the record of `locked_with` under which this one is locked; default: its own lock
-    rules          conditions that a record must meet whenever one of the fields in them is written; a field of the
-                   record that a ref leads to is named with the ref: where("invoice.state", eq="posted")
-    needs_approval the generated commands that agents only propose, unless a setting lifts it
-    reads          models that create, update and delete depend on: those that a ref of the record leads to, and those
-                   that refer to these; a plan goes stale when one of their records is added, changed or deleted. What
-                   `locked_with` and `rules` name, and what the record counts into, is read without being named
-    shown_as       the field that represents a record where only one can be shown; default: the first text
-    commands       the generated commands it has; default: all
+    name           the name in URLs and of the table; default: the class name in snake_case
+    label, plural  the names shown to people; default: the name
+    locked         conditions under which only its actions can change or delete a record
+    locked_with    a ref field: a record is locked while the record that it refers to is locked
+    locked_while   conditions on the referenced record of `locked_with` under which a record is locked; default: the
+                   conditions in `locked` of that record's model
+    rules          conditions that a record must meet whenever one of their fields is written; the name of a field of
+                   a referenced record begins with the ref: where("invoice.state", eq="posted")
+    needs_approval the generated commands that agents can only propose, unless a setting permits them
+    reads          models that create, update and delete depend on: models that a ref of the record refers to, and
+                   models that refer to such models; a plan becomes stale when one of their records is added, changed
+                   or deleted. Models that `locked_with` and `rules` name, and models with a total of the record's
+                   fields, need not be listed
+    shown_as       the field that represents a record where only one field can be shown; default: the first text
+    commands       the generated commands of the model; default: all
     """
 
     declared: ClassVar[Declared]
@@ -142,7 +144,7 @@ def _plural(label: str) -> str:
 
 
 def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
-    """The name of a number among the values that is not within ±(2^53 - 1); None if all are."""
+    """Return the name of a number that is outside ±(2^53 - 1), or None if all values are in this range."""
     for name, value in values.items():
         if isinstance(value, int) and isinstance(model.fields[name], Number) and not -LARGEST <= value <= LARGEST:
             return name
@@ -150,7 +152,7 @@ def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
 
 
 def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The values of all computed fields of a record; empty if a source is empty."""
+    """Return the values of all computed fields of a record. A value is empty if one of its sources is empty."""
     known = dict(values)
     for name, function, needed in _order(model):
         given = [known.get(source) for source in needed]
@@ -159,7 +161,7 @@ def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]
 
 
 def sources(field: Field) -> tuple[str, ...]:
-    """The fields of the same model from which a computed field is derived; empty for other fields."""
+    """Return the fields of the same model from which a computed field is derived; empty for other fields."""
     return () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
 
 
@@ -184,7 +186,7 @@ def _stored(value: object) -> Stored:
 
 @lru_cache(maxsize=512)
 def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str, ...]], ...]:
-    """The computed fields, each after its sources; circular ones are refused at start-up."""
+    """The computed fields, each one after its sources. Circular definitions are refused at start-up."""
     left = {
         name: (field.computed, sources(field))
         for name, field in model.fields.items()

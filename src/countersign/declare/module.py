@@ -1,4 +1,4 @@
-"""Modules, and the roles and grants that they ship; an administrator may change these afterwards."""
+"""Modules, and the roles and grants that they provide. An administrator may change the roles and grants later."""
 
 import inspect
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ Names: TypeAlias = tuple[str, ...] | Literal["*"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a role may do with one model. Grants add up; where several speak of a field, the most visible wins.
+    """The rights of a role on one model. Grants add up: if several grants name a field, the most visible grant applies.
 
     commands  names of commands, actions included, or "*"
-    clear     fields it reads in clear; "*" means all
-    masked    fields it sees as placeholder tokens (personal ones) – others it names are clear
-    write     fields it may set, of those it sees
-    rows      the records these commands reach: all of the conditions hold; empty means every record
+    clear     fields that the role reads in clear; "*" means all
+    masked    fields that the role sees as placeholder tokens if they are personal, and in clear otherwise
+    write     visible fields that the role may set
+    rows      conditions that a record must meet for these commands; without conditions, every record
     """
 
     model: str
@@ -34,7 +34,7 @@ class Grant:
 class Role:
     """A role with its grants. Several modules may add grants to a role of the same name.
 
-    `rights` are beyond any model: `base.unmask` lets its holders give agents single fields in clear.
+    `rights` do not belong to a model: `base.unmask` allows members to give agents single fields in clear.
     """
 
     def __init__(self, name: str, *grants: Grant, label: str = "", rights: tuple[str, ...] = ()) -> None:
@@ -45,13 +45,15 @@ class Role:
 
 
 ADMINISTRATOR = "administrator"
-"""The role that is granted everything there is; the first person has it."""
+"""The name of the role with all rights; the first person has this role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that a module reads: one of the `options`, of which the first is the default. In the model `setting`
-    its title is `name`, and its value the option as JSON: `"party"`."""
+    """A setting that a module reads. Its value is one of the `options`; the first option is the default.
+
+    In the model `setting`, its title is `name`, and its value is the option as JSON: `"party"`.
+    """
 
     name: str
     options: tuple[str, ...]
@@ -59,11 +61,11 @@ class Setting:
 
 
 class Module:
-    """What a package offers under the entry-point group `countersign.modules`.
+    """A module, which a package provides under the entry-point group `countersign.modules`.
 
-    `needs` names the modules whose models its refs and grants speak of (`base` is always there). `kinds` are the field
-    kinds that it adds: its own models, and those of modules that need it, may have such fields. `source` is the file
-    that declares it.
+    `needs` names the modules whose models its refs and grants name; `base` is always enabled. `kinds` are the field
+    kinds that it adds; its own models, and models of modules that need it, may have such fields. `source` is the
+    file that declares it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The registry of declared models, checked by every rule; errors name the remedy, all of a stage at once."""
+"""The registry of declared models, checked by every rule. An error lists all violations of one stage."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -70,14 +70,14 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         grants.grants_fit,
     ),
 )
-"""The rules; those of a later stage may rely on all earlier ones."""
+"""The rules, in stages. The rules of a stage rely on the rules of all earlier stages."""
 
 
 def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
-    """The models by name.
+    """Return the models by name.
 
     Raises:
-        DeclarationError: two have the same name.
+        DeclarationError: two models have the same name.
     """
     found: dict[str, Declared] = {}
     for module in modules:
@@ -91,10 +91,11 @@ def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
 
 
 def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -> tuple[Declared, str, str]:
-    """Of a total "invoice_line.amount_minor": the child model, its ref to the parent, its field.
+    """Return the child model, its ref to the parent and its field, for a total such as "invoice_line.amount_minor".
 
     Raises:
-        DeclarationError: there is no such model or field, or not exactly one ref to the parent.
+        DeclarationError: the child model or its field does not exist, or the child model does not have exactly one ref
+            to the parent.
     """
     text = computed_fields.wrong_total(models, parent, field)
     if text:
@@ -108,7 +109,7 @@ def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
     """Check every rule.
 
     Raises:
-        DeclarationError: some are broken; the text has a line for each place.
+        DeclarationError: a rule is broken; the text has a line for each violation.
     """
     whole = Declarations(modules, models)
     for stage in STAGES:
@@ -119,7 +120,7 @@ def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Referrer:
-    """A field of a model that refers to some other model."""
+    """A ref field, with the model that contains it."""
 
     model: Declared
     ref: Ref
@@ -127,7 +128,7 @@ class Referrer:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A field that holds the total of a field of the records that refer to its record."""
+    """A field that contains the sum of a field of the records that refer to its record."""
 
     parent: Declared
     field: str
@@ -140,7 +141,7 @@ class Registry:
     """The models, roles and relations of the given modules."""
 
     def __init__(self, modules: Iterable[Module]) -> None:
-        """Put the modules together.
+        """Combine the modules and check them.
 
         Raises:
             DeclarationError: a rule of `check` is broken; the text names file, model, field and the remedy.
@@ -152,18 +153,18 @@ class Registry:
 
     @cached_property
     def module_of(self) -> Mapping[str, Module]:
-        """By model name: the module that declares it."""
+        """The module that declares each model, by model name."""
         return {model.declared.name: module for module in self.modules for model in module.models}
 
     @cached_property
     def kinds(self) -> Mapping[str, type[Field]]:
-        """By name, the kinds of fields: the built-in ones first, then those that modules register."""
+        """The kinds of fields by name: first the built-in kinds, then the kinds that modules register."""
         registered = (kind for module in self.modules for kind in module.kinds)
         return {kind.kind: kind for kind in (*BUILTIN_KINDS, *registered)}
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
-        """By name, the settings that modules declare."""
+        """The settings that modules declare, by name."""
         return {each.name: each for module in self.modules for each in module.settings}
 
     @cached_property
@@ -174,13 +175,13 @@ class Registry:
 
     @cached_property
     def long_labels(self) -> frozenset[str]:
-        """Those of them that some long text has."""
+        """The labels that a long text field has."""
         fields = (field for model in self.models.values() for field in model.fields.values())
         return frozenset(each.personal for each in fields if each.personal and isinstance(each, LongText))
 
     @cached_property
     def referrers(self) -> Mapping[str, tuple[Referrer, ...]]:
-        """By model: the fields anywhere that refer to it."""
+        """The ref fields that refer to each model, by model name."""
         found: dict[str, list[Referrer]] = {name: [] for name in self.models}
         for model in self.models.values():
             for field in model.fields.values():
@@ -190,7 +191,7 @@ class Registry:
 
     @cached_property
     def totals(self) -> Mapping[str, tuple[Total, ...]]:
-        """By child model: the totals its records count into."""
+        """The totals that sum a field of each child model, by the name of the child model."""
         found: dict[str, list[Total]] = {name: [] for name in self.models}
         for parent in self.models.values():
             for field in parent.fields.values():
@@ -200,8 +201,10 @@ class Registry:
         return {name: tuple(each) for name, each in found.items()}
 
     def is_part(self, model: Declared, ref: Ref) -> bool:
-        """Whether a record of the model is a part of the one that this ref names: it is deleted or locked with it, or
-        counts into a total of it."""
+        """Return whether a record of the model is a part of the record in this ref.
+
+        A part is deleted or locked together with that record, or is included in one of its totals.
+        """
         counts = any(total.by == ref.name for total in self.totals[model.name])
         return ref.on_delete == "cascade" or model.locked_with == ref.name or counts
 

@@ -1,4 +1,4 @@
-"""Workflows: the actions that move a record between states, and what the effect of an action may do."""
+"""Workflows: the actions that move a record between states, and the interface for the effects of actions."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
@@ -7,11 +7,11 @@ from countersign.declare.condition import Where
 
 
 class Work(Protocol):
-    """The interface of an effect. Values are JSON values as in commands; all changes commit with the action."""
+    """The interface that an effect uses. Values are JSON values as in commands; all changes commit with the action."""
 
     @property
     def record(self) -> Mapping[str, object]:
-        """The record before the action, every field in clear, `id` included."""
+        """The record before the action, with `id` and with every field in clear."""
         ...
 
     @property
@@ -20,7 +20,7 @@ class Work(Protocol):
         ...
 
     async def change(self, **values: object) -> None:
-        """Set fields of the record, also ones that are readonly to callers."""
+        """Set fields of the record, including fields that are read-only for callers."""
         ...
 
     async def create(self, model: str, /, **values: object) -> str:
@@ -32,38 +32,39 @@ class Work(Protocol):
         ...
 
     async def find(self, model: str, /, **values: object) -> str | None:
-        """The id of a record with exactly these values, or None."""
+        """Return the id of a record with exactly these values, or None."""
         ...
 
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
-        """The record of that id, every field in clear, `id` included; None if it does not exist.
+        """Return the record with this id, with `id` and every field in clear, or None if the record does not exist.
 
         With `locks`, the record is locked until the action ends; without, the action does not wait for locks.
         """
         ...
 
     async def setting(self, name: str, /) -> str:
-        """The value of a setting that a module declares: the stored one, or the default.
+        """Return the value of a setting that a module declares: the stored value, or the default.
 
         Raises:
-            LookupError: no module declares it.
+            LookupError: no module declares the setting.
         """
         ...
 
     async def count(self, model: str, /, **values: object) -> int:
-        """The number of records with exactly these values."""
+        """Return the number of records with exactly these values."""
         ...
 
     async def next_number(self, sequence: str) -> int:
-        """The next number of the sequence, from 1: without gaps, since it is rolled back when the action fails.
+        """Return the next number of the sequence, which begins with 1.
 
-        Call the sequence <model>-<prefix> where the record's number is written <prefix>-<n>: it goes on after the
-        numbers of records that an import restores.
+        The sequence has no gaps, since it is rolled back if the action fails. If the numbers of records have the form
+        <prefix>-<n>, name the sequence <model>-<prefix>: then it continues after the numbers of records that an import
+        restores.
         """
         ...
 
     def refuse(self, reason: str) -> None:
-        """Abort and roll back the action with this reason for the caller.
+        """Abort and roll back the action, and give this reason to the caller.
 
         Raises:
             Refused: always.
@@ -74,27 +75,27 @@ class Work(Protocol):
 Effect: TypeAlias = Callable[[Work], Awaitable[None]]
 
 Approval: TypeAlias = bool | Literal["default"]
-"""Whether agents can only propose an action; "default": unless a setting lifts this."""
+"""Whether agents can only propose an action. "default" means yes, unless a setting permits agents to run it."""
 
 
 class Move:
     """One action of a workflow, a command of its model.
 
-    sources         the states it starts from
-    to              the state it leads to; None: it stays where it is
-    guards          conditions the record must meet; a caller who may not read their fields learns no more than
-                    "not allowed in this state"
-    rules           conditions on the record with its inputs, as `rules` of a model: also on fields of a record that a
-                    ref leads to
-    inputs          fields the action takes beside `id`; they must be given or set before
-    optional        fields that it takes and that may be left out, with the value that each gets then: a JSON value,
-                    TODAY (the day on which the action is done) or None; they may be readonly to other commands
-    needs_records   models of which at least one record must refer to this one
-    clears          fields that the action empties
-    needs_approval  an agent can only propose it; "default": unless a setting lifts it
-    effect          what happens beside the move
-    reads           models whose records the effect reads: those that a ref of the record leads to, and those that
-                    refer to these; a plan goes stale when one of them is added, changed or deleted
+    sources         the states in which the action is allowed
+    to              the state after the action; None: the state does not change
+    guards          conditions that the record must meet; a caller who may not read their fields receives only the
+                    text "not allowed in this state"
+    rules           conditions on the record with the inputs of the action; like `rules` of a model, they may name
+                    fields of a referenced record
+    inputs          fields that the action accepts in addition to `id`; each must be in the input or already set
+    optional        fields that the action accepts and the input may omit, with the value for an omitted field: a JSON
+                    value, TODAY (the day of the action) or None; other commands may treat them as read-only
+    needs_records   models with at least one record that must refer to the record of the action
+    clears          fields that the action sets to null
+    needs_approval  whether an agent can only propose the action; see `Approval`
+    effect          a function that makes further changes
+    reads           models that the effect reads: models that a ref of the record refers to, and models that refer to
+                    such models; a plan becomes stale when one of their records is added, changed or deleted
     """
 
     def __init__(
@@ -130,17 +131,17 @@ class Move:
 
     @property
     def accepted_fields(self) -> tuple[str, ...]:
-        """The fields that may be given beside `id`."""
+        """The fields that the input may contain in addition to `id`."""
         return (*self.inputs, *self.optional)
 
     @property
     def label(self) -> str:
-        """What people read on the button."""
+        """The label of the button."""
         return self._label or self.name.replace("_", " ").capitalize()
 
 
 class Workflow:
-    """Governs one select field: it starts at its first option and is moved by the actions alone."""
+    """A workflow of one select field. The field starts at its first option, and only actions change it."""
 
     def __init__(self, field: str, **moves: Move) -> None:
         self.field = field
@@ -149,5 +150,5 @@ class Workflow:
             move.name = name
 
     def between(self, source: str, target: str) -> Move | None:
-        """The first declared action that leads from one state to another."""
+        """Return the first declared action from one state to the other, or None."""
         return next((move for move in self.moves.values() if source in move.sources and move.to == target), None)

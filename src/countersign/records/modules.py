@@ -1,4 +1,4 @@
-"""Which modules are switched on: `base`, and those the operator names, found through their entry points."""
+"""Load the enabled modules: `base`, and the modules that the operator selects, found by their entry points."""
 
 import os
 import sys
@@ -19,20 +19,21 @@ _OURS = Path(declare.__file__).parents[1]
 
 
 def names(setting: str) -> tuple[str, ...]:
-    """The names in the setting `modules`, separated by commas."""
+    """Return the module names in the setting `modules`, which is a comma-separated list."""
     return tuple(part.strip() for part in setting.split(",") if part.strip())
 
 
 def installed() -> dict[str, str]:
-    """The modules that installed packages offer: by name, where each is found."""
+    """Return the modules that installed packages provide: the entry point value of each module, by name."""
     return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
 def found(selected: Sequence[str]) -> Registry:
-    """The wanted modules with `base`, checked.
+    """Return a checked registry of `base` and the selected modules.
 
     Raises:
-        DeclarationError: one is not installed, is no module, or is declared wrongly; the text names the remedy.
+        DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration; the text
+            names the remedy.
     """
     offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
     others = (_module(name, offered) for name in selected if name != base_models.MODULE.name)
@@ -41,13 +42,19 @@ def found(selected: Sequence[str]) -> Registry:
 
 @lru_cache(maxsize=4)
 def _offered(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
-    """The modules in these folders, which are all of `sys.path`, each with its time of change. It reads a file of every
-    package that is installed."""
+    """Return the entry points of the modules in all folders of `sys.path`.
+
+    This reads a file of every installed package, so the result is cached. The arguments are the cache key: each folder
+    with its modification time.
+    """
     return entry_points(group=GROUP)
 
 
 def _changed(folder: str) -> int:
-    """The folder's time of change in nanoseconds, which installing or removing a package changes; 0 for no folder."""
+    """Return the modification time of the folder in nanoseconds, or 0 if the folder does not exist.
+
+    Installing or removing a package changes this time.
+    """
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:
@@ -56,7 +63,7 @@ def _changed(folder: str) -> int:
 
 @lru_cache(maxsize=4)
 def _registry(selected: tuple[Module, ...]) -> Registry:
-    """The modules put together; the same ones are checked once."""
+    """Return the registry of the modules. The result is cached, so that the same modules are checked only once."""
     return Registry(selected)
 
 
@@ -70,7 +77,7 @@ def _module(name: str, offered: EntryPoints) -> Module:
         )
     try:
         loaded: object = points[0].load()
-    except Exception as error:  # whatever a stranger's code does wrong; told with the place in that code
+    except Exception as error:  # third-party code can raise anything; the text names the line in that code
         text = f"{_place(error)}{type(error).__name__}: {error}"
         raise DeclarationError(f"module {name!r} ({points[0].value}) cannot be imported: {text}") from error
     if not isinstance(loaded, Module) or loaded.name != name:
@@ -79,7 +86,7 @@ def _module(name: str, offered: EntryPoints) -> Module:
 
 
 def _place(error: Exception) -> str:
-    """The last line of the module's own code that was reached; nothing when none was."""
+    """Return the file and line where the module's own code failed, or an empty text if none of its code ran."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
     return f"{frames[-1].filename}, line {frames[-1].lineno}: " if frames else ""
 

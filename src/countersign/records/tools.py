@@ -1,4 +1,4 @@
-"""Commands as MCP tools: what a caller is listed, and calling one through the same dispatch as REST."""
+"""Commands as MCP tools: the list of tools for a caller, and calls through the same dispatch as REST."""
 
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -49,10 +49,10 @@ HINTS: Mapping[str, Hints] = {
     "delete": Hints(destructive=True, idempotent=True),
     "revoke": Hints(destructive=True, idempotent=True),
 }
-"""By the command's name; making records, and workflow actions, add to what there is."""
+"""The hints by command name. Other commands, such as `create` and workflow actions, are not destructive."""
 
 MAX_RESPONSE_BYTES = 16 << 20
-"""Bytes of a list without limit; a client gets them twice, as text and as structure."""
+"""The maximum size in bytes of a list without limit. A client receives it twice, as text and as structure."""
 
 MAX_LISTS = 64
 MAX_VIEWS = 10_000
@@ -61,7 +61,7 @@ _Sight: TypeAlias = tuple[object, ...]
 
 
 class CommandResult(msgspec.Struct):
-    """What a tool answers whose command was carried out."""
+    """The result of a tool call whose command was run."""
 
     status: str
     denied: tuple[str, ...]
@@ -69,7 +69,7 @@ class CommandResult(msgspec.Struct):
 
 
 class ProposalResult(msgspec.Struct):
-    """What a tool answers whose command became a plan (API document, MCP 2)."""
+    """The result of a tool call whose command became a plan (API document, MCP 2)."""
 
     status: str
     plan_id: str
@@ -77,7 +77,7 @@ class ProposalResult(msgspec.Struct):
 
 
 class ForeignOrigin(Refused):
-    """A page of another site sent its reader's browser here."""
+    """A browser sent the request for a page of another site."""
 
     status = 403
     code = "foreign_origin"
@@ -88,7 +88,7 @@ class ForeignOrigin(Refused):
 class RecordTools:
     """The tools of the records service.
 
-    Lists are kept by what their callers may see and do, so that callers of equal rights share the encoded bytes.
+    Tool lists are cached by the rights of the caller, so that callers with equal rights share the encoded bytes.
     """
 
     dispatch: Dispatch
@@ -97,9 +97,9 @@ class RecordTools:
     _sights: dict[int, tuple[View, _Sight]] = field(default_factory=dict[int, tuple[View, _Sight]])
 
     async def listed(self, context: RecordsRequest) -> ToolList:
-        """The tools that there are for the caller."""
+        """Return the tools that the caller may use."""
         caller = context.caller
-        # Only to agents it matters what a person must approve.
+        # Approvals affect only agents.
         approvals = await self.dispatch.approvals() if caller.is_agent else None
         key = (*self._sight(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
         found = self._lists.get(key)
@@ -110,7 +110,7 @@ class RecordTools:
         return found
 
     def _sight(self, view: View) -> _Sight:
-        """What of a view the tools depend on; worked out once for each view."""
+        """Return the parts of a view that the tools depend on. The result is cached for each view."""
         known = self._sights.get(id(view))
         if known is not None and known[0] is view:
             return known[1]
@@ -128,8 +128,8 @@ class RecordTools:
         """Run the command `model.command` for the tool `model__command`.
 
         Raises:
-            UnknownTool: there is no such command for this caller.
-            JsonRpcError: the service failed, or cannot be reached now.
+            UnknownTool: the command does not exist for this caller.
+            JsonRpcError: the service failed or is unavailable.
         """
         try:
             model, _, command_name = name.partition("__")
@@ -137,7 +137,7 @@ class RecordTools:
             body = decode.json_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
-            # null is a key that was sent, and not a UUID.
+            # A null is a sent key that is not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             done = await self.dispatch.run(
                 context.caller, view, command_name, body, request_id, key=key, stopping=context.stopping
@@ -154,10 +154,10 @@ class RecordTools:
             raise JsonRpcError(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
     async def _whole(self, context: RecordsRequest, model: str, body: Body) -> Outcome:
-        """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
+        """Return every visible record in one message. REST streams this list, but the size of a message is limited.
 
         Raises:
-            BadInput: it is longer than a message may be.
+            BadInput: the list exceeds the maximum size of a message.
         """
         engine = self.dispatch.engine
         run = Run(engine, context.caller, engine.records.database, actor_of(context.caller, context.request_id))
@@ -184,7 +184,7 @@ def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
 
 
 def mcp_route(tools: RecordTools, version: str) -> Route[Records]:
-    """POST /mcp over the tools."""
+    """Return the route POST /mcp for these tools."""
     settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
     server = McpServer(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
 
@@ -197,7 +197,7 @@ def mcp_route(tools: RecordTools, version: str) -> Route[Records]:
 
 
 def guard_of(root_url: str) -> Callable[[Headers], None]:
-    """A guard that refuses requests of pages of other sites with `ForeignOrigin`."""
+    """Return a guard that refuses requests from pages of other sites with `ForeignOrigin`."""
 
     def guard(headers: Headers) -> None:
         if not server.is_origin_allowed(headers.get("origin"), root_url):
@@ -222,8 +222,11 @@ def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals
 
 
 def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
-    """The schema as clients take it: every client reads every tool's, so titles that repeat names are left out; lists
-    of types, which some cannot read, are written as anyOf, and null is left out where a member may be left out."""
+    """Return the schema in a compact form that all clients support.
+
+    Clients read the schemas of all tools, so titles that repeat names are omitted. A list of types becomes an anyOf,
+    since some clients do not support such lists. Null is omitted for members that may be omitted.
+    """
     members: dict[str, dict[str, Any]] = schema["properties"]
     return {**schema, "properties": {name: _member(each, may_empty=may_empty) for name, each in members.items()}}
 

@@ -1,4 +1,4 @@
-"""Making people: a user record with its roles and, where one is given, a password."""
+"""Creation of a person: a user record with its roles and an optional password."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,10 @@ _TITLES = "SELECT title FROM role ORDER BY title"
 
 
 def require(registry: Registry, username: str, name: str | None, email: str | None, roles: Sequence[str]) -> None:
-    """Insist on what can be known before there is a database to add the person to.
+    """Check the input of `add` as far as possible without a database.
 
     Raises:
-        BadInput: as `add`.
+        BadInput: a value is invalid, or a role is unknown.
     """
     _field_inputs(registry, username, name, email)
     if not people.is_plain(username):
@@ -34,10 +34,10 @@ def require(registry: Registry, username: str, name: str | None, email: str | No
 async def add(
     run: Run, username: str, name: str | None, email: str | None, roles: Sequence[str], hashed: str | None
 ) -> str:
-    """A new person; its id. `hashed` is the hash of a password.
+    """Create a person and return the id. `hashed` is the hash of a password.
 
     Raises:
-        BadInput: a value is taken or does not fit, or there is no such role.
+        BadInput: a value is invalid or already in use, or a role does not exist.
     """
     models = run.engine.registry.models
     given = {**_field_inputs(run.engine.registry, username, name, email), "is_active": FieldInput(1)}

@@ -1,1 +1,1 @@
-"""The kinds of field, one file each: how a value is read, stored, shown, compared, ordered and described."""
+"""The kinds of fields. A kind defines how a value is read, stored, shown, compared, ordered and described."""

@@ -1,4 +1,4 @@
-"""What every kind of field has in common, and the protocol the engine works it by."""
+"""The base class of all kinds of fields, with the interface that the engine uses."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 from countersign.declare.condition import Where
 
 Stored: TypeAlias = None | int | str
-"""A value as the database keeps it: text, or a whole number (money in minor units, bool as 0 and 1)."""
+"""A value as stored in the database: text, or an integer (money in minor units, bool as 0 and 1)."""
 
 ColumnType: TypeAlias = Literal["TEXT", "BIGINT"]
 """The portable type of a column: TEXT and INTEGER in SQLite, TEXT COLLATE "C" and BIGINT in PostgreSQL."""
@@ -21,8 +21,10 @@ DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How a CSV file is written: the separator of its cells (None: the one that separates the names in its first row),
-    the mark before the decimals of amounts, and the order of day, month and year."""
+    """The format of a CSV file: its separator, its decimal mark, and the order of day, month and year.
+
+    Without a `separator`, the separator of the first row applies.
+    """
 
     separator: Separator | None = None
     decimal: DecimalMark = "."
@@ -34,7 +36,7 @@ RANGES = frozenset({"gt", "gte", "lt", "lte"})
 
 
 class FieldOptions(TypedDict, total=False):
-    """What may be said of a field of any kind; see `Field` for each meaning."""
+    """The options of a field of any kind; `Field` describes each of them."""
 
     label: str
     help: str
@@ -59,10 +61,10 @@ _Option = TypeVar("_Option")
 
 
 def renamed_option(former: str, value: _Option | None, name: str, current: _Option) -> _Option:
-    """The value of an option that a declaration may still give by its former name, with a deprecation warning."""
+    """Return the value of a renamed option. Its former name is still accepted, with a deprecation warning."""
     if value is None:
         return current
-    # Past this function, the constructor of the field and nothing else: the line of the declaration.
+    # Skip this function and the constructor of the field, so that the warning names the line of the declaration.
     warnings.warn(f"the option {former} is called {name}: rename it", DeprecationWarning, stacklevel=3)
     return value
 
@@ -70,26 +72,28 @@ def renamed_option(former: str, value: _Option | None, name: str, current: _Opti
 class Field(ABC):
     """One field of a model.
 
-    label       what people read; default: the name with spaces
+    label       the name shown to people; default: the name with spaces
     help        a sentence for people and agents
-    required    a record cannot be without it
-    default     the value a new record gets when none is given: a JSON value, or `CALLER`, `TODAY`
+    required    every record must have a value
+    default     the value of a new record if the input has none: a JSON value, `CALLER` or `TODAY`
     unique      no two records have the same value
-    unique_with a ref: no two records that refer to the same record by it have the same value
-    shared_by   with `unique_with`, a field of the record that the ref leads to: records that refer to different ones
-                may have the same value only where this is the same; it cannot be changed while one with a value refers
-    index       filters and order on it are answered by an index
-    personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
-    linked      equal values get equal tokens, so that agents can join; free text never is
-    restricted  the roles that may see it at all, whatever others are granted
-    needs_approval  an agent only proposes to change it in a record that is there, or in one that meets the condition,
-                unless a setting lifts it
-    readonly    only the engine and the module's effects write it
-    computed    makes the value from the fields its parameters name; empty when one of them is
-    sum_of      the total of a field of the records that refer to this one: "invoice_line.amount_minor"
-    declassify  a computed field may be seen though a source is hidden: the module vouches for it
-    former_name the name the field had in an earlier version: an upgrade renames its column, and grants, audit entries
-                and history that name the former one speak of this field
+    unique_with a ref: no two records with the same ref have the same value
+    shared_by   with `unique_with`, a field of the referenced record: records with different refs may have the same
+                value only if this field is equal in the referenced records; it cannot be changed while a record with
+                a value refers to its record
+    index       an index supports filters and order by the field
+    personal    the label of its placeholder tokens (EMAIL, PERSON), which callers without a clear view receive
+    linked      equal values have equal tokens, so that agents can join records; not available for free text
+    restricted  the only roles that may see the field, regardless of grants to other roles
+    needs_approval  an agent can only propose to change the field in an existing record, or in a record that meets
+                the condition, unless a setting permits the change
+    readonly    only the engine and the effects of the module write the field
+    computed    a function that computes the value from the fields that its parameters name; the value is empty if
+                one of these fields is empty
+    sum_of      the field is the total of a field of all referring records: "invoice_line.amount_minor"
+    declassify  a computed field may be visible although a source is hidden: the module guarantees that it is safe
+    former_name the name of the field in an earlier version: an upgrade renames its column, and the former name in
+                grants, audit entries and history refers to this field
     """
 
     kind: ClassVar[str]
@@ -102,13 +106,13 @@ class Field(ABC):
     is_maskable: ClassVar[bool] = False
     """Whether a field may be personal, with placeholder tokens for its values: only kinds derived from `Text` can."""
     is_countable: ClassVar[bool] = False
-    """Whether `count_by` takes it: a kind of few different values."""
+    """Whether `count_by` accepts the kind, which then has few different values."""
     is_long: ClassVar[bool] = False
-    """Whether values may be so long that other requests get a turn between the rows of a page."""
+    """Whether values may be so long that the engine handles other requests between the rows of a page."""
     is_internal: ClassVar[bool] = False
-    """Whether only the models of `base` have it."""
+    """Whether only the models of `base` may have fields of this kind."""
     widens: ClassVar[frozenset[str]] = frozenset()
-    """The kinds whose stored values are all valid for this one: an upgrade from them keeps the values."""
+    """The kinds whose stored values are all valid for this kind: an upgrade from such a kind preserves the values."""
 
     def __init__(self, **options: Unpack[FieldOptions]) -> None:
         self.name = ""
@@ -136,45 +140,44 @@ class Field(ABC):
 
     @property
     def label(self) -> str:
-        """What people read as the field's name."""
+        """The name of the field that is shown to people."""
         return self._label or self.name.removesuffix("_minor").replace("_", " ").capitalize()
 
     @abstractmethod
     def read(self, value: object) -> Stored:
-        """The JSON value of an input (never null) as it is stored.
+        """Convert the JSON value of an input (never null) to the stored value.
 
         Raises:
-            BadValue: it is of another kind, out of range, or too long.
+            BadValue: the value has the wrong type, is out of range, or is too long.
         """
 
     def operand(self, value: object) -> Stored:
-        """The JSON value of a filter condition: of the field's kind, whatever its range.
+        """Convert the JSON value of a filter condition to the stored form. The range of the field does not apply.
 
         Raises:
-            BadValue: it is of another kind.
+            BadValue: the value has the wrong type.
         """
         return self.read(value)
 
     def show(self, stored: Stored) -> object:
-        """The stored value (never null) as JSON shows it."""
+        """Convert a stored value (never null) to the JSON value."""
         return stored
 
     @property
     def shows_as_stored(self) -> bool:
-        """Whether `show` changes nothing, so that it need not be called."""
+        """Whether `show` returns its argument unchanged, so that callers can skip it."""
         return type(self).show is Field.show
 
     def ordered(self, column: str) -> str:
-        """The SQL expression that orders records by this field, given its column's expression."""
+        """Return the SQL expression that orders records by this field, given the expression of its column."""
         return column
 
     def rank(self, stored: Stored) -> Stored:
-        """The value that `ordered` gives for a stored one, for range filters."""
+        """Return the value that the expression of `ordered` has for a stored value, for range filters."""
         return stored
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """The JSON value of a CSV cell that is not empty. Text that is not a value is returned as it is: `read` refuses
-        it.
+        """Convert a CSV cell that is not empty to a JSON value. Invalid text is returned unchanged: `read` refuses it.
 
         Raises:
             BadValue: the cell cannot be read.
@@ -182,22 +185,24 @@ class Field(ABC):
         return cell
 
     def show_cell(self, value: object, notation: Notation) -> str | None:
-        """The text of a JSON value in a CSV file for people; None where it is the value itself."""
+        """Return the text of a JSON value in a CSV file for people, or None if the value is not converted."""
         return None
 
     @abstractmethod
     def schema(self) -> Mapping[str, Any]:
-        """JSON Schema (2020-12) of the value, null aside."""
+        """The JSON Schema (2020-12) of the value, without null."""
 
     @property
     def form(self) -> str:
-        """Which control a form shows for it."""
+        """The control that a form shows for the field."""
         return self.kind
 
 
 LINKED = frozenset({"EMAIL", "PHONE", "PERSON", "TAXID"})
-"""Labels that are linked unless a field says otherwise: values that tell who somebody is, so that equality is useful,
-and rich enough that equality gives nothing else away."""
+"""The labels whose fields are linked by default.
+
+Their values identify a person, so equality is useful, and are so diverse that equality reveals nothing else.
+"""
 
 LITERAL = "LITERAL"
-"""The label of tokens that stand for clear text which only looks like a token; no field has it."""
+"""The label of tokens for clear text that only looks like a token. No field has this label."""

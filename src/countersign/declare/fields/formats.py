@@ -1,4 +1,4 @@
-"""Formats of texts: each checks a text and answers it as it is stored, so that equal things are written alike."""
+"""Text formats. A format checks a text and returns its canonical form, so that equal values are stored alike."""
 
 import re
 import unicodedata
@@ -56,7 +56,7 @@ COUNTRY_NAMES: Mapping[str, str] = {
     "UA": "Ukraine", "US": "United States, United States of America, USA, America, Vereinigte Staaten, Amerika",
     "VN": "Vietnam", "ZA": "South Africa, Südafrika",
 }  # fmt: skip
-"""What common countries are called in English and German, so that a refusal can name the code."""
+"""The English and German names of common countries, so that an error can name the code."""
 
 _NAMED = {name.casefold(): code for code, names in COUNTRY_NAMES.items() for name in names.split(", ")}
 
@@ -72,7 +72,7 @@ _URL = re.compile(
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
 _TAX_ID = re.compile(r"(?=[A-Z]*[0-9])[A-Z0-9]{3,20}")
 _SPACES = re.compile(r"\s+")
-# Default_Ignorable_Code_Point of Unicode, as far as the category is not Cf already.
+# The characters with the Unicode property Default_Ignorable_Code_Point that are not in category Cf.
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
@@ -80,10 +80,10 @@ _DASHES = re.compile("[\u2010-\u2015\u2043\u2212\u02d7]")
 
 
 def email(text: str) -> str:
-    """An e-mail address, its domain in lower case.
+    """Return an e-mail address with its domain in lower case.
 
     Raises:
-        BadValue: it is not name@domain.
+        BadValue: the text is not an address of the form name@domain.
     """
     local, at, domain = text.strip().rpartition("@")
     domain = _lowered(domain)
@@ -100,7 +100,7 @@ def email(text: str) -> str:
 
 
 def _lowered(host: str) -> str:
-    """A host in lower case and composed, so that it stays as it is when it is read again."""
+    """Return a host in lower case and in composed form (NFC), so that a second call does not change it."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", host).lower())
 
 
@@ -114,21 +114,21 @@ def _is_host(text: str) -> bool:
 
 
 def _is_label(text: str) -> bool:
-    """Whether it is a part of a host name: letters with their marks, digits, and hyphens within."""
+    """Return whether the text is a label of a host name: letters, marks, digits, and hyphens inside."""
     fits = all(each.isalnum() or each == "-" or unicodedata.category(each) in ("Mn", "Mc") for each in text)
     return fits and 0 < len(text) <= MAX_LABEL and text[0].isalnum() and text[-1] != "-"
 
 
 def _is_invisible(text: str) -> bool:
-    """Whether it has characters that change how text is shown and are not seen themselves."""
+    """Return whether the text contains invisible characters, which may change how other text is displayed."""
     return not text.isascii() and any(unicodedata.category(each) in ("Cf", "Zl", "Zp") for each in text)
 
 
 def phone(text: str) -> str:
-    """A telephone number without separators: +49301234567; an extension follows as ;ext=12.
+    """Return a telephone number without separators: +49301234567. An extension follows as ;ext=12.
 
     Raises:
-        BadValue: it has other characters, or not 3 to 15 digits.
+        BadValue: the text contains other characters, or does not have 3 to 15 digits.
     """
     text = text.strip()
     found = _PHONE.fullmatch(text.replace("(0)", "") if text.startswith(("+", "00")) else text)
@@ -141,10 +141,10 @@ def phone(text: str) -> str:
 
 
 def url(text: str) -> str:
-    """A web address, with its scheme (https where none is given) and host in lower case.
+    """Return a web address with its scheme (default: https) and host in lower case.
 
     Raises:
-        BadValue: it has another scheme than http and https, a user name, no host, or a port above 65535.
+        BadValue: the scheme is not http or https, the address has a user name or no host, or the port is above 65535.
     """
     text = text.strip()
     whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
@@ -156,7 +156,7 @@ def url(text: str) -> str:
 
 
 def _is_address(host: str, *, needs_dot: bool) -> bool:
-    """Whether it is an IPv6 address in brackets or the name of a host."""
+    """Return whether the text is an IPv6 address in brackets or a host name."""
     if host.startswith("["):
         return _is_ipv6(host[1:-1])
     return _is_host(host) and ("." in host or not needs_dot)
@@ -171,10 +171,10 @@ def _is_ipv6(text: str) -> bool:
 
 
 def country(text: str) -> str:
-    """A country's two-letter code of ISO 3166-1, in capitals.
+    """Return a two-letter country code of ISO 3166-1 in capitals.
 
     Raises:
-        BadValue: there is no such code.
+        BadValue: the code does not exist.
     """
     code = text.strip().upper()
     if code in COUNTRIES:
@@ -185,10 +185,12 @@ def country(text: str) -> str:
 
 
 def tax_id(text: str) -> str:
-    """A tax number in capitals, without spaces and punctuation. Check digits differ by country and are not looked at.
+    """Return a tax number in capitals, without spaces and punctuation.
+
+    Check digits differ by country and are not checked.
 
     Raises:
-        BadValue: it is not 3 to 20 letters and digits with at least one digit.
+        BadValue: the number does not consist of 3 to 20 letters and digits with at least one digit.
     """
     number = re.sub(r"[\s./-]+", "", text).upper()
     if not _TAX_ID.fullmatch(number):
@@ -197,15 +199,17 @@ def tax_id(text: str) -> str:
 
 
 def reference(text: str) -> str:
-    """A text on one line, without spaces around it and with single spaces in it; without characters that print nothing,
-    in compatibility form (NFKC: full-width letters become plain ones), and with one hyphen for all. Letters of two
-    scripts that look alike stay two, as do values that were stored before the format was as it is.
+    """Return a reference in canonical form.
+
+    The result has no spaces around it, only single spaces inside, no invisible characters, and one kind of hyphen. It
+    is in compatibility form (NFKC), so full-width letters become plain letters. Letters of different scripts that look
+    alike remain different. Stored values of earlier versions are not converted.
 
     Raises:
-        BadValue: it is blank: two blank references of one invoice would be the same one.
+        BadValue: the text is blank: two blank references would count as equal.
     """
     if not text.isascii():
-        # First: what they stood between may be composed without them.
+        # Remove these characters first, so that NFKC can compose the characters around them.
         text = "".join(each for each in _IGNORABLE.sub("", text) if unicodedata.category(each) != "Cf")
         text = _DASHES.sub("-", unicodedata.normalize("NFKC", text))
     found = _SPACES.sub(" ", text).strip()
@@ -223,7 +227,7 @@ FORMATS: Mapping[Format, Callable[[str], str]] = {
     "reference": reference,
 }
 CASELESS: frozenset[Format] = frozenset({"reference"})
-"""Formats of texts that are the same whatever their case."""
+"""The formats whose texts are compared without regard to case."""
 
 SCHEMA_FORMATS: Mapping[Format, str] = {"email": "email", "url": "uri"}
-"""What JSON Schema calls them, where it has a name."""
+"""The corresponding JSON Schema formats, where JSON Schema defines them."""

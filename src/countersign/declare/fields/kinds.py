@@ -1,4 +1,4 @@
-"""The kinds of fields beside text: bool, date, moment, number, money, select, structure and ref; and their list."""
+"""The kinds of fields other than text: bool, date, moment, number, money, select, structure and ref."""
 
 import re
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ class Bool(Field):
     is_countable: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
-        """1 or 0.
+        """Return 1 or 0.
 
         Raises:
-            BadValue: it is neither true nor false.
+            BadValue: the value is neither true nor false.
         """
         if value is True:
             return 1
@@ -65,16 +65,16 @@ _DATE_PARTS = re.compile(r"([0-9]{1,4})[-./ ]{1,2}([0-9]{1,2})[-./ ]{1,2}([0-9]{
 
 
 class Date(Field):
-    """A day, as text YYYY-MM-DD; stored so, it sorts by calendar."""
+    """A day, stored as text YYYY-MM-DD, so that the text order is the calendar order."""
 
     kind: ClassVar[str] = "date"
     is_countable: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
-        """The day.
+        """Return the day.
 
         Raises:
-            BadValue: it is not a string YYYY-MM-DD for a real day of the years 0001 to 9999.
+            BadValue: the value is not a string YYYY-MM-DD for a real day of the years 0001 to 9999.
         """
         if isinstance(value, str) and _DATE.fullmatch(value):
             try:
@@ -85,7 +85,7 @@ class Date(Field):
         raise BadValue("must be a real calendar date, YYYY-MM-DD")
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """YYYY-MM-DD; a text in another order than the notation's is left as it is."""
+        """Convert a date in the notation's order to YYYY-MM-DD. Other text is returned unchanged."""
         found = _DATE_PARTS.fullmatch(cell)
         if found is None or _DATE.fullmatch(cell):
             return cell
@@ -95,7 +95,7 @@ class Date(Field):
         return f"{parts['y']}-{parts['m']:>02}-{parts['d']:>02}"
 
     def show_cell(self, value: object, notation: Notation) -> str | None:
-        """The day in the notation's order."""
+        """Return the day in the notation's order."""
         if notation.date_order == "ymd":
             return None
         year, month, day = str(value).split("-")
@@ -111,17 +111,17 @@ _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]
 
 
 class Moment(Field):
-    """An instant in UTC, RFC 3339 with milliseconds in JSON, microseconds since 1970 in the database."""
+    """An instant in UTC: an RFC 3339 text with milliseconds in JSON, microseconds since 1970 in the database."""
 
     kind: ClassVar[str] = "moment"
     column: ClassVar[ColumnType] = "BIGINT"
     is_internal: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
-        """The instant.
+        """Return the instant in microseconds since 1970.
 
         Raises:
-            BadValue: it is not an RFC 3339 text with a time zone.
+            BadValue: the value is not an RFC 3339 text with a time zone.
         """
         if isinstance(value, str) and _INSTANT.fullmatch(value):
             try:
@@ -131,7 +131,7 @@ class Moment(Field):
         raise BadValue("must be an RFC 3339 instant such as 2026-11-20T22:13:00.000Z")
 
     def show(self, stored: Stored) -> object:
-        """RFC 3339 text in UTC with milliseconds."""
+        """Return an RFC 3339 text in UTC with milliseconds."""
         moment = _EPOCH + timedelta(microseconds=int(stored or 0))
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
@@ -145,7 +145,7 @@ _WHOLE = re.compile("-?[0-9]{1,18}")
 
 
 class Number(Field):
-    """A whole number from `min_value` to `max_value`, at the widest ±(2^53 - 1)."""
+    """An integer from `min_value` to `max_value`; both are within ±(2^53 - 1)."""
 
     kind: ClassVar[str] = "number"
     column: ClassVar[ColumnType] = "BIGINT"
@@ -160,16 +160,16 @@ class Number(Field):
         most: int | None = None,
         **options: Unpack[FieldOptions],
     ) -> None:
-        """Takes the bounds; `least` and `most` are the deprecated names of these."""
+        """Create a field with these bounds. `least` and `most` are the deprecated names of the bounds."""
         super().__init__(**options)
         self.min_value = renamed_option("least", least, "min_value", min_value)
         self.max_value = renamed_option("most", most, "max_value", max_value)
 
     def read(self, value: object) -> Stored:
-        """The number.
+        """Return the number.
 
         Raises:
-            BadValue: it is not an integer (floats, numeric strings and bools are refused), or out of range.
+            BadValue: the value is not an integer (floats, numeric strings and bools are refused), or is out of range.
         """
         number = self.operand(value)
         if not self.min_value <= number <= self.max_value:
@@ -177,10 +177,10 @@ class Number(Field):
         return number
 
     def operand(self, value: object) -> int:
-        """Any whole number within ±(2^53 - 1).
+        """Return an integer within ±(2^53 - 1).
 
         Raises:
-            BadValue: it is not one.
+            BadValue: the value is not an integer in this range.
         """
         if type(value) is not int:
             raise BadValue("must be an integer")
@@ -215,27 +215,27 @@ class Select(Field):
         self.options = choices
 
     def read(self, value: object) -> Stored:
-        """The option.
+        """Return the option.
 
         Raises:
-            BadValue: it is not one of them.
+            BadValue: the value is not one of the options.
         """
         if isinstance(value, str) and value in self.options:
             return value
         raise BadValue(f"must be one of {', '.join(self.options)}")
 
     def ordered(self, column: str) -> str:
-        """The option's position. Written as a constant text, so that an index can be built on it."""
-        # Options are checked to be plain words, so that they are safe in a statement.
+        """Return an SQL expression for the position of the option. It is constant, so that an index can use it."""
+        # A rule requires that options are plain words, so they are safe in a statement.
         places = " ".join(f"WHEN '{option}' THEN {place}" for place, option in enumerate(self.options))
         return f"CASE {column} {places} END"
 
     def rank(self, stored: Stored) -> int:
-        """The position of an option, for range filters."""
+        """Return the position of an option, for range filters."""
         return self.options.index(str(stored))
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """The option, in any case and without regard to spaces and punctuation."""
+        """Return the option that the cell names; case, spaces and punctuation are ignored."""
         if cell in self.options:
             return cell
         return next((each for each in self.options if alphanumeric(each) == alphanumeric(cell)), cell)
@@ -246,12 +246,12 @@ class Select(Field):
 
 
 def alphanumeric(text: str) -> str:
-    """The letters and digits of a text, case-folded: what the names in a CSV file are compared by."""
+    """Return the case-folded letters and digits of a text. Names in a CSV file are compared in this form."""
     return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
 
 
 class Structure(Field):
-    """A JSON value, written by the engine alone, neither filtered nor ordered."""
+    """A JSON value that only the engine writes and that queries can neither filter nor order by."""
 
     kind: ClassVar[str] = "structure"
     operators: ClassVar[frozenset[str]] = frozenset()
@@ -277,17 +277,19 @@ _ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
 
 
 def is_record_id(text: str) -> bool:
-    """Whether the text has the shape of a record's id: 24 lower-case hexadecimal digits."""
+    """Return whether the text has the format of a record id: 24 lower-case hexadecimal digits."""
     return _ID.fullmatch(text) is not None
 
 
 class Ref(Field):
-    """The id of a record of `target`; `on_delete` says what deleting that record does to this one: it is refused,
-    the ref becomes empty, or this record is deleted with it.
+    """The id of a record of the model `target`.
 
-    `fills` names, by field of this model, the field of the other record that it is copied from when a record is made
-    and the field is left out: {"unit_price_minor": "unit_price_minor"}. Only what the caller reads there in clear is
-    copied.
+    `on_delete` defines the effect of deleting the referenced record: the deletion is refused, the ref becomes empty, or
+    the referring record is deleted too.
+
+    `fills` maps fields of this model to fields of the referenced record: {"unit_price_minor": "unit_price_minor"}. If
+    the input of a new record omits such a field, its value is copied, provided that the caller can read the source
+    field in clear.
     """
 
     kind: ClassVar[str] = "ref"
@@ -306,21 +308,21 @@ class Ref(Field):
         self.target = target
         self.fills: Mapping[str, str] = fills or {}
         self.on_delete: OnDelete = on_delete
-        # Deleting the target and listing referring records look up records by it.
+        # Deleting a referenced record and listing its referring records need this index.
         self.index = True
 
     def read(self, value: object) -> Stored:
-        """The id as text; the database checks that the record exists.
+        """Return the id as text. The database checks that the record exists.
 
         Raises:
-            BadValue: it is not a string. (A string that is not an id matches no record.)
+            BadValue: the value is not a string. (A string that is not an id matches no record.)
         """
         if not isinstance(value, str):
             raise BadValue(f"must be the id of a {self.target} record")
         return value if is_record_id(value) else ""
 
     def schema(self) -> Mapping[str, Any]:
-        """A string, with the model it refers to."""
+        """The schema of a string, with the name of the target model."""
         return {"type": "string", "description": f"id of a {self.target} record"}
 
 

@@ -16,10 +16,10 @@ _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def plain(text: str) -> str:
-    """The text with line ends written as newlines.
+    """Return the text with all line endings converted to newlines.
 
     Raises:
-        BadValue: it contains another control character than tab and newline, or half of a surrogate pair.
+        BadValue: the text contains a control character other than tab and newline, or half of a surrogate pair.
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -37,8 +37,8 @@ def plain(text: str) -> str:
 class Text(Field):
     """A line of text of at most `max_length` (up to 1,000) characters.
 
-    With a `format`, what is written is checked and stored in one form: see `formats`. Values that were stored before
-    the field had its format stay as they are.
+    With a `format`, new values are checked and stored in a canonical form: see `formats`. Values that were stored
+    before the field had its format remain unchanged.
     """
 
     kind: ClassVar[str] = "text"
@@ -56,7 +56,7 @@ class Text(Field):
         longest: int | None = None,
         **options: Unpack[FieldOptions],
     ) -> None:
-        """Takes the length and format; `longest` is the deprecated name of `max_length`."""
+        """Create a field with this maximum length and format. `longest` is the deprecated name of `max_length`."""
         super().__init__(**options)
         allowed = self.length_limit if max_length is None else max_length
         self.max_length = renamed_option("longest", longest, "max_length", allowed)
@@ -64,42 +64,43 @@ class Text(Field):
 
     @property
     def has_format(self) -> bool:
-        """Whether texts are checked and stored in one form: by a `format`, or by the kind's own `formatted`."""
+        """Whether a `format`, or the kind's own `formatted`, converts texts to a canonical form."""
         return self.format is not None or type(self).formatted is not Text.formatted
 
     @property
     def ignores_case(self) -> bool:
-        """Whether two texts that differ in case alone are the same value where it must be unique."""
+        """Whether the uniqueness check ignores case."""
         return self.format in CASELESS
 
     def read(self, value: object) -> Stored:
-        """The text, with line ends written as newlines, in the field's format.
+        """Return the text in the field's format, with all line endings converted to newlines.
 
         Raises:
-            BadValue: it is no string, longer than the field, contains a control character or half of a surrogate
-                pair, is blank though the field is required, or does not fit the field's format.
+            BadValue: the value is not a string, is too long, contains a control character or half of a surrogate pair,
+                is blank although the field is required, or does not match the field's format.
         """
         text = self.of_any_length(value)
         if len(text) <= max(self.max_length, MAX_TEXT_LENGTH if self.has_format else 0):
-            # A format says more of a text that is too long, and may make it shorter.
+            # Apply the format before the length check: its errors are more specific, and it may shorten the text.
             text = self.formatted(text)
         if len(text) > self.max_length:
             raise BadValue(f"must have {self.max_length} characters at most")
         return text
 
     def formatted(self, text: str) -> str:
-        """The text in the field's format; as it is where the field has none.
+        """Return the text in the field's format, or unchanged if the field has no format.
 
         Raises:
-            BadValue: it does not fit the format.
+            BadValue: the text does not match the format.
         """
         return text if self.format is None else FORMATS[self.format](text)
 
     def of_any_length(self, value: object) -> str:
-        """As `read`, for a text whose length was looked at already.
+        """Check a text like `read`, but without the length and the format.
 
         Raises:
-            BadValue: as `read`, but for the length.
+            BadValue: the value is not a string, contains a control character or half of a surrogate pair, or is blank
+                although the field is required.
         """
         text = self.operand(value)
         if self.required and not text.strip():
@@ -107,17 +108,17 @@ class Text(Field):
         return text
 
     def operand(self, value: object) -> str:
-        """Any valid text.
+        """Return a valid text of any length.
 
         Raises:
-            BadValue: it is no string, contains a control character or half of a surrogate pair.
+            BadValue: the value is not a string, or contains a control character or half of a surrogate pair.
         """
         if not isinstance(value, str):
             raise BadValue("must be a string")
         return plain(value)
 
     def schema(self) -> Mapping[str, Any]:
-        """A string up to the field's length."""
+        """The schema of a string with the field's maximum length."""
         least = {"minLength": 1} if self.required else {}
         known = None if self.format is None else SCHEMA_FORMATS.get(self.format)
         named = {} if known is None else {"format": known}

@@ -1,1 +1,1 @@
-"""The rules every module must meet, one function each: complaints that name file, model, field and the remedy."""
+"""The rules that every module must meet, one function for each. A complaint names file, model, field and remedy."""

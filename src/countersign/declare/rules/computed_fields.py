@@ -1,4 +1,4 @@
-"""Rules about computed fields and totals: their sources, and that they are as secret as these."""
+"""Rules about computed fields and totals: their sources, and that they are at least as secret as their sources."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,13 @@ from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import Declarations, of_field
 
 Place: TypeAlias = tuple[str, str]
-"""A field by the names of its model and itself."""
+"""A field, as the name of its model and its own name."""
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def sources_are_fields(whole: Declarations) -> Iterator[str]:
-    """The parameters of a computing function name fields of its model."""
+    """Require that the parameters of a function for a computed field name fields of the same model."""
     for model, field in whole.fields():
         for text in _wrong_parameters(model, field):
             yield of_field(model, field.name, text)
@@ -38,7 +38,7 @@ def _wrong_parameters(model: Declared, field: Field) -> Iterator[str]:
 
 
 def wrong_total(models: Mapping[str, Declared], parent: Declared, field: Field) -> str | None:
-    """What is wrong with a total "invoice_line.amount_minor"; None for nothing."""
+    """Return the error in the source of a total, such as "invoice_line.amount_minor", or None."""
     child_name, _, of = (field.sum_of or "").partition(".")
     child = models.get(child_name)
     if child is None or of not in child.fields:
@@ -51,12 +51,12 @@ def wrong_total(models: Mapping[str, Declared], parent: Declared, field: Field) 
 
 
 def refs_to(child: Declared, parent: Declared) -> list[str]:
-    """The names of the child's refs to the parent."""
+    """Return the names of the refs of the child model to the parent model."""
     return [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
 
 
 def totals_add_up(whole: Declarations) -> Iterator[str]:
-    """A total is of a number of a model that refers to the total's model once."""
+    """Require that a total sums a number field of a model with exactly one ref to the total's model."""
     for model, field in whole.fields():
         text = None if field.sum_of is None else wrong_total(whole.models, model, field)
         if text:
@@ -64,7 +64,7 @@ def totals_add_up(whole: Declarations) -> Iterator[str]:
 
 
 def computed_one_way(whole: Declarations) -> Iterator[str]:
-    """No field is derived from itself, directly or indirectly."""
+    """Require that no field is derived from itself, directly or indirectly."""
     for model, field in whole.fields():
         if (model.name, field.name) in _reached(whole, model, field):
             text = "it is made from itself, by way of what it is made from: break the circle"
@@ -83,15 +83,17 @@ def _reached(whole: Declarations, model: Declared, field: Field) -> set[Place]:
 
 
 def _sources(model: Declared, field: Field) -> list[Place]:
-    """The fields that a field is made from; those rules above have found to exist."""
+    """Return the fields from which a field is derived. The rules above ensure that these fields exist."""
     own = () if field.computed is None else inspect.signature(field.computed).parameters
     child, _, of = (field.sum_of or "").partition(".")
     return [*((model.name, name) for name in own), *([(child, of)] if field.sum_of else [])]
 
 
 def totals_make_plain_fields(whole: Declarations) -> Iterator[str]:
-    """Fields derived from a total are neither personal nor unique: they change without a caller whose input could be
-    refused."""
+    """Require that fields derived from a total are neither personal nor unique.
+
+    A total changes without an input for its own record that could be refused.
+    """
     for model, field in whole.fields():
         is_special = field.personal or field.unique
         if is_special and (field.sum_of or any(_field(whole, each).sum_of for each in _reached(whole, model, field))):
@@ -104,7 +106,7 @@ def _field(whole: Declarations, place: Place) -> Field:
 
 
 def declassified_is_made(whole: Declarations) -> Iterator[str]:
-    """Only derived fields can be declassified."""
+    """Require that only derived fields are declassified."""
     for model, field in whole.fields():
         if field.declassify and field.computed is None and field.sum_of is None:
             text = "only a computed field or a total is declassified: grant it to those who may see it instead"
@@ -112,7 +114,7 @@ def declassified_is_made(whole: Declarations) -> Iterator[str]:
 
 
 def made_as_secret_as_sources(whole: Declarations) -> Iterator[str]:
-    """A field derived from a personal or restricted field is personal or restricted too (leaks, L23)."""
+    """Require that a field derived from a personal or restricted field is personal or restricted too (leaks, L23)."""
     for model, field in whole.fields():
         for place in () if field.declassify else _sources(model, field):
             source = _field(whole, place)

@@ -1,4 +1,4 @@
-"""Rules about conditions: that each names a field, an operator of its kind and a value that fits."""
+"""Rules about conditions: the field exists, its kind supports the operator, and the value is valid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ MAX_VALUES = 1000
 
 
 def misfit(model: Declared, condition: Where, *, is_row_rule: bool) -> str | None:
-    """The error of a condition, or None. Only row conditions may use `id` and CALLER."""
+    """Return the error in a condition, or None. Only row conditions may use `id` and CALLER."""
     field = model.fields.get(condition.field)
     if field is None and not (is_row_rule and condition.field == "id"):
         return f"a condition names {condition.field!r}, and {model.name} has no such field: correct it"
@@ -64,7 +64,7 @@ def _holds_person(field: Field | None) -> bool:
 
 
 def locks_fit(whole: Declarations) -> Iterator[str]:
-    """What locks a record is a condition on it, or on the record that it is locked with."""
+    """Require that `locked` and `locked_while` are valid conditions on the record and on the referenced record."""
     for model in whole.models.values():
         for condition in model.locked:
             text = misfit(model, condition, is_row_rule=False)
@@ -83,7 +83,7 @@ def locks_fit(whole: Declarations) -> Iterator[str]:
 
 
 def approvals_fit(whole: Declarations) -> Iterator[str]:
-    """A condition under which agents only propose to change a field is one on its record."""
+    """Require that a condition in `needs_approval` of a field is a valid condition on the field's record."""
     for model in whole.models.values():
         for field in model.fields.values():
             asked = field.needs_approval
@@ -93,7 +93,10 @@ def approvals_fit(whole: Declarations) -> Iterator[str]:
 
 
 def rules_fit(whole: Declarations) -> Iterator[str]:
-    """A rule of a model compares a field of it, or of a record that a ref leads to, with a value or such a field."""
+    """Require that a rule of a model is valid.
+
+    It compares a field of the model, or of a referenced record, with a value or with another such field.
+    """
     for model in whole.models.values():
         for rule in model.rules:
             text = misfit_of_rule(whole, model, rule)
@@ -102,7 +105,7 @@ def rules_fit(whole: Declarations) -> Iterator[str]:
 
 
 def misfit_of_rule(whole: Declarations, model: Declared, rule: Where) -> str | None:
-    """What is wrong with a rule, which may speak of a record that a ref leads to; None for nothing."""
+    """Return the error in a rule, or None. A rule may name fields of a referenced record."""
     owner, name = _owner(whole, model, rule.field)
     if owner is None or name not in owner.fields:
         return f"a rule names {rule.field!r}, and there is no such field: write field, or ref.field"
@@ -118,7 +121,7 @@ def misfit_of_rule(whole: Declarations, model: Declared, rule: Where) -> str | N
 
 
 def _owner(whole: Declarations, model: Declared, path: str) -> tuple[Declared | None, str]:
-    """The model of the field that a rule names, and the field's name there."""
+    """Return the model of the field that a rule names, and the name of the field in this model."""
     first, dot, rest = path.partition(".")
     if not dot:
         return model, first
@@ -127,7 +130,7 @@ def _owner(whole: Declarations, model: Declared, path: str) -> tuple[Declared | 
 
 
 def unique_with_a_ref(whole: Declarations) -> Iterator[str]:
-    """A value is unique among the records that refer to the same one."""
+    """Require that `unique_with` names a ref and `shared_by` names an ordinary field of the referenced record."""
     for model, field in whole.fields():
         ref = model.fields.get(field.unique_with)
         if field.unique_with and not isinstance(ref, Ref):

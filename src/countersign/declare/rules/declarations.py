@@ -1,4 +1,4 @@
-"""The input of the rules: all enabled modules; and the format of complaints."""
+"""The input of the rules, which is all enabled modules, and the format of complaints."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ BASE = "base"
 
 @dataclass(frozen=True, eq=False)
 class Declarations:
-    """All modules together; of each model name one model, of each module name at least one module."""
+    """All modules with their models. Model names are unique; a module name may occur more than once."""
 
     modules: tuple[Module, ...]
     models: Mapping[str, Declared]
 
     @cached_property
     def module_of(self) -> Mapping[str, Module]:
-        """By model name: the module that declares it."""
+        """The module that declares each model, by model name."""
         return {model.declared.name: module for module in self.modules for model in module.models}
 
     @cached_property
@@ -36,29 +36,29 @@ class Declarations:
         return frozenset(field.personal for _, field in self.fields() if field.personal)
 
     def fields(self) -> Iterator[tuple[Declared, Field]]:
-        """Every field with its model."""
+        """Yield every field with its model."""
         return ((model, field) for model in self.models.values() for field in model.fields.values())
 
     def may_speak_of(self, module: Module, model: str) -> bool:
-        """Whether the model always exists with the module: its own, of `base`, or of a module it needs."""
+        """Return whether the module, a module that it needs, or `base` declares the model."""
         owner = self.module_of[model]
         return owner is module or owner.name in (BASE, *module.needs)
 
 
 Rule: TypeAlias = Callable[[Declarations], Iterator[str]]
-"""Yields a complaint for each place that breaks it."""
+"""A function that yields a complaint for each violation of the rule."""
 
 
 def of_model(model: Declared, text: str) -> str:
-    """A complaint about a model."""
+    """Format a complaint about a model."""
     return f"{model.source}: {model.name}: {text}"
 
 
 def of_field(model: Declared, field: str, text: str) -> str:
-    """A complaint about a field of a model, or what its class statement says beside the fields."""
+    """Format a complaint about a field of a model, or about an option of the model's class statement."""
     return f"{model.source}: {model.name}.{field}: {text}"
 
 
 def of_module(module: Module, text: str) -> str:
-    """A complaint about a module."""
+    """Format a complaint about a module."""
     return f"{module.source}: module {module.name}: {text}"

@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)
 
 
 def fields_present(whole: Declarations) -> Iterator[str]:
-    """A model has fields, all of them its own."""
+    """Require that a model declares fields and does not inherit fields."""
     for module in whole.modules:
         for each in module.models:
             inherited = {name for kind in each.__mro__[1:] for name, value in vars(kind).items() if _is_field(value)}
@@ -34,7 +34,7 @@ def _is_field(value: object) -> bool:
 
 
 def options_are_known(whole: Declarations) -> Iterator[str]:
-    """All options of a field are known: a misspelt `personal` would hide nothing."""
+    """Require that all options of a field are known: a misspelled `personal` would not mask the field."""
     for model, field in whole.fields():
         for name in field.misspelt:
             known = ", ".join(FieldOptions.__annotations__)
@@ -42,15 +42,17 @@ def options_are_known(whole: Declarations) -> Iterator[str]:
 
 
 def kinds_fit_module(whole: Declarations) -> Iterator[str]:
-    """Kinds that only the engine writes are for its own models."""
+    """Require that only built-in models use internal kinds, which only the engine writes."""
     for model, field in whole.fields():
         if field.is_internal and whole.module_of[model.name].name != BASE:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 
 def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
-    """The database keeps the values of a unique field apart as they are written, and not those that a format takes for
-    the same."""
+    """Require that a unique field has no format that ignores case.
+
+    The unique index of the database compares the values exactly.
+    """
     for model, field in whole.fields():
         if isinstance(field, Text) and field.ignores_case and field.unique:
             text = f"unique values differ in case too, and those of the format {field.format} do not: use unique_with"
@@ -58,7 +60,7 @@ def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
 
 
 def money_named(whole: Declarations) -> Iterator[str]:
-    """The name of an amount says its unit."""
+    """Require that the name of an amount ends with its unit."""
     for model, field in whole.fields():
         if isinstance(field, Money) and not field.name.endswith("_minor"):
             text = f"an amount is in minor units, and its name says so: call it {field.name}_minor"
@@ -66,7 +68,7 @@ def money_named(whole: Declarations) -> Iterator[str]:
 
 
 def ranges_open(whole: Declarations) -> Iterator[str]:
-    """A range holds values, all of which the kind can hold."""
+    """Require that number ranges are not empty, and that ranges and lengths are within the limits of the kind."""
     for model, field in whole.fields():
         if isinstance(field, Number) and not -LARGEST <= field.min_value <= field.max_value <= LARGEST:
             text = f"min_value and max_value must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
@@ -77,7 +79,7 @@ def ranges_open(whole: Declarations) -> Iterator[str]:
 
 
 def options_plain(whole: Declarations) -> Iterator[str]:
-    """A select has options, each once, all plain words; none of them looks like a placeholder token."""
+    """Require that a select has distinct options, which are plain words and do not look like placeholder tokens."""
     for model, field in whole.fields():
         if isinstance(field, Select):
             yield from (of_field(model, field.name, text) for text in _wrong_options(field, whole.labels))
@@ -97,14 +99,14 @@ def _wrong_options(field: Select, labels: frozenset[str]) -> Iterator[str]:
 
 
 def long_text_not_indexed(whole: Declarations) -> Iterator[str]:
-    """Long text is neither unique nor indexed: it may be longer than an entry of an index."""
+    """Require that long text is neither unique nor indexed: a value may be too long for an index entry."""
     for model, field in whole.fields():
         if isinstance(field, LongText) and field.index:
             yield of_field(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")
 
 
 def defaults_fit(whole: Declarations) -> Iterator[str]:
-    """A default is a value of its field."""
+    """Require that a default is a valid value of its field."""
     for model, field in whole.fields():
         text = None if field.default is None else _wrong_default(field)
         if text:
@@ -129,7 +131,7 @@ def _wrong_default(field: Field) -> str | None:
 
 
 def required_can_be_met(whole: Declarations) -> Iterator[str]:
-    """A required field can be set."""
+    """Require that callers or the engine can set a required field."""
     for model, field in whole.fields():
         if not field.required:
             continue
@@ -153,7 +155,7 @@ _LABEL = re.compile(r"[A-Z][A-Z0-9]{0,19}", re.ASCII)
 
 
 def personal_labelled(whole: Declarations) -> Iterator[str]:
-    """A personal field is text, and its label is valid in a token."""
+    """Require that a personal field is text and that its label is valid in a token."""
     for model, field in whole.fields():
         if field.personal is not None:
             yield from (of_field(model, field.name, text) for text in _wrong_label(field, field.personal))
@@ -169,7 +171,7 @@ def _wrong_label(field: Field, label: str) -> Iterator[str]:
 
 
 def linked_is_personal(whole: Declarations) -> Iterator[str]:
-    """Only tokens can be linked, and those of free text are not."""
+    """Require that a linked field is personal and is not free text."""
     for model, field in whole.fields():
         if field.linked and not field.personal:
             yield of_field(model, field.name, "only personal fields are linked: give it a label, or take linked out")
@@ -179,7 +181,7 @@ def linked_is_personal(whole: Declarations) -> Iterator[str]:
 
 
 def restricted_to_roles(whole: Declarations) -> Iterator[str]:
-    """The roles that a field is restricted to exist."""
+    """Require that the roles in `restricted` exist."""
     for model, field in whole.fields():
         for role in field.restricted:
             if role not in whole.roles:
@@ -188,7 +190,7 @@ def restricted_to_roles(whole: Declarations) -> Iterator[str]:
 
 
 def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
-    """A ref's target exists, in the same module, `base`, or a module that it needs."""
+    """Require that the target of a ref exists and belongs to the same module, `base`, or a module that it needs."""
     for model, field in whole.fields():
         if not isinstance(field, Ref):
             continue
@@ -203,7 +205,7 @@ def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
 
 
 def refs_fill_fields(whole: Declarations) -> Iterator[str]:
-    """A ref fills fields that callers may set, from fields of the other record with the same kind."""
+    """Require that a ref fills fields that callers may set, from fields of the same kind in the referenced record."""
     for model, field in whole.fields():
         if isinstance(field, Ref):
             for name, source in field.fills.items():
@@ -224,7 +226,7 @@ def _wrong_filling(model: Declared, target: Declared, name: str, source: str) ->
 
 
 def refs_let_go(whole: Declarations) -> Iterator[str]:
-    """The `on_delete` of a ref is possible."""
+    """Require that the `on_delete` of a ref can be carried out."""
     for model, field in whole.fields():
         if not isinstance(field, Ref):
             continue

@@ -1,4 +1,4 @@
-"""Rules about roles: that what they grant is there."""
+"""Rules about roles: that the models, commands and fields in their grants exist."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "user": ("invite",),
     "audit_entry": ("verify",),
 }
-"""The engine's own commands on its own models."""
+"""The built-in commands of the built-in models that are not generated."""
 
 RIGHTS = ("base.unmask",)
 MAX_CONDITIONS = 50
@@ -24,7 +24,7 @@ _ROLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
 def roles_named(whole: Declarations) -> Iterator[str]:
-    """A role has a name in snake_case, and rights that there are."""
+    """Require that the name of a role is in snake_case and that its rights exist."""
     for module in whole.modules:
         for role in module.roles:
             if not _ROLE.fullmatch(role.name) or len(role.name) > 100:
@@ -36,7 +36,7 @@ def roles_named(whole: Declarations) -> Iterator[str]:
 
 
 def grants_speak_of_models(whole: Declarations) -> Iterator[str]:
-    """What is granted is a model that is surely there."""
+    """Require that a grant names a model that always exists together with the module."""
     for module in whole.modules:
         for role in module.roles:
             for grant in role.grants:
@@ -55,7 +55,7 @@ def _wrong_model(whole: Declarations, module: Module, grant: Grant) -> str | Non
 
 
 def grants_fit(whole: Declarations) -> Iterator[str]:
-    """Commands, fields and rows of a grant are those of its model."""
+    """Require that the commands, fields and row conditions of a grant are valid for its model."""
     for module in whole.modules:
         for role in module.roles:
             for grant in role.grants:

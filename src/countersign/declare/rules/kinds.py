@@ -20,7 +20,7 @@ def _registered(whole: Declarations) -> Iterator[tuple[Module, type[Field]]]:
 
 
 def kinds_are_fields(whole: Declarations) -> Iterator[str]:
-    """A kind is a class of fields that says how a value is read and described."""
+    """Require that a kind is a subclass of `Field` that defines how a value is read and described."""
     for module, kind in _registered(whole):
         if not _is_field_class(kind):
             yield of_module(module, f"the kind {kind!r} is not a class derived from Field: correct it")
@@ -34,7 +34,7 @@ def _is_field_class(kind: object) -> bool:
 
 
 def kinds_named(whole: Declarations) -> Iterator[str]:
-    """A kind has a name that no other kind has."""
+    """Require that every kind has a unique name."""
     seen = set(_BUILTIN_NAMES)
     for module, kind in _registered(whole):
         name = getattr(kind, "kind", "")
@@ -46,7 +46,7 @@ def kinds_named(whole: Declarations) -> Iterator[str]:
 
 
 def kinds_fit_columns(whole: Declarations) -> Iterator[str]:
-    """A kind is stored in a column of a portable type and has the operators that this type can answer."""
+    """Require that a kind uses a portable column type and only operators that this column type supports."""
     for module, kind in _registered(whole):
         if kind.column not in _COLUMNS:
             yield of_module(module, f"the column of {kind.__name__} must be one of {', '.join(_COLUMNS)}: correct it")
@@ -58,7 +58,7 @@ def kinds_fit_columns(whole: Declarations) -> Iterator[str]:
 
 
 def kinds_are_registered(whole: Declarations) -> Iterator[str]:
-    """The kind of every field is built in, or registered by the module or one that it needs."""
+    """Require that the kind of a field is built in, or registered by the field's module or a module that it needs."""
     owners = {kind: module.name for module, kind in _registered(whole)}
     for model, field in whole.fields():
         kind, module = type(field), whole.module_of[model.name]

@@ -8,7 +8,7 @@ from countersign.declare.rules.declarations import Declarations, of_field
 
 
 def options_are_known(whole: Declarations) -> Iterator[str]:
-    """The options of the class statement are known."""
+    """Require that the options of the class statement are known."""
     for model in whole.models.values():
         for name in model.misspelt:
             known = ", ".join(ModelOptions.__annotations__)
@@ -16,7 +16,7 @@ def options_are_known(whole: Declarations) -> Iterator[str]:
 
 
 def commands_are_known(whole: Declarations) -> Iterator[str]:
-    """The commands a model keeps are generated ones, each once."""
+    """Require that `commands` contains only generated commands, without duplicates."""
     for model in whole.models.values():
         for name in dict.fromkeys(model.commands):
             if name not in GENERATED + EXTRA:
@@ -27,7 +27,7 @@ def commands_are_known(whole: Declarations) -> Iterator[str]:
 
 
 def shown_as_a_field(whole: Declarations) -> Iterator[str]:
-    """The field that represents a record exists."""
+    """Require that the field in `shown_as` exists."""
     for model in whole.models.values():
         if model.shown_as not in (*model.fields, "id"):
             text = f"there is no field {model.shown_as!r} to show: name a field of {model.name}, or id"
@@ -35,7 +35,7 @@ def shown_as_a_field(whole: Declarations) -> Iterator[str]:
 
 
 def locked_with_a_ref(whole: Declarations) -> Iterator[str]:
-    """A record is locked with the one that a ref of it leads to."""
+    """Require that `locked_with` names a ref."""
     for model in whole.models.values():
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
             text = f"{model.locked_with!r} is not a ref of {model.name}: name the ref to what locks it"
@@ -43,7 +43,7 @@ def locked_with_a_ref(whole: Declarations) -> Iterator[str]:
 
 
 def approvals_are_of_commands(whole: Declarations) -> Iterator[str]:
-    """What agents only propose by default are generated commands that write a record."""
+    """Require that `needs_approval` contains only generated commands that write a record."""
     for model in whole.models.values():
         for name in model.needs_approval:
             if name not in ("create", "update"):

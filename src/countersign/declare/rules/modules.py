@@ -12,7 +12,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
 def modules_named(whole: Declarations) -> Iterator[str]:
-    """A module has a name in snake_case that no other has, and a version."""
+    """Require that a module has a unique name in snake_case and a version."""
     seen: set[str] = set()
     for module in whole.modules:
         if not _NAME.fullmatch(module.name):
@@ -25,7 +25,7 @@ def modules_named(whole: Declarations) -> Iterator[str]:
 
 
 def settings_named(whole: Declarations) -> Iterator[str]:
-    """A setting has its module's name before its own, and options, each once."""
+    """Require that the name of a setting begins with its module's name, and that its options exist and are distinct."""
     for module in whole.modules:
         for name in [each.name for each in module.settings]:
             prefix, _, rest = name.partition(".")
@@ -37,7 +37,7 @@ def settings_named(whole: Declarations) -> Iterator[str]:
 
 
 def needs_are_there(whole: Declarations) -> Iterator[str]:
-    """Every module that a module needs is switched on."""
+    """Require that every module that a module needs is enabled."""
     names = {module.name for module in whole.modules}
     for module in whole.modules:
         for need in module.needs:
@@ -50,7 +50,7 @@ def needs_are_there(whole: Declarations) -> Iterator[str]:
 
 
 def needs_run_one_way(whole: Declarations) -> Iterator[str]:
-    """No module needs itself, directly or by way of others."""
+    """Require that no module needs itself, directly or indirectly."""
     needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in whole.modules}
     for module in whole.modules:
         if module.name in _reached(needs, module):
@@ -71,10 +71,10 @@ def _reached(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
 
 
 MAX_LENGTH = 40
-"""Characters of a model's or field's name: with what is put before and behind, within PostgreSQL's 63."""
+"""The maximum length of a model or field name: with prefixes and suffixes, it must fit PostgreSQL's limit of 63."""
 
 MAX_TOOL_NAME_LENGTH = 64
-"""Characters of a tool's name, `model__command`: what clients of MCP take."""
+"""The maximum length of a tool name, `model__command`, that MCP clients accept."""
 
 ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
 """Path segments of the API that a model name must not equal."""
@@ -89,20 +89,20 @@ TABLES = frozenset(
         "schema_migration",
     }
 )
-"""The engine's own tables."""
+"""The names of the engine's own tables, which a model name must not equal."""
 
 INPUTS = frozenset({"id", "revision", "changed"})
-"""What every record has, and commands take, beside its fields."""
+"""The members of records and command inputs that are not fields, which a field name must not equal."""
 
 SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"})
-"""Columns that a database adds to every table by itself."""
+"""The names of columns that a database adds to every table, which a field name must not equal."""
 
 _FIELD_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 _SHAPE = f"lower-case letters, digits and single underscores, {MAX_LENGTH} at most"
 
 
 def models_named(whole: Declarations) -> Iterator[str]:
-    """A model's name is snake_case, and free: no address of the API, no table of the engine."""
+    """Require that a model name is in snake_case and is neither a reserved API path segment nor an engine table."""
     for model in whole.models.values():
         if not is_name(model.name):
             yield of_model(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
@@ -113,14 +113,14 @@ def models_named(whole: Declarations) -> Iterator[str]:
 
 
 def fields_named(whole: Declarations) -> Iterator[str]:
-    """A field's name is snake_case, and no other's: not that of an input, nor of a column of the database."""
+    """Require that a field name is in snake_case and is neither a reserved input member nor a system column."""
     for model in whole.models.values():
         for name, field in model.fields.items():
             yield from (of_field(model, name, text) for text in _wrong_name(name, field))
 
 
 def former_names_free(whole: Declarations) -> Iterator[str]:
-    """A former name is no present field's, and one field's alone."""
+    """Require that a former name is not the name of a current field and belongs to only one field."""
     for model in whole.models.values():
         former = [field.former_name for field in model.fields.values() if field.former_name]
         for name, field in model.fields.items():
@@ -129,7 +129,7 @@ def former_names_free(whole: Declarations) -> Iterator[str]:
 
 
 def is_name(text: str) -> bool:
-    """Whether the text may be the name of a model or field."""
+    """Return whether the text is a valid name of a model or field."""
     return _FIELD_NAME.fullmatch(text) is not None and len(text) <= MAX_LENGTH
 
 
@@ -145,7 +145,7 @@ def _wrong_name(name: str, field: Field) -> Iterator[str]:
 
 
 def actions_named(whole: Declarations) -> Iterator[str]:
-    """An action's name is snake_case, no generated command's, and short enough for a tool's name."""
+    """Require that an action name is in snake_case, is not a generated command, and is short enough for a tool name."""
     for model in whole.models.values():
         for name in () if model.workflow is None else model.workflow.moves:
             yield from (of_field(model, name, text) for text in _wrong_action(model, name))

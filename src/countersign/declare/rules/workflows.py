@@ -1,4 +1,4 @@
-"""Rules about workflows: which field they govern, and that every action can be run."""
+"""Rules about workflows: which field they control, and that every action can be run."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from countersign.declare.workflow import Move, Workflow
 
 
 def one_workflow(whole: Declarations) -> Iterator[str]:
-    """A model has one workflow at most."""
+    """Require that a model has at most one workflow."""
     for module in whole.modules:
         for each in module.models:
             if sum(isinstance(value, Workflow) for value in vars(each).values()) > 1:
@@ -22,7 +22,7 @@ def one_workflow(whole: Declarations) -> Iterator[str]:
 
 
 def governed_is_a_select(whole: Declarations) -> Iterator[str]:
-    """A workflow governs a select field, which starts at its first option."""
+    """Require that a workflow controls a select field and that the field starts at its first option."""
     for model in whole.models.values():
         if model.workflow is None:
             continue
@@ -36,7 +36,7 @@ def governed_is_a_select(whole: Declarations) -> Iterator[str]:
 
 
 def moves_between_options(whole: Declarations) -> Iterator[str]:
-    """Every action leads from states there are to one there is."""
+    """Require that the source states and the target state of every action exist."""
     for model, field, move in _moves(whole):
         if not move.sources:
             text = 'it starts from no state, so that it never runs: name some, as in Move("new", to="done")'
@@ -48,7 +48,7 @@ def moves_between_options(whole: Declarations) -> Iterator[str]:
 
 
 def inputs_can_be_given(whole: Declarations) -> Iterator[str]:
-    """The inputs of an action are fields that callers may set."""
+    """Require that the inputs of an action are fields that callers may set."""
     for model, field, move in _moves(whole):
         for name in move.accepted_fields:
             text = _wrong_input(model, field, name, may_be_readonly=name in move.optional)
@@ -68,7 +68,7 @@ def _wrong_input(model: Declared, governed: Select, name: str, *, may_be_readonl
 
 
 def guards_fit(whole: Declarations) -> Iterator[str]:
-    """A guard of an action is a condition on its record."""
+    """Require that every guard of an action is a valid condition on the action's record."""
     for model, _, move in _moves(whole):
         for condition in move.guards:
             text = misfit(model, condition, is_row_rule=False)
@@ -77,7 +77,7 @@ def guards_fit(whole: Declarations) -> Iterator[str]:
 
 
 def consequences_fit(whole: Declarations) -> Iterator[str]:
-    """The fields that an action empties may be empty, and the records that it needs refer to its record."""
+    """Require that fields in `clears` may be empty, and that models in `needs_records` refer to the action's model."""
     for model, field, move in _moves(whole):
         for name in move.clears:
             if name == field.name or not _may_be_empty(model.fields.get(name)):
@@ -90,7 +90,7 @@ def consequences_fit(whole: Declarations) -> Iterator[str]:
 
 
 def _wrong_default(field: Field, value: object) -> str | None:
-    """What is wrong with the value that an optional field gets."""
+    """Return the error in the value for an omitted optional field, or None."""
     try:
         if value is not None and not (value is TODAY and isinstance(field, Date)):
             field.read(value)
@@ -100,7 +100,7 @@ def _wrong_default(field: Field, value: object) -> str | None:
 
 
 def rules_of_moves_fit(whole: Declarations) -> Iterator[str]:
-    """The rules of an action are conditions like those of its model."""
+    """Require that the rules of an action are valid, by the same check as for the rules of a model."""
     for model, _, move in _moves(whole):
         for rule in move.rules:
             text = misfit_of_rule(whole, model, rule)
@@ -109,7 +109,7 @@ def rules_of_moves_fit(whole: Declarations) -> Iterator[str]:
 
 
 def reads_fit(whole: Declarations) -> Iterator[str]:
-    """Commands read records that refs of their record lead to, and records that refer to these."""
+    """Require that `reads` names only models that the record refers to, and models that refer to such models."""
     declared = [(model, "reads", model.reads) for model in whole.models.values()]
     declared += [(model, move.name, move.reads) for model, _, move in _moves(whole)]
     for model, place, reads in declared:
@@ -130,7 +130,7 @@ def _may_be_empty(field: Field | None) -> bool:
 
 
 def _moves(whole: Declarations) -> Iterator[tuple[Declared, Select, Move]]:
-    """Every action, with the field it moves; workflows without such a field have their own complaint."""
+    """Yield every action with the field that it changes. Another rule reports workflows without such a field."""
     for model in whole.models.values():
         if model.workflow is None:
             continue

@@ -1,4 +1,4 @@
-"""The command `history`, and which audit entries a caller sees."""
+"""The command `history`, and the visibility of audit entries for a caller."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ _POSITION = ("lane", "number")
 
 @dataclass(frozen=True, eq=False)
 class AuditVisibility:
-    """The condition that an entry is about a record and a field that the caller sees now."""
+    """An SQL condition that selects the audit entries about records and fields that the caller can see now."""
 
     view: View
     dialect: Dialect
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """Entries of deleted records are visible to callers who see every record of the model."""
+        """Return the condition. Only callers who see every record of a model see entries about its deleted records."""
         visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.models.items()]
         return f"({' OR '.join(visible)})"
 
@@ -36,7 +36,7 @@ class AuditVisibility:
             reached = any_of(Scope(self.dialect, DelegatedParameters(put), "target"), view.model, view.visible)
             tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS target WHERE target.id = {alias}.record_id AND {reached})')
         if view.denied:
-            # Field names contain no wildcard of LIKE except the underscore, which matches itself too.
+            # The underscore is the only LIKE wildcard that a field name can contain, and it also matches itself.
             former = (name for each in view.fields if (name := view.model.fields[each].former_name))
             named = (*view.fields, *former)
             seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in named]
@@ -45,15 +45,18 @@ class AuditVisibility:
 
 
 def _without_positions(view: ModelView) -> ModelView:
-    """Hide the chain position and the stored field names from all but administrators, who see every entry: they would
-    reveal how many entries and which fields are hidden."""
+    """Hide the position of an entry in the audit chain, and mark the list of changed fields as rewritten.
+
+    Both would reveal how many entries and which fields are hidden. Administrators see every entry, so this does not
+    apply to them.
+    """
     fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
     denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
     return replace(view, fields=fields, denied=denied, rewritten=frozenset({"fields"}))
 
 
 def with_audit(caller: Caller, dialect: Dialect) -> Caller:
-    """The caller, with its view of the audit narrowed to the entries that exist for it."""
+    """Return the caller with a view of the audit that contains only the entries visible to the caller."""
     view = caller.view.models.get("audit_entry")
     if view is None:
         return caller
@@ -81,7 +84,7 @@ ORDER BY e.at DESC, e.number DESC
 ChangeRenderer: TypeAlias = Callable[
     [Run, ModelView | None, Mapping[str, list[object]]], Awaitable[dict[str, list[object]]]
 ]
-"""Shows before and after of the fields a viewer sees."""
+"""A function that returns the old and new values of the changed fields that a viewer can see."""
 
 
 class HistoryEntry(msgspec.Struct):
@@ -95,10 +98,10 @@ class HistoryEntry(msgspec.Struct):
 
 
 async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> list[HistoryEntry]:
-    """The newest changes first. Changes of hidden fields only are left out.
+    """Return the changes of a record, newest first. A change of only hidden fields is omitted.
 
     Raises:
-        BadInput: an unknown key, or no such record for the caller.
+        BadInput: a key is unknown, or the record does not exist for the caller.
     """
     refuse_unknown_keys(body, ("id",), f"{model}.history")
     await crud.read_record(run, model, body.get("id"))
@@ -108,14 +111,17 @@ async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> 
     found: list[HistoryEntry] = []
     for at, command, username, agent, changes, user_id in rows:
         seen = await changed(run, view, msgspec.json.decode(changes))
-        # Limit after filtering, or hidden changes would displace visible ones.
+        # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
         if seen and len(found) < MAX_ENTRIES:
             found.append(HistoryEntry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
     return found
 
 
 async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:
-    """A function that names people (by id) and agents to the caller; people only if it sees them."""
+    """Return a function that gives the caller the name of a person or an agent.
+
+    The function returns None for a person that the caller cannot see.
+    """
     people = await _seen_people(run, {row[5] for row in rows if row[5]})
     literals = await mask_output.literals(run, [text for row in rows for text in (row[2], row[3]) if text])
 
@@ -128,7 +134,7 @@ async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | N
 
 
 async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
-    """The people whose names the caller may know: its own person and those it sees."""
+    """Return the ids of the people whose names the caller may know: its own user and the users visible to it."""
     view = run.caller.view.models.get("user")
     own = {run.caller.user_id}
     if view is None or not view.sees_in_clear("username") or not user_ids:

@@ -1,4 +1,4 @@
-"""The commands `get`, `create` and `delete`; `update` is in `workflow`, since it may run an action."""
+"""The commands `get`, `create` and `delete`. The module `workflow` contains `update`, since it may run an action."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ from countersign.records.commands.select import Record, StoredRecord
 
 
 async def get(run: Run, model: str, body: Body) -> Record:
-    """The record of `id`.
+    """Return the record with this `id`.
 
     Raises:
         BadInput: a key is unknown, or the record does not exist for the caller.
@@ -36,7 +36,7 @@ async def get(run: Run, model: str, body: Body) -> Record:
 
 
 async def read_record(run: Run, model: str, record_id: object) -> Record:
-    """The record as the caller may see it.
+    """Return the record as the caller may see it.
 
     Raises:
         BadInput: the id is not a string, or the record does not exist for the caller.
@@ -53,15 +53,15 @@ async def read_record(run: Run, model: str, record_id: object) -> Record:
 
 
 class WrongInitialState(BadInput):
-    """The input of `create` sets a state other than the first one of the workflow."""
+    """The input of `create` sets a state other than the initial state of the workflow."""
 
 
 async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """Read the input and add defaults.
+    """Read the input and add the default values.
 
     Raises:
-        BadInput: a field is unknown, missing or invalid; the governed field has a value other than its first option; or
-            the caller may not create such a record.
+        BadInput: a field is unknown, missing or invalid; the workflow field has a value other than its first option;
+            or the caller may not create such a record.
     """
     given = await unmask_input.read_fields(run, view, body)
     workflow = view.model.workflow
@@ -85,7 +85,7 @@ async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand
 
 
 async def _filled(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
-    """Omitted fields that are copied from referenced records, if the caller reads them there in clear."""
+    """Copy values for omitted fields from referenced records, if the caller can read the source fields in clear."""
     found: dict[str, FieldInput] = {}
     for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
         missing = {name: source for name, source in ref.fills.items() if name not in given}
@@ -118,20 +118,23 @@ def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
 
 
 def _require_within(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
-    """Require that the record is within the rows of `create` or, for a caller that may only import, of `import`."""
+    """Require that the caller's row conditions for `create` allow the record.
+
+    For a caller that may only import, the row conditions for `import` apply.
+    """
     command = "create" if view is None or "create" in view.commands else "import"
     preconditions.require_within_rows(view, command, {name: each.stored for name, each in given.items()})
 
 
 def first_option(field: Field) -> Stored:
-    """The initial state of a workflow: the first option of its select field."""
+    """Return the initial state of a workflow: the first option of its select field."""
     if not isinstance(field, Select):
         raise LookupError(f"{field.name} governs a workflow and is no select; the declaration's check should say so")
     return field.options[0]
 
 
 def default(run: Run, field: Field) -> Stored:
-    """The default value of the field in a new record."""
+    """Return the default value of the field in a new record."""
     if field.default is CALLER:
         return run.caller.user_id
     try:
@@ -143,7 +146,7 @@ def default(run: Run, field: Field) -> Stored:
 def _missing(view: ModelView, name: str) -> BadInput:
     if name in view.fields:
         return BadInput(f"{view.model.name}.{name} is required")
-    # A hidden field is never named.
+    # The error must not name a hidden field.
     return BadInput(f"{view.model.name}.create needs rights that you may not give; ask a person with wider rights")
 
 
@@ -151,7 +154,7 @@ async def apply_create(run: Run, prepared: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
-        BadInput: a unique value is taken, or the parent record is locked.
+        BadInput: another record has a unique value of this record, or the parent record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
@@ -164,12 +167,12 @@ async def apply_create(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """Read the input. For an agent, only visible referring records are checked here; the others are checked when the
-    deletion runs.
+    """Read the input. For an agent, this checks only the referring records that the agent can see; the deletion itself
+    checks all of them.
 
     Raises:
-        BadInput: a key is unknown, the record does not exist or has changed since `revision`, or a record that the
-            agent sees prevents the deletion.
+        BadInput: a key is unknown, the record does not exist or has changed since `revision`, or a record that
+            the agent can see prevents the deletion.
     """
     name = view.model.name
     refuse_unknown_keys(body, ("id", "revision", "cascade"), f"{name}.delete")
@@ -186,11 +189,11 @@ async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand
 
 
 async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
-    """Delete the record, with `cascade` also apply `on_delete` of the references to it, and return its id.
+    """Delete the record and return its id. With `cascade`, also apply `on_delete` of the references to it.
 
     Raises:
-        BadInput: the record is deleted or locked; a remaining record refers to it or to a cascaded one; a cascaded or
-            changed record is locked; or there are too many of them.
+        BadInput: the record does not exist or is locked; a remaining record refers to a record to delete; another
+            record to delete or change is locked; or the deletion would delete or change too many records.
     """
     model = run.engine.registry.models[prepared.model]
     record = await record_writer.find(run, model, None, prepared.record_id)
@@ -208,7 +211,7 @@ async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def _clear(run: Run, found: Dependents, command: str) -> None:
-    """Empty the refs of remaining records, all refs of a record in one change."""
+    """Set the refs of remaining records to null, with one update for each record."""
     fields: dict[Key, dict[str, FieldInput]] = {}
     for link in found.cleared:
         fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
@@ -218,7 +221,7 @@ async def _clear(run: Run, found: Dependents, command: str) -> None:
 
 
 async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
-    """Delete the records, each after those that refer to it."""
+    """Delete the records, each one after the records that refer to it."""
     order, exists = found.leaves_first()
     emptied = {} if exists else await _untie(run, found)
     gone = frozenset(found.deleted)
@@ -231,10 +234,10 @@ async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str)
 
 
 async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
-    """Lock a record that a cascading deletion deletes or changes.
+    """Lock the row of a record that a cascading deletion deletes or changes.
 
     Raises:
-        BadInput: it is locked.
+        BadInput: the model's lock conditions forbid the change.
     """
     model = run.engine.registry.models[key[0]]
     record = await record_writer.find(run, model, None, key[1])
@@ -243,8 +246,10 @@ async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecor
 
 
 async def _untie(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
-    """Empty the refs among deleted records that refer to each other in a circle, since the database checks each
-    deletion separately; returns the previous refs."""
+    """Set the refs between records to delete to null and return the previous values.
+
+    This is needed for circular references, since the database checks each deletion separately.
+    """
     gone = frozenset(found.deleted)
     had: dict[Key, dict[str, Stored]] = {}
     for link in found.links:

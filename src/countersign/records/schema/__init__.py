@@ -1,1 +1,1 @@
-"""Tables from declarations, and the way from one declaration to the next."""
+"""Tables for the declared models, and upgrades from the installed schema to the declared schema."""

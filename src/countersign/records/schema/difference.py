@@ -1,4 +1,4 @@
-"""The steps from the installed schema to the declared one, and in which order old rows are filled."""
+"""The steps from the installed schema to the declared schema, and the order in which columns are filled."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ from countersign.records.schema.snapshot import (
 
 
 def with_unfilled(snapshot: Snapshot, table: str, column: str, *, itself: bool = False) -> Snapshot:
-    """The snapshot with everything unfilled that is made from the column; with the column too, where `itself`."""
+    """Return the snapshot with all columns derived from this column marked unfilled; with `itself`, this column too."""
     places = [*_made_from(snapshot, table, column), *([(table, column)] if itself else [])]
     tables = dict(snapshot.tables)
     for name, each in places:
@@ -46,8 +46,11 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
 
 
 def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowTask] | None:
-    """The next column to fill, none of whose sources is still to be filled: its table, the column as it is wanted,
-    the sentence and the work; None when all are filled."""
+    """Return the next column to fill, or None if all columns are filled.
+
+    The sources of this column are filled already. The result is the table name, the declared column, the sentence for
+    the operator, and the task.
+    """
     waiting = {
         (name, column.name): column
         for name, each in after.tables.items()
@@ -93,13 +96,12 @@ def _filling(table: str, column: Column) -> tuple[str, RowTask]:
     return f"fill {table}.{column.name} where it is empty", RowTask("default", table, column.name)
 
 
-# Kinds whose values are values of the other kind, too.
 _NAME = attrgetter("name")
 Kinds: TypeAlias = Iterable[type[Field]]
 
 
 def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
-    """What the declarations ask to be installed.
+    """Return the schema that the declarations require.
 
     Raises:
         DeclarationError: see `snapshot.table`.
@@ -119,9 +121,9 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
 
 
 def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
-    """The steps that lead from what is installed to what is declared; `kinds` are those of the declared fields.
+    """Return the steps from the installed schema to the declared schema; `kinds` are the kinds of the declared fields.
 
-    They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
+    Each step records a snapshot, so that the steps after an interrupted upgrade begin at the last snapshot.
     """
     return [] if _in_order(before) == _in_order(after) else _planned(before, after, kinds)
 
@@ -147,7 +149,7 @@ def _planned(before: Snapshot, after: Snapshot, kinds: Kinds) -> list[Step]:
 
 
 def _in_order(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with columns and indexes by name: the order in which they were added means nothing."""
+    """Return the snapshot with columns and indexes sorted by name, since the order of their creation is irrelevant."""
     tables = {
         name: msgspec.structs.replace(
             each, columns=sorted(each.columns, key=_NAME), indexes=sorted(each.indexes, key=_NAME)
@@ -158,7 +160,7 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
 
 
 class _Planner:
-    """Collects steps, each starting from where the one before it ends."""
+    """Collects the steps of an upgrade. Each step begins with the snapshot of the previous step."""
 
     def __init__(self, before: Snapshot, after: Snapshot, kinds: Kinds) -> None:
         self.now = before
@@ -169,7 +171,7 @@ class _Planner:
         self._added: set[tuple[str, str]] = set()
 
     def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: RowTask | None = None) -> None:
-        """One more step, that keeps what there is."""
+        """Add a step that does not delete data."""
         self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
 
     def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: RowTask | None) -> None:
@@ -183,7 +185,7 @@ class _Planner:
         return after if isinstance(after, Snapshot) else _with(self.now, after)
 
     def create(self, name: str) -> None:
-        """A new table with its columns; refs to others wait until all tables are there."""
+        """Add a step that creates a table. Its refs are added later, when all tables exist."""
         each = self._after.tables[name]
         own = [column for column in each.columns if column.references is None]
         columns = "".join(f', "{column.name}" {column.type}' for column in own)
@@ -194,7 +196,7 @@ class _Planner:
         self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own, indexes=[]))
 
     def rename(self, name: str) -> None:
-        """Columns whose fields have another name by now; their indexes are made again."""
+        """Add steps that rename the columns of renamed fields. Their indexes are dropped and created again."""
         for column in self._after.tables[name].columns:
             present = self.now.tables[name].column(column.former_name)
             if present is not None and self.now.tables[name].column(column.name) is None:
@@ -209,7 +211,7 @@ class _Planner:
         self._step(f"rename {name}.{column.name} to {name}.{new}", text, after)
 
     def take_away(self, name: str) -> None:
-        """Indexes, columns and options of a table that are no longer wanted as they are."""
+        """Add steps that drop the indexes, columns and options of a table that are no longer declared in this form."""
         each = self._after.tables[name]
         present = self.now.tables[name].columns
         gone = [column for column in present if not _stays(column, each.column(column.name), self._kinds)]
@@ -259,7 +261,7 @@ class _Planner:
         self._destroy(sentence, [], with_unfilled(_with(self.now, after), name, column.name), work)
 
     def add(self, name: str) -> None:
-        """Columns that are wanted and missing."""
+        """Add steps that add the missing columns of a table."""
         for column in self._after.tables[name].columns:
             if self.now.tables[name].column(column.name) is not None:
                 continue
@@ -267,14 +269,14 @@ class _Planner:
             text = f'ALTER TABLE "{name}" ADD COLUMN "{column.name}" {column.type}{references}'
             now = self.now.tables[name]
             after = _with(self.now, msgspec.structs.replace(now, columns=[*now.columns, column]))
-            # A table made in this upgrade has no rows to fill.
+            # A table that this upgrade creates has no rows to fill.
             if name in self._before.tables:
                 after = with_unfilled(after, name, column.name, itself=_is_filled(column))
             self._added.add((name, column.name))
             self._step(f"add {name}.{column.name}", text, after)
 
     def fill(self) -> None:
-        """What the rows that are there have to be given, each thing after those it is made from."""
+        """Add steps that fill columns of existing rows, each column after its sources."""
         while True:
             found = next_to_fill(self.now, self._after)
             if found is None:
@@ -290,11 +292,11 @@ class _Planner:
             self._step(sentence, "", with_unfilled(_with(self.now, after), name, declared.name), work)
 
     def _is_there(self, name: str, column: str) -> bool:
-        """Whether the column can be asked now, before any step is taken."""
+        """Return whether the column exists before the first step, so that checks can query it."""
         return name in self._before.tables and (name, column) not in self._added
 
     def finish(self, name: str) -> None:
-        """Indexes that are missing, now that the rows are complete; and whatever else is said of the table."""
+        """Add steps that create the missing indexes of a filled table and record its remaining changes."""
         each = self._after.tables[name]
         for index in each.indexes:
             now = self.now.tables[name]
@@ -311,12 +313,15 @@ class _Planner:
             self._step(f"note the fields of {name}", "", each)
 
     def drop(self, names: list[str]) -> None:
-        """Tables whose models are gone; first what ties them together, and their values in the vault."""
+        """Add steps that drop the tables of removed models.
+
+    References between these tables, and their values in the vault, are removed first.
+    """
         for name in names:
             self._untie(name, names)
         for name in names:
             tables = {each: known for each, known in self.now.tables.items() if each != name}
-            # Without its records, nobody asks for their revisions any more.
+            # The change log of the records is not needed without the records.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
             after = Snapshot(tables, self.now.versions)
             self._destroy(f"drop the table {name} with its records", texts, after, None)
@@ -329,7 +334,7 @@ class _Planner:
             self._drop_column(name, column, None)
 
     def note_versions(self) -> None:
-        """Which versions are installed, once all else is done."""
+        """Add the last step, which records the installed versions of the modules."""
         after = Snapshot(self.now.tables, dict(self._after.versions))
         self._step(f"note the versions: {_listed(after.versions)}", "", after)
 
@@ -339,19 +344,19 @@ def _is_over(index: Index, columns: Iterable[Column]) -> bool:
 
 
 def _stays(column: Column, declared: Column | None, kinds: Kinds) -> bool:
-    """Whether the column can be kept for what is asked, with the values it has."""
+    """Return whether the column and its values are valid for the declared column."""
     if declared is None or (column.type, column.references) != (declared.type, declared.references):
         return False
     if (column.label, column.is_linked) != (declared.label, declared.is_linked):
         return False
     if column.kind != declared.kind and not _is_wider(column.kind, declared.kind, kinds):
         return False
-    # What was entered by people is never computed over.
+    # A computation must not overwrite values that people entered.
     return bool(column.made_from) or not declared.made_from
 
 
 def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
-    """Whether every stored value of the kind is one of the other."""
+    """Return whether every stored value of the kind is valid for the other kind."""
     return any(kind in each.widens for each in kinds if each.kind == other)
 
 

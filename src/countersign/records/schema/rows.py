@@ -1,4 +1,4 @@
-"""The work of an upgrade on the rows that are there, in batches that a killed process leaves whole."""
+"""Changes of existing rows by an upgrade, in batches of one transaction each."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,15 +18,15 @@ BATCH = 2_000
 
 
 class RowTaskRunner:
-    """Does `RowTask`, one batch at a time."""
+    """Runs a `RowTask`, one batch at a time."""
 
     def __init__(self, registry: Registry, vault: Vault) -> None:
-        """Takes what is declared, and the vault of the database."""
+        """Create a runner for the declared models and the vault of the database."""
         self._registry = registry
         self._vault = vault
 
     async def batch(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
-        """Work on at most `BATCH` records after the id `last`; the id of the last one, None when there was none."""
+        """Process up to `BATCH` records with ids after `last`. Return the id of the last processed record, or None."""
         match work.kind:
             case "default":
                 return await self._fill(transaction, work, last)
@@ -48,7 +48,7 @@ class RowTaskRunner:
 
     async def _take_options(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         value = substitute(self._registry, work.table, work.field)
-        # Options are checked to be plain words.
+        # A rule requires that options are plain words, so they are safe in a statement.
         gone = ", ".join(f"'{option}'" for option in work.options)
         rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({gone})', last)
         return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
@@ -77,7 +77,7 @@ class RowTaskRunner:
         return next((each for each in totals if (each.parent.name, each.field) == (work.table, work.field)), None)
 
     async def _forget(self, transaction: Transaction, work: RowTask, record_ids: Sequence[str]) -> None:
-        """Give up value ids of what is about to change; new ones are given when all is computed."""
+        """Release the value ids of values that are about to change. A later step assigns new value ids."""
         for record_id in record_ids:
             text = f'SELECT id, "{work.field}{VALUE}" FROM "{work.table}" WHERE id = $1'
             await self._give_up(transaction, work, await transaction.fetch(text, record_id))
@@ -142,7 +142,7 @@ async def _rows(transaction: Transaction, table: str, columns: str, condition: s
 async def _write(
     transaction: Transaction, table: str, column: str, changes: Sequence[tuple[str, Value]]
 ) -> str | None:
-    """Set the column of each record; the last one's id."""
+    """Set the column of each record and return the id of the last record."""
     await transaction.run_many(f'UPDATE "{table}" SET "{column}" = $2 WHERE id = $1', changes)
     return _last(changes)
 

@@ -1,4 +1,4 @@
-"""The schema that is installed for the modules: tables, columns, indexes and bits, and the steps of an upgrade."""
+"""The installed schema of the modules (tables, columns, indexes and bits), and the steps of an upgrade."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -20,27 +20,29 @@ ALIASED = 1 << MAX_BITS
 
 FOLDED = "__folded"
 VALUE = "__value"
-"""The suffixes of a field's additional columns: the folded copy, the value's id in the vault."""
+"""The suffix of the column with the value id in the vault; `FOLDED` is the suffix of the folded copy."""
 
 _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
-"""Columns that hold no field: beside a model's own, for the code that works it."""
+"""The additional columns of built-in models that do not belong to a field."""
 
 _EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("lane", "number"),)}
 _LOOKED_UP: Mapping[str, tuple[str, ...]] = {"user": ("username",)}
-"""Fields by whose folded copy anonymous requests look records up. Not unique: earlier versions took names that differ
-in case alone."""
+"""The fields by whose folded copy anonymous requests look up records.
+
+The index is not unique: earlier versions accepted names that differ only in case.
+"""
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A column: its portable type, and what else of its field the next upgrade has to know.
+    """A column: its portable type, and the properties of its field that the next upgrade needs.
 
-    references   the table whose ids its values are
-    kind         the field's kind; empty for what the engine keeps beside a field
-    options      those of a select
-    is_required  no record may be without it
-    made_from    the fields (`model.field`) that a computed field or a total is made from
-    former_name  the name the column had before it was renamed
-    label        of value ids: the label of their values in the vault; `is_linked` as the field says
+    references   the referenced table, if the values are ids
+    kind         the field's kind; empty for an additional column of the engine
+    options      the options of a select
+    is_required  whether every record must have a value
+    made_from    the fields (`model.field`) from which a computed field or a total is derived
+    former_name  the name of the column before it was renamed
+    label        for value ids, the label of their values in the vault; `is_linked` is the option of the field
     """
 
     name: str
@@ -56,7 +58,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An index over expressions, of all records or those that meet a condition; its name identifies its definition."""
+    """An index on expressions, optionally with a condition on the rows. Its name identifies its definition."""
 
     name: str
     terms: str
@@ -176,7 +178,7 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
     if field.unique:
         yield _index(table_name, column, is_unique=True)
     if field.personal:
-        # Looked up by value only: an empty one is never asked for.
+        # Rows are looked up by value, and never by NULL.
         value = f'"{field.name}{VALUE}"'
         yield _index(table_name, value, holding=f"{value} IS NOT NULL")
     if isinstance(field, Text) and field.ignores_case and field.unique_with:
@@ -186,12 +188,12 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
         return
     ordered = field.ordered(column)
     if ordered != column:
-        # Expressions stand in brackets of their own; equality looks for the column itself.
+        # An index expression needs its own parentheses. Equality filters use the index on the plain column.
         yield _index(table_name, f"{column}, id")
         ordered = f"({ordered})"
     yield _index(table_name, f"{ordered}, id")
     if dialect == "postgres":
-        # SQLite walks the first one backwards and sorts within equal values; PostgreSQL would begin with empty ones.
+        # SQLite scans the first index backwards and sorts equal values; on PostgreSQL, such a scan begins with NULLs.
         yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
 
 
@@ -205,14 +207,14 @@ Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "rele
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
-    """Work on the rows of a table, in batches of one transaction each.
+    """A change of the rows of a table, in batches of one transaction each.
 
-    default  gives the field its default where it is empty
+    default  sets the field to its default where it is empty
     made     computes a computed field or a total
-    folded   makes the folded copies of a text
-    value    gives each value of a personal field its id in the vault
-    options  takes `options`, which there are no longer, out of a select: its default comes in their place
-    release  gives up the value ids of a personal field
+    folded   creates the folded copies of a text
+    value    assigns a value id in the vault to each value of a personal field
+    options  replaces the removed options in `options` of a select with its default
+    release  releases the value ids of a personal field
 
     `is_there` is true if the field's column existed when the upgrade was planned.
     """
@@ -225,7 +227,7 @@ class RowTask:
 
 
 class Unique(NamedTuple):
-    """A column that is to be unique: no two rows may have the same value. `is_there` as for `RowTask`."""
+    """A column that must have unique values. `is_there` has the same meaning as in `RowTask`."""
 
     table: str
     column: str
@@ -234,9 +236,9 @@ class Unique(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change: first its work, then its statements in one transaction with writing down what is installed after it.
+    """One step of an upgrade. Its task runs first; then one transaction runs its statements and records the new schema.
 
-    A step that takes options out of a select is destructive only when rows hold one (`checks`).
+    A step that removes options of a select is destructive only if a row contains such an option (see `checks`).
     """
 
     sentence: str
