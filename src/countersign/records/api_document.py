@@ -15,7 +15,7 @@ from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_R
 
 
 class Approvals:
-    """Which commands an agent can only propose, as far as that is known before an input is."""
+    """The commands that an agent can only propose, as far as this is known without the input."""
 
     def __init__(
         self, declared: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class Approvals:
         return command_id in self.ids
 
     def fields(self, view: ModelView) -> tuple[str, ...]:
-        """Of a model whose `update` an agent may call, the fields that it can only propose to change."""
+        """Return the fields that an agent can only propose to change, in a model whose `update` it may call."""
         update = f"{view.model.name}.update"
         if update in self.ids or update in self.lifted:
             return ()
@@ -36,7 +36,7 @@ class Approvals:
 
 
 BuiltinCommands = Mapping[str, Mapping[str, str]]
-"""The engine's own commands: by model and name, their sentence."""
+"""The descriptions of the built-in commands, by model and name."""
 
 
 def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> list[dict[str, Any]]:

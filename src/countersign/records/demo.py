@@ -1,4 +1,4 @@
-"""The demonstration: four people with well-known passwords, and the same records every time."""
+"""The demonstration data: four people with well-known passwords, and the same records in every installation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -79,7 +79,7 @@ PARTIES, LEADS, INVOICES, TICKETS = 200, 500, 300, 100
 T = TypeVar("T")
 
 STARTED: Instant = Instant(1_788_220_800_000_000)
-"""2026-09-01T00:00:00Z: the day the demonstration's records were made."""
+"""2026-09-01T00:00:00Z: the day on which the demonstration records were created."""
 
 _ANYBODY = 'SELECT 1 FROM "user" LIMIT 1'
 _KNOWN = 'SELECT id FROM "user" WHERE username = \'alice\''
@@ -96,7 +96,7 @@ async def is_open(engine: Engine) -> bool:
 
 
 async def seed(engine: Engine) -> bool:
-    """Fill an empty database with the demonstration; whether it was empty."""
+    """Add the demonstration data to an empty database. Return whether the database was empty."""
     if await engine.records.database.fetch_one(_ANYBODY) is not None:
         return False
     hashed = await passwords.hash_password(PASSWORD)
@@ -117,7 +117,7 @@ def _choice(items: Sequence[T]) -> T:
 
 
 class _Seeder:
-    """Makes the records; while it works, ids and chance come from one seed."""
+    """Creates the records. Meanwhile, ids and random values derive from a fixed seed."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -125,7 +125,7 @@ class _Seeder:
         self._parties: list[tuple[str, str, str]] = []
 
     async def everything(self, hashed: str) -> None:
-        """People first: the records are theirs."""
+        """Create all records. The people are first, since they own the other records."""
         for username, name, roles in PEOPLE:
             person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, hashed)
             self._people[username] = person

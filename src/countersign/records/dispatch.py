@@ -21,7 +21,7 @@ _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND tit
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """A command's value (a `Proposal`, where it became a plan), and the fields of its model that were withheld.
+    """A command's value (a `Proposal` if it became a plan), and the fields of its model that were withheld.
     `is_replayed`: an earlier call with the same Idempotency-Key has run the command."""
 
     denied: tuple[str, ...]
@@ -31,8 +31,11 @@ class CommandOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Runs commands. `reading` holds the generated ones that do not write a single record, `own` the engine's own
-    (plan.reject, session.revoke, …) by model and name."""
+    """Runs commands.
+
+    `reading` contains the generated commands that do not write a single record. `own` contains the built-in commands
+    (plan.reject, session.revoke, …) by model and name.
+    """
 
     engine: Engine
     reading: Mapping[str, Answering]
@@ -50,10 +53,10 @@ class Dispatch:
         key: object = None,
         stopping: asyncio.Event | None = None,
     ) -> CommandOutcome:
-        """Run a command of the view (see `require_command`), or for an agent that may only propose it, make a plan of
-        it. With `key`, an Idempotency-Key
-        as it was sent, a command that writes runs once, and a repeat is answered as the first call was; a command that
-        reads takes no key. One that waits ends when `stopping` is set.
+        """Run a command of the view (see `require_command`). If an agent may only propose it, store it as a plan.
+
+        `key` is the Idempotency-Key as sent. With a key, a writing command runs once, and a repeated call receives the
+        response of the first call. Read commands ignore the key. A waiting command ends when `stopping` is set.
 
         Raises:
             BadInput: the input is refused; nothing was written.
@@ -73,7 +76,7 @@ class Dispatch:
             raise
 
     async def _note_guessing(self, run: Run, view: ModelView) -> None:
-        """Record the attempt in the audit and the log: the transaction of the command is rolled back by now."""
+        """Record the guessing attempt in the audit and the log, since the transaction of the command is rolled back."""
         telemetry.logger("masking").warning("too many unknown tokens", user_id=run.caller.user_id)
         async with self.engine.records.database.transaction() as transaction:
             await record_writer.record_audit(run.within(transaction), "base.unknown_tokens", view.model, None, {})
@@ -97,7 +100,7 @@ class Dispatch:
                 record_id = await command.apply(inside, prepared)
                 return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
-            # The checks before found nothing in the way.
+            # The previous checks found no obstacle.
             raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
@@ -126,7 +129,7 @@ class Dispatch:
 
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
-    """The fields withheld: those of the model, and of the others that its records speak of in this answer."""
+    """Return the withheld fields of the model and of the other models whose fields occur in this response."""
     if not run.spoken_of:
         return view.denied
     others = [other.denied for name, other in run.caller.view.models.items() if name in run.spoken_of]
@@ -137,7 +140,7 @@ def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> No
     """Refuse a reason (`why`) that an agent sends with a command.
 
     Raises:
-        BadInput: it does, and no field that it sees is called so.
+        BadInput: an agent sends `why`, and the model has no field with this name that the agent sees.
     """
     if caller.is_agent and "why" in body and "why" not in view.fields:
         raise BadInput(

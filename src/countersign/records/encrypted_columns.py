@@ -1,4 +1,4 @@
-"""All that the records service keeps sealed under the master key; the keys of all else derive from its secret."""
+"""The columns that the records service encrypts under the master key; all other keys derive from its secret."""
 
 from countersign.kernel.webhooks import receivers
 from countersign.records import root_secret

@@ -1,4 +1,7 @@
-"""The database's secret: made once, kept sealed under the master key, the root of every key the service derives."""
+"""The database's secret, from which all keys of the service derive.
+
+It is created once and stored encrypted under the master key.
+"""
 
 from countersign.kernel import ids
 from countersign.kernel.database.port import Database
@@ -25,7 +28,7 @@ ENCRYPTED_COLUMN = EncryptedColumn(
 
 
 async def secret(database: Database, master: MasterKey) -> bytes:
-    """The secret; the first of several starters makes it, the others read it.
+    """Return the secret. Of several starting processes, the first one creates it and the others read it.
 
     Raises:
         DecryptionFailed: the master key is not the one it was sealed with.
@@ -35,7 +38,7 @@ async def secret(database: Database, master: MasterKey) -> bytes:
         fresh = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
             if await transaction.run(_STORE, NAME, encrypt(master, fresh, PURPOSE)):
-                # The audit begins with the secret: its empty heads are signed once and never again.
+                # Start the audit together with the secret: its empty heads must be signed only once.
                 await Chain(database.dialect, fresh).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
@@ -44,7 +47,7 @@ async def secret(database: Database, master: MasterKey) -> bytes:
 
 
 async def require(database: Database, master: MasterKey) -> None:
-    """Open the secret if there is one; none is made.
+    """Check that the master key decrypts the secret, if the secret exists. This never creates a secret.
 
     Raises:
         DecryptionFailed: the master key is not the one it was sealed with.

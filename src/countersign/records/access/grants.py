@@ -239,7 +239,7 @@ def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Sto
     """Require that a grant names an existing model, commands and fields of it, and rows that fit it.
 
     Raises:
-        BadGrant: it does not; the text names the field of the grant and its allowed values.
+        BadGrant: the grant is invalid; the text names the field of the grant and its allowed values.
     """
     name = str(values["model"])
     model = registry.models.get(name)

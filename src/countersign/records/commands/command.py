@@ -134,7 +134,7 @@ async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCom
     """Read the input of a writing command and check whether the command is allowed.
 
     Raises:
-        BadInput: it is not; the detail gives the reason.
+        BadInput: the command is not allowed; the detail gives the reason.
     """
     if name == "create":
         return await crud.check_create(run, view, body)

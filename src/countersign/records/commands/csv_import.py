@@ -141,7 +141,7 @@ def _is_equal(found: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
 
 
 async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
-    """Make the record; its id.
+    """Create the record and return its id.
 
     Raises:
         BadInput: a unique value is taken, or the record would give more rights than its writer has.

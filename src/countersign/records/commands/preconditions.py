@@ -65,8 +65,8 @@ def require_guards(
     """Require that a record meets all conditions; `view` is the caller's view of the model, if it has one.
 
     Raises:
-        BadInput: it does not. A condition that the caller can read is named; for others the text is only that the
-            command is not allowed in this state.
+        BadInput: the record does not meet a condition. The text names a condition that the caller can read; otherwise
+            it states only that the command is not allowed in this state.
     """
     for readable in (True, False):
         for each in conditions:
@@ -92,7 +92,7 @@ def require_within_rows(
     """Require that the caller's command may use a record with these values: row conditions apply to new values too.
 
     Raises:
-        BadInput: it may not; the text is the same as for a record that does not exist.
+        BadInput: the command may not use the record; the text is the same as for a record that does not exist.
     """
     rows = () if view is None else view.rows.get(command, ())
     if rows is None or view is None:
@@ -146,12 +146,12 @@ async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[st
 
 
 def locks_of(model: Declared, parent: Declared) -> tuple[Where, ...]:
-    """The conditions on the record of `locked_with` under which a record of the model is locked."""
+    """Return the conditions on the referenced record of `locked_with` under which a record of the model is locked."""
     return model.locked_while or parent.locked
 
 
 def parent_of(run: Run, model: Declared) -> Declared | None:
-    """The model whose records lock those of this one."""
+    """Return the model that `locked_with` refers to, or None."""
     ref = model.fields.get(model.locked_with) if model.locked_with else None
     return run.engine.registry.models[ref.target] if isinstance(ref, Ref) else None
 
@@ -254,7 +254,7 @@ async def require_rules_as_seen(
     caller sees.
 
     Raises:
-        BadInput: the record would not meet one.
+        BadInput: the record would not meet a rule.
     """
     named = (*rules_naming(view.model, given), *more)
     rules = [each for each in named if is_rule_readable(run, view, each, given)]

@@ -204,7 +204,7 @@ def _text(value: object) -> str:
 
 
 MAX_SINGLY = 100
-"""Values of one `in` up to which each is a parameter."""
+"""The maximum number of values of one `in` that are sent as separate parameters."""
 
 SHOWN_US = 1_000
 """Microseconds in the unit of displayed instants."""

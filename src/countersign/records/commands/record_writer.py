@@ -103,7 +103,7 @@ async def insert(
 async def update(
     run: Run, model: Declared, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> bool:
-    """Set these fields of a locked record; whether anything changed.
+    """Set these fields of a locked record and return whether anything changed.
 
     Raises:
         BadInput: a unique value is taken.
@@ -283,7 +283,7 @@ def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) ->
     """Require that the numbers to write, including computed ones and totals, are exact for every JSON client.
 
     Raises:
-        BadInput: one is not. The field is named if the caller sees it.
+        BadInput: a number is out of range. The text names the field if the caller sees it.
     """
     name = out_of_range(model, values)
     if name is not None:

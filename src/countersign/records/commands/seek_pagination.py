@@ -60,7 +60,7 @@ class KnownPositions:
         return self.version == version
 
     def add(self, place: SeekPosition) -> None:
-        """Remember a place."""
+        """Add a position to the cache."""
         at = bisect_right(self._offsets, place.offset)
         if self._offsets[at - 1] == place.offset:
             return
@@ -72,15 +72,18 @@ class KnownPositions:
 
 
 class Range(NamedTuple):
-    """A part of what comes at a place or after it: rows equal to it in the first `depth` keys, which come after it by
-    the next one, because that is greater, or `is_empty`."""
+    """A range of rows after a position.
+
+    The rows are equal to the position in the first `depth` keys, and follow it by the next key, which is greater or,
+    with `is_empty`, NULL.
+    """
 
     depth: int
     is_empty: bool = False
 
 
 def ranges(place: SeekPosition) -> list[Range]:
-    """All of them, in order."""
+    """Return all ranges of rows after a position, in order."""
     found = [Range(max(0, len(place.keys) - 1))]
     for depth in range(len(place.keys) - 2, -1, -1):
         if place.keys[depth] is not None:
@@ -97,7 +100,7 @@ class ListQuery:
         self._query = query
 
     def identity(self) -> str:
-        """The same text for lists of the same rows in the same order, whichever of their columns are read."""
+        """Return a text that is equal for lists with the same rows in the same order; the columns do not matter."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
         where = where_clause(scope, self._reading, self._rows, self._query)
@@ -105,7 +108,10 @@ class ListQuery:
         return repr((self._reading.view.model.name, where, order, parameters.values))
 
     def keys(self, place: SeekPosition, piece: Range, skip: int) -> SelectStatement:
-        """The version of the data, and the keys of the row that so many of the piece come before; or empty ones."""
+        """Return the statement for the data version and the keys of the row after the first `skip` rows of the range.
+
+        If the range has no such row, the keys are NULL.
+        """
         parameters = Parameters()
         scope = self._reading.scope(parameters)
         order = order_terms(scope, self._reading, self._query)
@@ -114,14 +120,14 @@ class ListQuery:
         return _with_version(text, columns, parameters)
 
     def page(self, place: SeekPosition, piece: Range, limit: int) -> SelectStatement:
-        """The version of the data, and the first rows of the piece as they are read; or empty ones."""
+        """Return the statement for the data version and the first rows of the range, or NULLs if it is empty."""
         parameters = Parameters()
         columns = self._reading.columns(self._reading.scope(parameters))
         text = f"{self._rest(columns, place, piece, parameters)} LIMIT {parameters.put(limit)}"
         return _with_version(text, columns, parameters)
 
     def size(self, place: SeekPosition, piece: Range, most: int) -> SelectStatement:
-        """The version of the data, and how many rows the piece has, counted so far."""
+        """Return the statement for the data version and the number of rows in the range, counted up to `most`."""
         parameters = Parameters()
         text = f"{self._rest(['t.id'], place, piece, parameters)} LIMIT {parameters.put(most)}"
         return SelectStatement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
@@ -140,7 +146,7 @@ class ListQuery:
 
 def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> SelectStatement:
     names = ", ".join(f"p.column__{number}" for number in range(len(columns)))
-    # A single row on the left: whichever way the join is made, the page keeps its order.
+    # The left side has a single row, so every join method preserves the order of the page.
     joined = f"SELECT v.version, {names} FROM ({_VERSION}) AS v LEFT JOIN ({text}) AS p ON 1 = 1"
     return SelectStatement(joined, parameters.values)
 
@@ -148,7 +154,7 @@ def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> 
 def _after(
     order: Sequence[Term], keys: tuple[Stored, ...], piece: Range, parameters: Parameters, dialect: Dialect
 ) -> tuple[list[str], list[Term]]:
-    """The conditions of a piece, and the order within it."""
+    """Return the conditions of a range and the order within it."""
     if not keys:
         return [], list(order)
     # What is equal everywhere is nothing to order by; but PostgreSQL does not see that of empty ones.

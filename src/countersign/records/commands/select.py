@@ -95,19 +95,19 @@ Record: TypeAlias = msgspec.Struct
 
 
 class Masks(Protocol):
-    """What turns value ids into one caller's placeholder tokens, and back."""
+    """The interface that converts value ids to the placeholder tokens of one caller and back."""
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
-        """The numbers of the tokens of the value ids, in their order."""
+        """Return the token numbers of the value ids, in the same order."""
         ...
 
     def value_id(self, number: int) -> int:
-        """The value id that a token's number (below 2^48) would be made from."""
+        """Return the value id that corresponds to a token number (below 2^48)."""
         ...
 
 
 class CachedStatement(NamedTuple):
-    """The statement that reads one record, as it is on one day (since 1970): its text, and its values but the id."""
+    """A cached statement that reads one record: its day (since 1970), its text, and its values except the id."""
 
     day: int
     text: str
@@ -115,7 +115,7 @@ class CachedStatement(NamedTuple):
 
 
 class RecordReader:
-    """How the records of one model are read for one view: made once per view and engine, used for every answer."""
+    """Reads the records of one model for one view. The engine creates one reader per view and reuses it."""
 
     def __init__(
         self, view: View, model_view: ModelView, dialect: Dialect, bits: Mapping[str, int], domain: Domain | None
@@ -139,7 +139,7 @@ class RecordReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows are sent as the database gives them."""
+        """Whether rows can be sent as the database returns them."""
         return not (self._masked or self._shown or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
@@ -147,13 +147,13 @@ class RecordReader:
         return [f"{scope.alias}.id", self.revision(scope), *self._expressions(scope)]
 
     def revision(self, scope: Scope) -> str:
-        """The record's revision, counting the changes the caller can see."""
+        """Return the expression for the revision of the record, which counts only changes that the caller can see."""
         alias = scope.alias
         hidden = sum(1 << bit for name, bit in self._bits.items() if name not in self.view.fields)
         if not hidden:
             return f"{alias}.revision"
         seen = sum(1 << bit for name, bit in self._bits.items() if name in self.view.fields)
-        # Most records never had a hidden change; the others' visible ones are counted.
+        # Most records never had a hidden change. For the other records, count the visible changes.
         return (
             f"CASE WHEN {alias}.changed & {hidden} = 0 THEN {alias}.revision ELSE 1 + (SELECT count(*) "
             f"FROM record_change AS change WHERE change.model = '{self.view.model.name}' "
@@ -170,7 +170,7 @@ class RecordReader:
         if self._domain is None or not field.linked:
             return canonical
         domain = scope.parameters.put(self._domain.id)
-        # Most records never had an alias, and say so in their own row: nothing has to be looked up for them.
+        # Most records never had an alias. A bit in their own row shows this, so they need no lookup.
         return (
             f"CASE WHEN {scope.alias}.changed < {ALIASED} THEN {canonical} ELSE "
             f"coalesce((SELECT alias.value_id FROM pii_alias AS alias WHERE alias.model = '{self.view.model.name}' "
@@ -183,7 +183,7 @@ class RecordReader:
         return Scope(self._dialect, parameters, "t", self._whole)
 
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
-        """The rows with every value as it is shown, placeholder tokens in place of masked ones."""
+        """Return the rows with every value as displayed, and with placeholder tokens for masked values."""
         shown = [list(row) for row in rows]
         for place, show in self._shown:
             for values in shown:
@@ -212,12 +212,12 @@ def _has_long_texts(view: ModelView) -> bool:
 
 
 def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
-    """Where in a row a stored value has to be turned into what JSON shows, and how."""
+    """Return the positions in a row whose stored values need conversion to JSON, each with its conversion."""
     return tuple((place, field.show) for place, field in places if not field.shows_as_stored)
 
 
 def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
-    """Put tokens for value ids, all of a page in one go."""
+    """Replace the value ids in the rows by placeholder tokens, in one batch."""
     filled = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
     numbers = iter(masks.tokens([each[place] for place, _, holders in filled for each in holders]))
     for place, label, holders in filled:
@@ -227,7 +227,7 @@ def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: M
 
 @lru_cache(maxsize=4096)
 def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
-    """A struct with these members; made once, since making one compiles code."""
+    """Return a struct with these members. It is cached, since its creation compiles code."""
     return msgspec.defstruct(
         name,
         [(f"m{place}", object) for place in range(len(members))],
@@ -238,11 +238,11 @@ def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 MAX_INLINE = 200
-"""Rows up to which a page that indexes answer is read on the event loop."""
+"""The maximum number of rows of a page that is read on the event loop, if indexes support its query."""
 
 
 class Term(NamedTuple):
-    """One key of an order as SQL: the expression rows are ordered by, empty ones last either way."""
+    """One key of an order as SQL. Rows without a value are last in both directions."""
 
     expression: str
     is_descending: bool
@@ -259,15 +259,17 @@ class SelectStatement:
 
 
 Columns = Callable[[queries.Scope], Sequence[str]]
-"""Expressions to select beside those of a reading."""
+"""A function that returns additional expressions to select."""
 
 
 def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> SelectStatement:
-    """The records of a query that the caller may see, in its order (API document, Filter semantics), with `more`
-    columns after those of the reading.
+    """Return the statement for the visible records of a query in its order (API document, Filter semantics).
+
+    The columns in `more` follow the columns of `reading`.
 
     Raises:
-        BadInput: a condition or a key names a field the caller does not read in clear, or does not fit its kind.
+        BadInput: a condition or an order key names a field that the caller does not read in clear, or is invalid for
+            the kind of the field.
     """
     parameters = Parameters()
     return SelectStatement(_page(reading, rows, query, parameters, more), parameters.values)
@@ -284,15 +286,15 @@ def _page(
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
     elif scope.dialect == "sqlite":
-        # It takes no OFFSET alone, and leaves out the order of a SELECT inside another one that has no limit.
+        # SQLite does not support OFFSET without LIMIT, and ignores the order of a subquery without a limit.
         text += " LIMIT -1"
     return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
 
 
 def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> SelectStatement:
-    """The same page, each row beginning with how many records match before limit and offset.
+    """Return the statement for the same page with the total number of matching records as the first column.
 
-    When the page is empty there is one row, whose other columns are empty.
+    The total does not depend on limit and offset. An empty page has one row, whose other columns are NULL.
     """
     parameters = Parameters()
     scope = reading.scope(parameters)
@@ -308,7 +310,7 @@ def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> SelectSt
 
 
 def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
-    """The record of that id, if the caller may see it."""
+    """Return the statement for the record with this id, if the caller may see it."""
     is_kept, day = rows is reading.view.visible, clock.now() // clock.DAY
     if is_kept and reading.kept is not None and reading.kept.day == day:
         return SelectStatement(reading.kept.text, [record_id, *reading.kept.values])
@@ -318,7 +320,7 @@ def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     seen = queries.any_of(scope, reading.view.model, rows)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
     if is_kept:
-        # From call to call nothing changes in it but the id, and at midnight what TODAY means in a rule.
+        # Between calls, only the id changes, and at midnight the value of TODAY in a row condition.
         reading.kept = CachedStatement(day, text, parameters.values[1:])
     return SelectStatement(text, parameters.values)
 
@@ -326,24 +328,24 @@ def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
 def lock_existing(
     model: Declared, rows: Rows, record_id: str, dialect: Dialect, *, locks: bool = True
 ) -> SelectStatement:
-    """The stored columns of a record among the rows; with `locks`, locked until the transaction ends where the engine
-    needs that.
+    """Return the statement for the stored columns of a record among the rows.
 
-    The columns are id, revision, changed, each field's, then the value id of each personal field.
+    With `locks`, the row is locked until the transaction ends, if the database engine needs this. The columns are id,
+    revision, changed, each field, then the value id of each personal field.
     """
     parameters = Parameters(record_id)
     scope = queries.Scope(dialect, parameters, "t")
     columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
     columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
     seen = queries.any_of(scope, model, rows)
-    # A hidden record is not locked: nobody waits for what they may not see.
+    # Do not lock a hidden record: a caller must not wait for a record that it may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
     text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
     return SelectStatement(text, parameters.values)
 
 
 def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:
-    """The condition that a record is one of the query's, and of those the caller may see.
+    """Return the condition that a record matches the query and is visible to the caller.
 
     Raises:
         BadInput: a condition is refused.
@@ -356,14 +358,14 @@ def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query:
 
 
 def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> list[Term]:
-    """The keys of the query's order; the last one is the id, after which nothing is left to order.
+    """Return the keys of the query's order. The last key is the id, so that the order is total.
 
     Raises:
         BadInput: a key is refused.
     """
     found: list[Term] = []
     is_by_id = False
-    # Where all rows have one value there is nothing to order by, and the index that finds them has them by id.
+    # A key with the same value in all rows is omitted: the index that finds these rows orders them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
         field: Field = queries.clear_field(reading.view, key.field)
@@ -376,6 +378,6 @@ def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> li
 
 
 def order_clause(found: Sequence[Term]) -> str:
-    """The terms as ORDER BY has them; the last one, the id, is never empty."""
+    """Return the terms of an ORDER BY clause. The last term, the id, is never NULL."""
     keys = [f"{each.expression} {'DESC' if each.is_descending else 'ASC'} NULLS LAST" for each in found[:-1]]
     return ", ".join([*keys, f"{found[-1].expression} {'DESC' if found[-1].is_descending else 'ASC'}"])

@@ -20,8 +20,11 @@ from countersign.records.masking import placeholder_tokens
 from countersign.records.masking.placeholder_tokens import PlaceholderToken
 
 GROWN = 8 * MAX_LONGTEXT_LENGTH
-"""Up to so many characters a long text may become by being written on again and again; from twice as many on it is
-refused, and in between by chance: a certain limit would tell how long the text was to begin with."""
+"""The number of characters to which repeated additions may always extend a long text.
+
+From twice this length, an addition is refused. In between, it is refused at random: a fixed limit would reveal the
+original length of the text.
+"""
 
 
 def require_fitting(
@@ -124,13 +127,16 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
 
 
 def _is_blank(field: Field, value: object) -> bool:
-    """Whether it is a blank text for a field with a format, which means no value."""
+    """Return whether the value is a blank text for a field with a format, which means no value."""
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
 def _stored(field: Field, value: object, given: FieldInput) -> Stored:
-    """The value as it is stored. A text that tokens were replaced in was measured as it was written: its writer learns
-    neither how long it is now nor whether it fits the field's format."""
+    """Return the value as stored.
+
+    The length of a text with tokens was checked before their replacement, so that the writer learns neither the length
+    of the result nor whether it matches the field's format.
+    """
     return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
 
@@ -165,9 +171,12 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
 
 
 def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
-    """What is given but for what the caller sees to stay as it is: refs that are empty to it and stay so (emptying one
-    that it does not see would tell that there was one), and linked values that a masked caller reads in clear (any
-    other that it writes in clear counts as new)."""
+    """Return the given fields without those that do not change from the caller's point of view.
+
+    A ref that is empty for the caller and in the input does not change: emptying a hidden ref would reveal that it
+    exists. The same applies to a linked value that a masked caller reads in clear and sends again. Any other value that
+    it writes in clear counts as new.
+    """
     return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
 
 
@@ -347,7 +356,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
 
 
 async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
-    """The values that one of these fields contains in a record that the caller sees."""
+    """Return the values that occur in one of these fields in a record visible to the caller."""
     found: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()

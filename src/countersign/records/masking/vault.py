@@ -21,7 +21,7 @@ _KEY_BYTES = 16
 _NONCE_BYTES = 12
 _HASH_BYTES = 20
 AT_ONCE = 500
-"""Values of one statement, which takes some 32,000 parameters."""
+"""The maximum number of values in one statement, since a statement supports about 32,000 parameters."""
 
 _Item = TypeVar("_Item")
 _Entry: TypeAlias = tuple[int, bytes | None, bytes]

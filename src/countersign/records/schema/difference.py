@@ -315,8 +315,8 @@ class _Planner:
     def drop(self, names: list[str]) -> None:
         """Add steps that drop the tables of removed models.
 
-    References between these tables, and their values in the vault, are removed first.
-    """
+        References between these tables, and their values in the vault, are removed first.
+        """
         for name in names:
             self._untie(name, names)
         for name in names:
