@@ -6,14 +6,14 @@ from typing import BinaryIO, TypeAlias
 from countersign.archives.refusals import ArchiveRefused
 
 PIECE_BYTES = 256 << 10
-"""What is read, decompressed and given out at once, at most."""
+"""The maximum number of bytes that one call reads, decompresses or returns."""
 
 ReadPiece: TypeAlias = Callable[[], bytes]
-"""Gives the next bytes of a stream; none at its end."""
+"""Returns the next bytes of a stream, or no bytes at its end."""
 
 
 class FileRange:
-    """The bytes `start` to `stop` of a seekable file, which several stretches can share."""
+    """The bytes `start` to `stop` of a seekable file. Several ranges can share the file."""
 
     def __init__(self, source: BinaryIO, start: int, stop: int) -> None:
         self._source = source
@@ -21,22 +21,24 @@ class FileRange:
         self._stop = stop
 
     def more(self) -> bytes:
-        """The next bytes, at most PIECE_BYTES; none at the end."""
+        """Return the next bytes, at most PIECE_BYTES, or no bytes at the end of the range."""
         self._source.seek(self._at)
         data = self._source.read(min(PIECE_BYTES, self._stop - self._at))
         self._at += len(data)
         return data
 
     def jump(self, size: int) -> int:
-        """Pass over the next `size` bytes without reading them; how many there were."""
+        """Skip the next `size` bytes without reading them. Return how many bytes were skipped."""
         passed = min(size, self._stop - self._at)
         self._at += passed
         return passed
 
 
 class ForwardReader:
-    """Reads of any length from a stream; `position` counts from where the stream began, `jump` passes over bytes of a
-    stream that need not be read for it."""
+    """Reads any number of bytes from a stream.
+
+    `position` is the offset of the first byte. `jump` skips bytes of a stream that supports this without reading.
+    """
 
     def __init__(self, more: ReadPiece, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
         self._more = more
@@ -46,7 +48,7 @@ class ForwardReader:
         self.position = position
 
     def up_to(self, size: int) -> bytes:
-        """The next `size` bytes; fewer only at the end of the stream."""
+        """Return the next `size` bytes, or fewer at the end of the stream."""
         end = self._used + size
         if end <= len(self._held):
             data = self._held[self._used : end]
@@ -57,10 +59,10 @@ class ForwardReader:
         return data
 
     def exactly(self, size: int, entry: str | None = None) -> bytes:
-        """The next `size` bytes.
+        """Return exactly the next `size` bytes.
 
         Raises:
-            ArchiveRefused: `truncated`: there are fewer.
+            ArchiveRefused: `truncated`: the stream has fewer than `size` bytes left.
         """
         data = self.up_to(size)
         if len(data) != size:
@@ -68,7 +70,7 @@ class ForwardReader:
         return data
 
     def skip(self, size: int) -> None:
-        """Pass over `size` bytes, or to the end."""
+        """Skip `size` bytes, or all bytes up to the end of the stream if it has fewer."""
         held = len(self._held) - self._used
         if self._jump is not None and size > held:
             self._held, self._used = b"", 0
@@ -80,7 +82,7 @@ class ForwardReader:
 
     @property
     def can_jump(self) -> bool:
-        """Whether bytes that are passed over cost nothing."""
+        """Whether the reader can skip bytes without reading them."""
         return self._jump is not None
 
     def _gathered(self, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Compressed streams of strangers: gzip, xz and zstd, with a bounded window and nothing behind their end."""
+"""Decompresses untrusted gzip, xz and zstd streams with bounded memory, and refuses data after their end."""
 
 import lzma
 import sys
@@ -21,7 +21,7 @@ _MEMORY_WORDS = ("emory", "indow")
 
 
 class _Engine(Protocol):
-    """A decompressor of one stream, as lzma and zstd have it."""
+    """The interface of a decompressor of one stream, as in lzma and zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -36,7 +36,7 @@ class _Engine(Protocol):
 
 
 class _GzipEngine:
-    """A gzip member (RFC 1952) in the shape of the other engines; zlib checks its header, checksum and length."""
+    """A decompressor of one gzip member (RFC 1952). zlib checks its header, checksum and length."""
 
     def __init__(self) -> None:
         self._engine = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -68,7 +68,7 @@ def _zstd() -> _Engine:
 Start: TypeAlias = Callable[[], _Engine]
 
 BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
-"""The compressions that are read, by how their streams begin."""
+"""The supported decompressors by the first bytes of their streams."""
 
 
 class DecompressedStream:
@@ -83,10 +83,11 @@ class DecompressedStream:
         self._rest = b""
 
     def more(self) -> bytes:
-        """The next bytes, at most PIECE_BYTES; none at the end.
+        """Return the next decompressed bytes, at most PIECE_BYTES, or no bytes at the end.
 
         Raises:
-            ArchiveRefused: `compression`, `window`, `concatenated`, `trailing-data`, or as the gauge does.
+            ArchiveRefused: the stream is broken (`compression`), needs too much memory (`window`), is followed by a
+                second stream (`concatenated`) or by other data (`trailing-data`), or exceeds a limit of the gauge.
         """
         while not self._engine.eof or self._begin_next():
             data = b""
@@ -105,11 +106,11 @@ class DecompressedStream:
             return self._engine.decompress(data, PIECE_BYTES)
         except (zlib.error, lzma.LZMAError, zstd.ZstdError, EOFError, MemoryError) as error:
             if isinstance(error, MemoryError) or any(word in str(error) for word in _MEMORY_WORDS):
-                raise ArchiveRefused("window", "decompression needs more than is allowed") from error
+                raise ArchiveRefused("window", "decompression needs more memory than is allowed") from error
             raise ArchiveRefused("compression", f"the compressed stream is broken: {error!a}") from error
 
     def _begin_next(self) -> bool:
-        """Whether another stream follows the one that ended; it is begun."""
+        """Begin the next stream if one follows the stream that ended. Return whether one does."""
         if self._gauge is not None:
             self._gauge.tick()
         rest = self._engine.unused_data or self._packed()
@@ -118,8 +119,8 @@ class DecompressedStream:
         if len(rest) < len(self._magic):
             rest += self._packed()
         if not rest.startswith(self._magic):
-            raise ArchiveRefused("trailing-data", "something follows the compressed stream")
+            raise ArchiveRefused("trailing-data", "the file has data after the compressed stream")
         if self._limits.profile == "strict":
-            raise ArchiveRefused("concatenated", "several compressed streams follow one another")
+            raise ArchiveRefused("concatenated", "the file contains several compressed streams")
         self._engine, self._rest = BY_MAGIC[self._magic](), rest
         return True

@@ -16,13 +16,13 @@ from typing import NamedTuple
 from countersign.kernel.errors import Refused
 
 LANDLOCK_FILES, LANDLOCK_NETWORK = 1, 4
-"""The version of the interface from which on files, and TCP, can be denied."""
+"""The first Landlock versions that can deny access to files, and TCP."""
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "armv7l", "i686")
 _VERSION_ONLY, _PATH_BENEATH = 1, 1
 _ACCESS_EXECUTE, _ACCESS_WRITE, _ACCESS_READ, _ACCESS_LIST = 1, 2, 4, 8
-# Removing and making entries, but for devices, sockets and pipes (6, 9, 10, 11 stay denied below the folder too).
+# Removing and creating entries. Creating devices, sockets and pipes (6, 9, 10, 11) stays denied below the folder.
 _ACCESS_CHANGE = sum(1 << bit for bit in (4, 5, 7, 8, 12))
 _BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _ACCESS_REFER, _ACCESS_TRUNCATE, _SCOPES = 1 << 13, 1 << 14, 6
@@ -40,20 +40,20 @@ class _PathBeneath(ctypes.Structure):
 
 
 def landlock_version() -> int:
-    """The version of the interface that the kernel has; 0 without one."""
+    """Return the Landlock version that the kernel supports, or 0 if it has no Landlock."""
     if platform.system() != "Linux" or platform.machine() not in _LANDLOCK_MACHINES:
         return 0
     return max(0, _landlock_call(_LANDLOCK_CREATE, None, 0, _VERSION_ONLY))
 
 
 def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
-    """Take away every access to files from this thread and what it starts, but changing what lies below the open
-    `folder` and reading `readable`; and TCP. The version that did it; 0 when nothing could be done.
+    """Deny this thread and what it starts TCP and all access to files, except files below `folder` and in `readable`.
 
-    The process has given up new privileges before (PR_SET_NO_NEW_PRIVS).
+    The contents of the open `folder` can be changed; `readable` can only be read. Return the Landlock version in use,
+    or 0 if the kernel has no Landlock. The process must have set PR_SET_NO_NEW_PRIVS.
 
     Raises:
-        OSError: the kernel has Landlock and refuses.
+        OSError: the kernel has Landlock, but refuses the rules.
     """
     level = min(landlock_version(), _MAX_VERSION)
     if not level:
@@ -82,7 +82,7 @@ def _allow_reading(rules: int, path: Path) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        # What is not there, or not for this user, needs no permission.
+        # A path that is missing or that this user cannot open needs no permission.
         return
     try:
         is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
@@ -158,7 +158,7 @@ UNPRIVILEGED_ID = 65534
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _OPEN_FILES = 256
 _LATE_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
-"""Names of archives are decoded and shown with these; a confined process may not be able to load them any more."""
+"""The codecs that decode and show names in archives. A confined process may be unable to load them later."""
 _READABLE_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 
 
@@ -172,8 +172,11 @@ class CannotConfine(Refused):
 
 
 class Confinement(NamedTuple):
-    """The restrictions that the kernel applied: no root, no new privileges, no files but the named ones, no sockets (or
-    at least no TCP), limited memory and CPU time, and the end of the process when its parent ends."""
+    """The restrictions that the kernel applied.
+
+    They are: no root, no new privileges, access to the named files only, no sockets (or at least no TCP), limited
+    memory and CPU time, and that the process ends when its parent ends.
+    """
 
     unprivileged: bool
     no_new_rights: bool
@@ -184,11 +187,14 @@ class Confinement(NamedTuple):
 
 
 def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Iterable[Path] = ()) -> Confinement:
-    """Confine this process and all its threads to come: it can write below `folder` alone, and read the system's
-    libraries, the interpreter, its packages and `readable`. Files that are open stay open.
+    """Confine this process and the threads that it starts later.
 
-    Call it before other threads exist: the kernel confines the calling thread. What an older kernel does not support
-    is False in the result. A process of root first changes to UNPRIVILEGED_ID, which must own `folder` by then.
+    The process can then write only below `folder`, and read only that folder, the system's libraries, the interpreter,
+    its packages and `readable`. Open files stay open.
+
+    Call it before other threads exist: the kernel confines the calling thread. If an older
+    kernel does not support a restriction, its field in the result is False. A process that runs as root first changes
+    to UNPRIVILEGED_ID, which must already own `folder`.
 
     Raises:
         CannotConfine: the process is root and cannot change to UNPRIVILEGED_ID.
@@ -198,7 +204,7 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _drop_root()
     no_new_rights = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    # A changed user forgets this, so it comes after.
+    # A change of user resets this setting, so it is set afterwards.
     ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)
     bounded = _limit_resources(memory_bytes, cpu_s)
@@ -224,9 +230,9 @@ def _drop_root() -> None:
         os.setresgid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
         os.setresuid(UNPRIVILEGED_ID, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     except OSError as error:
-        raise CannotConfine(f"becoming another user failed: {error.strerror}") from error
+        raise CannotConfine(f"cannot change the user: {error.strerror}") from error
     if 0 in (*os.getresuid(), *os.getresgid()) or os.getgroups():
-        raise CannotConfine("becoming another user left rights of root")
+        raise CannotConfine("the process still has root rights after changing the user")
 
 
 def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
@@ -246,7 +252,7 @@ def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
 
 
 def _readable_paths(more: Iterable[Path]) -> list[Path]:
-    """Where the interpreter and its packages lie, and what else may be read."""
+    """Return the paths of the system, the interpreter and its packages, and the paths in `more`."""
     own = (sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(sys.executable), *filter(None, sys.path))
     found = (Path(name) for name in (*_READABLE_PATHS, *own, *map(str, more)))
     return [path for path in dict.fromkeys(found) if path.is_absolute() and path != Path("/")]

@@ -1,4 +1,4 @@
-"""Cross-checks with the standard library's parsers, which have to find the same entries."""
+"""Checks that the standard library's parsers find the same entries in an archive."""
 
 import struct
 import tarfile
@@ -14,7 +14,7 @@ _TAR_ERRORS = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError
 
 
 class _HeaderFile:
-    """The headers of one entry at their place in the file; reading anywhere else is a disagreement."""
+    """A file that contains only the headers of one entry. Reading at any other offset is a disagreement."""
 
     def __init__(self) -> None:
         self._start = 0
@@ -22,46 +22,46 @@ class _HeaderFile:
         self._at = 0
 
     def load(self, start: int, data: bytes) -> None:
-        """Hold these bytes, which stand at `start`, in place of the ones before."""
+        """Replace the content with `data`, which begins at the offset `start`."""
         self._start, self._bytes, self._at = start, data, start
 
     def read(self, size: int, /) -> bytes:
-        """The bytes from the position on."""
+        """Read `size` bytes at the current position."""
         begin = self._at - self._start
         if begin < 0 or begin + size > len(self._bytes):
-            raise ValueError("it reads a header in another place")
+            raise ValueError("it reads a header at another offset")
         self._at += size
         return self._bytes[begin : begin + size]
 
     def seek(self, position: int, /) -> int:
-        """Go to a place in the file."""
+        """Set the current position."""
         self._at = position
         return position
 
     def tell(self) -> int:
-        """The position in the file."""
+        """Return the current position."""
         return self._at
 
     def write(self, data: bytes, /) -> int:
-        """Nothing is written."""
+        """Refuse to write."""
         raise ValueError("it writes")
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: there is no open file."""
 
 
 class TarCrosscheck:
-    """The standard library's view of a tar file whose headers are shown to it one after another."""
+    """Passes the headers of a tar file to the standard library's parser, one entry after another."""
 
     def __init__(self) -> None:
         self._tape = _HeaderFile()
         self._archive: tarfile.TarFile | None = None
 
     def next(self, start: int, headers: bytes) -> tarfile.TarInfo:
-        """What it sees in the headers of the next entry, which begin at `start`.
+        """Return what the parser reads in the headers of the next entry, which begin at `start`.
 
         Raises:
-            ArchiveRefused: `parsers-disagree`.
+            ArchiveRefused: `parsers-disagree`: the parser refuses the headers, or expects them at another offset.
         """
         self._tape.load(start, headers)
         try:
@@ -72,40 +72,43 @@ class TarCrosscheck:
                     raise ValueError("it sees no entry")
                 return first
             if self._archive.offset != start:
-                raise ValueError("it expects the entry in another place")
+                raise ValueError("it expects the entry at another offset")
             return tarfile.TarInfo.fromtarfile(self._archive)
         except _TAR_ERRORS as error:
             raise ArchiveRefused("parsers-disagree", f"a second parser refuses it: {error!a}") from error
 
     def end(self, start: int) -> None:
-        """Make sure that it sees the end at `start`.
+        """Check that the parser sees the end of the archive at `start`.
 
         Raises:
-            ArchiveRefused: `parsers-disagree`.
+            ArchiveRefused: `parsers-disagree`: the parser sees the end at another offset.
         """
         if self._archive is not None and self._archive.offset != start:
-            raise ArchiveRefused("parsers-disagree", "a second parser sees the end in another place")
+            raise ArchiveRefused("parsers-disagree", "a second parser sees the end at another offset")
 
 
 def compare(info: tarfile.TarInfo, kind: Kind, name: str, size: int, at: int) -> None:
-    """Refuse when the second parser sees another name, kind or size, or bytes in another place than `at`.
+    """Check that the second parser sees the same name, kind and size, and content that begins at the offset `at`.
 
     Raises:
-        ArchiveRefused: `parsers-disagree`.
+        ArchiveRefused: `parsers-disagree`: one of these values differs.
     """
     is_kind = info.isdir() if kind == "folder" else info.issym() if kind == "link" else info.isreg() or info.islnk()
     if not is_kind or info.name.rstrip("/") != name or info.size != size or info.offset_data != at:
-        raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=name)
+        raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=name)
 
 
 _ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, IndexError, OverflowError, OSError)
 
 
 def check_zip(source: BinaryIO, entries: Sequence[DirectoryEntry]) -> None:
-    """Compare names, order, kinds, places, sizes, methods and checksums; equal places and sizes are equal bytes.
+    """Check that `zipfile` reads the same entries in the same order.
+
+    The check compares names, kinds, offsets, sizes, methods, flags and checksums. It does not compare content, because
+    equal offsets and sizes mean equal bytes.
 
     Raises:
-        ArchiveRefused: `parsers-disagree`.
+        ArchiveRefused: `parsers-disagree`: `zipfile` refuses the file, or an entry differs.
     """
     try:
         with zipfile.ZipFile(source) as peer:
@@ -116,12 +119,12 @@ def check_zip(source: BinaryIO, entries: Sequence[DirectoryEntry]) -> None:
         raise ArchiveRefused("parsers-disagree", f"a second parser finds {len(found)} entries, not {len(entries)}")
     for ours, theirs in zip(entries, found, strict=True):
         if _own_view(ours) != _library_view(theirs):
-            raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=ours.name)
+            raise ArchiveRefused("parsers-disagree", "a second parser reads it differently", entry=ours.name)
 
 
 def _own_view(ours: DirectoryEntry) -> tuple[object, ...]:
     is_folder = ours.kind == "folder"
-    # Without the flag the peer reads the old code page, in which every byte is another character.
+    # Without the UTF-8 flag, zipfile decodes names as CP437, which maps every byte to a different character.
     name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
     return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
 

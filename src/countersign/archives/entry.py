@@ -10,8 +10,11 @@ Kind: TypeAlias = Literal["file", "folder", "link"]
 
 
 class ArchiveEntry(NamedTuple):
-    """One entry: a relative path of NFC text with single slashes, its kind, its size in bytes (0 but for files),
-    its mode (0o644 or 0o755), and where a link points, relative to the link's own folder."""
+    """One checked entry.
+
+    `path` is relative, with single slashes. `size` is in bytes, and 0 unless the entry is a file. `mode` is 0o644 or
+    0o755. `target` is the path that a link points to, relative to the folder that contains the link.
+    """
 
     path: str
     kind: Kind
@@ -21,7 +24,7 @@ class ArchiveEntry(NamedTuple):
 
 
 class ArchiveMember(NamedTuple):
-    """An entry and its bytes, piece by piece; they have to be read before the next member is asked for."""
+    """An entry and the pieces of its content. Read them before you request the next member."""
 
     entry: ArchiveEntry
     pieces: Iterator[bytes]
@@ -47,14 +50,15 @@ _EXECUTE_BITS = 0o111
 
 
 def checked_mode(mode: int, name: str, limits: Limits, *, is_folder: bool) -> int:
-    """0o755 for what may be run by anyone and for folders, else 0o644.
+    """Return 0o755 for folders and for files that anyone may execute, otherwise 0o644.
 
     Raises:
-        ArchiveRefused: `special-mode` or `no-permission`, in the profile `strict`.
+        ArchiveRefused: in the profile `strict`, the mode has a special bit (`special-mode`) or no permission bit
+            (`no-permission`).
     """
     if limits.profile == "strict":
         if mode & _SPECIAL_BITS:
-            raise ArchiveRefused("special-mode", "it is setuid, setgid or sticky", entry=name)
+            raise ArchiveRefused("special-mode", "its mode is setuid, setgid or sticky", entry=name)
         if not mode & _PERMISSION_BITS:
-            raise ArchiveRefused("no-permission", "it gives no permission to anyone", entry=name)
+            raise ArchiveRefused("no-permission", "its mode has no permission bits", entry=name)
     return 0o755 if is_folder or mode & _EXECUTE_BITS else 0o644

@@ -23,7 +23,7 @@ _MAX_OPEN_FOLDERS = 64
 
 
 class ExtractionCounts(NamedTuple):
-    """What was unpacked: how many files, folders and links, and the bytes of the files."""
+    """The numbers of extracted files, folders and links, and the total size of the files in bytes."""
 
     files: int
     folders: int
@@ -32,7 +32,7 @@ class ExtractionCounts(NamedTuple):
 
 
 class TargetTaken(Refused):
-    """Where an archive is to be unpacked, something is already."""
+    """The target folder of an extraction exists and is not empty, or is not a folder."""
 
     status = 409
     code = "target_taken"
@@ -45,13 +45,14 @@ def extract(
 ) -> ExtractionCounts:
     """Unpack the archive as the folder `target`, which does not exist or is empty; its parent exists.
 
-    It is put together beside `target` and renamed when it is whole; with `durable` it then outlives a power cut.
+    The tree is written to a folder beside `target`, which is renamed when it is complete. With `durable`, the result
+    survives a power failure. If extraction fails, the partial tree is removed.
 
     Raises:
-        ArchiveRefused, ArchiveUnknown: as `read`; nothing is left.
-        StorageFull: no room; nothing is left.
-        TargetTaken: the target is there and not an empty folder.
-        OSError: it cannot be written; nothing is left.
+        ArchiveRefused, ArchiveUnknown: see `read`.
+        StorageFull: the disk is full.
+        TargetTaken: the target exists and is not an empty folder.
+        OSError: the tree cannot be written.
     """
     require_empty_target(target)
     partial = target.with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
@@ -73,13 +74,13 @@ def extract(
 
 
 def require_empty_target(target: Path) -> None:
-    """Raise TargetTaken unless the path is free, or an empty folder."""
+    """Raise TargetTaken unless `target` does not exist or is an empty folder."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise TargetTaken(f"{target.name} is there and not an empty folder")
+        raise TargetTaken(f"{target.name} exists and is not an empty folder")
 
 
 class TreeWriter:
-    """A folder that members are put into, by handles of their folders alone."""
+    """Writes members below a root folder, and opens every path relative to the handle of its folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.open(root, _OPEN_FOLDER)
@@ -87,7 +88,7 @@ class TreeWriter:
         self._made: set[str] = set()
         self._links: list[tuple[str, str]] = []
         self._files = self._size = 0
-        # Where the umask takes nothing away, files need no second call for their mode.
+        # If the umask removes no permission, the mode of a new file needs no second call.
         self._is_exact = os.fstat(self._root).st_mode & 0o777 == _FOLDER_MODE
 
     def __enter__(self) -> "TreeWriter":
@@ -98,11 +99,11 @@ class TreeWriter:
             os.close(handle)
 
     def put(self, member: ArchiveMember) -> None:
-        """Write a file or folder now; a link waits until `finish`, so that nothing is written through it.
+        """Write a file or folder now; `finish` creates the links, so that nothing is written through them.
 
         Raises:
-            ArchiveRefused: `collision`: this file system has something of that name already.
-            OSError: it cannot be written.
+            ArchiveRefused: `collision`: the name already exists on this file system.
+            OSError: the member cannot be written.
         """
         (path, kind, _, mode, target), pieces = member
         above, _, name = path.rpartition("/")
@@ -114,10 +115,10 @@ class TreeWriter:
             self._links.append((path, target))
 
     def finish(self, *, durable: bool) -> ExtractionCounts:
-        """Make the links, and all of it durable where that is asked for.
+        """Create the links and, with `durable`, write the whole tree to disk.
 
         Raises:
-            ArchiveRefused, OSError: as `put`.
+            ArchiveRefused, OSError: see `put`.
         """
         for path, target in self._links:
             above, _, name = path.rpartition("/")
@@ -146,7 +147,7 @@ class TreeWriter:
         self._files += 1
 
     def _folder(self, path: str) -> int:
-        """The handle of a folder of the tree, which is made when it is not there yet."""
+        """Return the handle of a folder of the tree. Create the folder if it does not exist yet."""
         if not path:
             return self._root
         handle = self._held.get(path)
@@ -176,11 +177,11 @@ def _refuse_existing(path: str) -> Generator[None]:
 
 
 def _target_taken(path: str) -> ArchiveRefused:
-    return ArchiveRefused("collision", "something of that name is there already on this file system", entry=path)
+    return ArchiveRefused("collision", "the name already exists on this file system", entry=path)
 
 
 def _sync_file_system(handle: int) -> None:
-    """One call for all files, where the system has it; ten thousand single ones take minutes."""
+    """Sync the file system with one call, because ten thousand calls for single files take minutes."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):
         os.sync()

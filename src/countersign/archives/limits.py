@@ -1,4 +1,4 @@
-"""Limits of one archive (bytes, ratio, entries, time), and how much of them it has used."""
+"""The limits for one archive (bytes, ratio, entries, time), and how much of them it has used."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,8 +13,10 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one archive with everything it holds. `ratio` is unpacked to packed bytes, counted once
-    `ratio_after_bytes` have been unpacked."""
+    """The limits for one archive and its content.
+
+    `ratio` is the number of unpacked bytes per packed byte. It applies once `ratio_after_bytes` have been unpacked.
+    """
 
     entries: int = 250_000
     depth: int = 64
@@ -28,7 +30,7 @@ class Limits:
 
 
 def limits_of(settings: Settings) -> Limits:
-    """The operator's limits."""
+    """Return the limits from the operator's settings."""
     return Limits(
         entries=settings.archive_entries,
         depth=settings.archive_depth,
@@ -47,7 +49,7 @@ _ENTRY_OVERHEAD_BYTES = 4096
 
 
 class Budget:
-    """The use of one archive of `packed` bytes so far."""
+    """Counts how much of the limits an archive of `packed` bytes has used."""
 
     def __init__(self, limits: Limits, packed: int) -> None:
         self._limits = limits
@@ -60,41 +62,41 @@ class Budget:
         self._end_s = clock.monotonic_s() + limits.seconds
 
     def count(self, size: int, entry: str | None = None) -> None:
-        """Note that `size` bytes of files are unpacked, or are declared to be.
+        """Count `size` bytes of files that were unpacked or declared.
 
         Raises:
-            ArchiveRefused: `too-large` or `ratio`.
+            ArchiveRefused: the total exceeds the limit on bytes (`too-large`) or on the ratio (`ratio`).
         """
         self._unpacked += size
         if self._unpacked > self._most:
             self._refuse(entry)
 
     def flow(self, size: int) -> None:
-        """Note that `size` bytes came out of a compressed stream, whatever they are.
+        """Count `size` decompressed bytes of a stream, which include headers and padding.
 
         Raises:
-            ArchiveRefused: `too-large` or `ratio`.
+            ArchiveRefused: the total exceeds the limit on bytes (`too-large`) or on the ratio (`ratio`).
         """
         self._flowed += size
-        # Headers and padding come on top of the files.
+        # Headers and padding are allowed in addition to the files.
         if self._flowed > self._most + _ARCHIVE_OVERHEAD_BYTES + self._entries * _ENTRY_OVERHEAD_BYTES:
             self._refuse(None)
 
     def entry(self) -> None:
-        """Note that another entry begins.
+        """Count an entry.
 
         Raises:
-            ArchiveRefused: `too-slow`.
+            ArchiveRefused: `too-slow`: the time limit is exceeded.
         """
         self._entries += 1
         self.tick()
 
     def tick(self) -> None:
-        """Raise ArchiveRefused `too-slow` when the time is over."""
+        """Raise ArchiveRefused `too-slow` if the time limit is exceeded."""
         if clock.monotonic_s() > self._end_s:
             raise ArchiveRefused("too-slow", f"reading takes longer than {self._limits.seconds} seconds")
 
     def _refuse(self, entry: str | None) -> None:
         if self._too_much == "too-large":
             raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes", entry=entry)
-        raise ArchiveRefused("ratio", f"one byte becomes more than {self._limits.ratio}", entry=entry)
+        raise ArchiveRefused("ratio", f"it unpacks to more than {self._limits.ratio} times its size", entry=entry)

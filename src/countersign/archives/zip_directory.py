@@ -20,7 +20,7 @@ _MAX_DIRECTORY_BYTES = 128 << 20
 
 
 class EndRecord(NamedTuple):
-    """What the end of a zip file says: how many entries, where their directory is and how long."""
+    """The values of the end record: the number of entries, and the offset and size of the central directory."""
 
     entries: int
     start: int
@@ -28,42 +28,42 @@ class EndRecord(NamedTuple):
 
 
 def has_end(source: BinaryIO, size: int) -> bool:
-    """Whether the file ends as a zip file does."""
+    """Whether the file ends with the end record of a zip file."""
     tail = _tail(source, size)
     return _end_position(tail) is not None
 
 
 def find_end(source: BinaryIO, size: int, limits: Limits) -> EndRecord:
-    """The end of a zip file of `size` bytes.
+    """Find and check the end record of a zip file of `size` bytes.
 
     Raises:
-        ArchiveRefused: it is not at the end, not alone, or not true.
+        ArchiveRefused: the end record is missing, is not at the end of the file, is ambiguous, or has wrong values.
     """
     tail = _tail(source, size)
     place = _end_position(tail)
     if place is None:
         if END_SIGNATURE in tail:
-            raise ArchiveRefused("trailing-data", "something follows the end record")
-        raise ArchiveRefused("zip-end", "there is no end record")
+            raise ArchiveRefused("trailing-data", "the file has data after the end record")
+        raise ArchiveRefused("zip-end", "the file has no end record")
     if any(mark in tail[place + 4 :] for mark in _RECORD_SIGNATURES):
         raise ArchiveRefused("zip-comment", "the comment looks like a record of a zip file")
     _, disk, directory_disk, here, entries, length, start, _ = _END.unpack_from(tail, place)
     if (disk, directory_disk, here) != (0, 0, entries):
-        raise ArchiveRefused("split", "it is one of several files")
+        raise ArchiveRefused("split", "the archive is split into several files")
     end, place = _with_zip64(source, size - len(tail) + place, EndRecord(entries, start, length))
     _check_directory(end, place, limits)
     return end
 
 
 def _check_directory(end: EndRecord, place: int, limits: Limits) -> None:
-    """Refuse a directory that is too large, too small, or does not end at `place`."""
+    """Refuse a central directory that is too large, too small, or does not end at the offset `place`."""
     if end.entries > limits.entries:
-        raise ArchiveRefused("too-many-entries", f"there are {end.entries}, and {limits.entries} are allowed")
+        raise ArchiveRefused("too-many-entries", f"it has {end.entries} entries, and {limits.entries} are allowed")
     if not 46 * end.entries <= end.size <= _MAX_DIRECTORY_BYTES:
         raise ArchiveRefused("directory-size", f"the directory of {end.entries} entries has {end.size} bytes")
     if end.start + end.size != place:
         rule = "leading-data" if end.start + end.size < place else "zip-end"
-        raise ArchiveRefused(rule, "the directory is not where the end record says, directly in front of it")
+        raise ArchiveRefused(rule, "the directory does not end directly before the end record")
 
 
 def _tail(source: BinaryIO, size: int) -> bytes:
@@ -73,8 +73,10 @@ def _tail(source: BinaryIO, size: int) -> bytes:
 
 
 def _end_position(tail: bytes) -> int | None:
-    """Where in the tail the end record begins whose comment ends with the file. Of several the first counts: the
-    others would lie in its comment, which is refused."""
+    """Return the offset in `tail` of the first end record with a comment that ends at the end of the file.
+
+    If several records match, the later ones are inside the comment of the first, and `find_end` refuses that comment.
+    """
     at = tail.find(END_SIGNATURE)
     while at >= 0:
         stop = at + _END.size
@@ -85,7 +87,10 @@ def _end_position(tail: bytes) -> int | None:
 
 
 def _with_zip64(source: BinaryIO, place: int, end: EndRecord) -> tuple[EndRecord, int]:
-    """The end with the Zip64 values, where there are, and where the first of the end records begins."""
+    """Return the end record with its Zip64 values, if the file has them, and the offset of the first end record.
+
+    `place` is the offset of the end record `end`.
+    """
     first = place - _LOCATOR.size - _END64.size
     source.seek(max(0, first))
     before = source.read(place - source.tell())
@@ -96,29 +101,30 @@ def _with_zip64(source: BinaryIO, place: int, end: EndRecord) -> tuple[EndRecord
     _, disk, at, disks = _LOCATOR.unpack_from(before, _END64.size)
     signature, length, _, _, own_disk, directory_disk, here, entries, size, start = _END64.unpack_from(before)
     if (signature, at, length) != (b"PK\x06\x06", first, _END64.size - 12):
-        raise ArchiveRefused("zip64", "the Zip64 end record is not directly in front of its locator")
+        raise ArchiveRefused("zip64", "the Zip64 end record is not directly before its locator")
     if (disk, own_disk, directory_disk, here) != (0, 0, 0, entries) or disks > 1:
-        raise ArchiveRefused("split", "it is one of several files")
+        raise ArchiveRefused("split", "the archive is split into several files")
     if end.entries not in (_FULL16, entries) or end.size not in (_FULL32, size) or end.start not in (_FULL32, start):
-        raise ArchiveRefused("zip64", "the two end records say different things")
+        raise ArchiveRefused("zip64", "the two end records have different values")
     return EndRecord(entries, start, size), first
 
 
 _ZIP64_FIELD, _UNICODE_PATH_FIELD = 0x0001, 0x7075
 _ENCRYPTION_FIELDS = (0x0014, 0x0015, 0x0016, 0x0017, 0x0018, 0x0019, 0x9901)
-# ASi Unix: a kind and a link's target of its own. Experimental: attributes of its own.
+# These fields override an entry's kind, link target (ASi Unix, 0x756E) or attributes (experimental, 0x6C78).
 _OVERRIDING_FIELDS = (0x756E, 0x6C78)
-# Times and owners, which nearly every entry has.
+# Nearly every entry has these fields. They contain times and owners.
 _IGNORED_FIELDS = (0x5455, 0x7875)
 _UNSIGNED = struct.Struct("<2H")
 FULL32 = 0xFFFFFFFF
 
 
 def zip64_field(extra: bytes, raw: bytes, name: str, limits: Limits) -> bytes | None:
-    """The content of the Zip64 field, or None without one; `raw` is the entry's name as it is written.
+    """Return the content of the Zip64 field, or None if `extra` has none. `raw` is the entry's name in bytes.
 
     Raises:
-        ArchiveRefused: `extra-field`, `unicode-path`, `encrypted` or `zip64` (twice).
+        ArchiveRefused: the extra fields are malformed or override the kind (`extra-field`), change the name
+            (`unicode-path`), mark the entry as encrypted (`encrypted`), or contain two Zip64 fields (`zip64`).
     """
     found: bytes | None = None
     at = 0
@@ -126,12 +132,12 @@ def zip64_field(extra: bytes, raw: bytes, name: str, limits: Limits) -> bytes | 
         if len(extra) - at < _UNSIGNED.size:
             if limits.profile == "compatible" and not extra[at:].strip(b"\0"):
                 break
-            raise ArchiveRefused("extra-field", "the extra fields end in the middle of one", entry=name)
+            raise ArchiveRefused("extra-field", "the last extra field is incomplete", entry=name)
         kind, length = _UNSIGNED.unpack_from(extra, at)
         content = extra[at + 4 : at + 4 + length]
         at += 4 + length
         if at > len(extra):
-            raise ArchiveRefused("extra-field", "the extra fields end in the middle of one", entry=name)
+            raise ArchiveRefused("extra-field", "the last extra field is incomplete", entry=name)
         if kind == _ZIP64_FIELD:
             if found is not None:
                 raise ArchiveRefused("zip64", "there are two Zip64 fields", entry=name)
@@ -145,26 +151,27 @@ def _check_field(kind: int, content: bytes, raw: bytes, name: str) -> None:
     if kind == _UNICODE_PATH_FIELD:
         says_this = content[:1] == b"\x01" and content[1:5] == zlib.crc32(raw).to_bytes(4, "little")
         if not says_this or content[5:] != raw:
-            raise ArchiveRefused("unicode-path", "an extra field says another name", entry=name)
+            raise ArchiveRefused("unicode-path", "an extra field has a different name", entry=name)
     if kind in _ENCRYPTION_FIELDS:
         raise ArchiveRefused("encrypted", "an extra field says that the entry is encrypted", entry=name)
     if kind in _OVERRIDING_FIELDS:
-        raise ArchiveRefused("extra-field", f"the extra field {kind:#06x} says a kind of its own", entry=name)
+        raise ArchiveRefused("extra-field", f"the extra field {kind:#06x} overrides the kind of the entry", entry=name)
 
 
 def apply_zip64(content: bytes | None, values: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """The values with those that are full replaced from the Zip64 field, in their order (APPNOTE 4.5.3).
+    """Return `values` with each placeholder 0xFFFFFFFF replaced by the next Zip64 value (APPNOTE 4.5.3).
 
     Raises:
-        ArchiveRefused: `zip64`: the field is missing, or holds fewer or more than are full.
+        ArchiveRefused: `zip64`: the Zip64 field is missing although a value is a placeholder, or the number of its
+            values differs from the number of placeholders.
     """
     full = [index for index, value in enumerate(values) if value == FULL32]
     if content is None:
         if full:
-            raise ArchiveRefused("zip64", "a size or place is full, and there is no Zip64 field", entry=name)
+            raise ArchiveRefused("zip64", "a size or offset needs the Zip64 field, which is missing", entry=name)
         return values
     if len(content) != 8 * len(full) or not full:
-        raise ArchiveRefused("zip64", "the Zip64 field holds other numbers than are full", entry=name)
+        raise ArchiveRefused("zip64", "the Zip64 field has a wrong number of values", entry=name)
     long = struct.unpack(f"<{len(full)}Q", content)
     replaced = dict(zip(full, long, strict=True))
     return tuple(replaced.get(index, value) for index, value in enumerate(values))
@@ -176,14 +183,17 @@ _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
 _VMS, _UNIX, _MACOS = 2, 3, 19
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-# What stored and deflated entries can need, and old readers know; the upper byte can name a system.
+# The highest version that stored and deflated entries need (4.6). The upper byte can name a system.
 _MAX_VERSION = 46
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
 
 
 class DirectoryEntry(NamedTuple):
-    """One entry of the table: its name as text and as it is written, flags, method and CRC-32, its packed and
-    unpacked bytes, where its own header is, what it is, and its mode."""
+    """One entry of the central directory.
+
+    `raw` is the name in bytes, `packed` and `size` are the compressed and uncompressed sizes, and `offset` is the
+    offset of the local header.
+    """
 
     name: str
     raw: bytes
@@ -198,10 +208,10 @@ class DirectoryEntry(NamedTuple):
 
 
 def directory_entries(source: BinaryIO, end: EndRecord, limits: Limits) -> list[DirectoryEntry]:
-    """Every entry in the order of the table.
+    """Return every entry in the order of the central directory.
 
     Raises:
-        ArchiveRefused: the table is not exactly those entries, or one of them breaks a rule.
+        ArchiveRefused: the directory does not contain exactly `end.entries` entries, or an entry breaks a rule.
     """
     source.seek(end.start)
     return list(_entries(source.read(end.size), end, limits))
@@ -217,12 +227,12 @@ def _entries(table: bytes, end: EndRecord, limits: Limits) -> Iterator[Directory
         if header[0] != b"PK\x01\x02":
             raise ArchiveRefused("zip-record", "an entry of the directory has no signature")
         if stop > len(table):
-            raise ArchiveRefused("zip-end", "an entry of the directory goes beyond its end")
+            raise ArchiveRefused("zip-end", "an entry extends beyond the end of the directory")
         yield _entry(header, table[at + _HEADER.size : stop - header[12]], limits)
         at = stop
     if at != len(table):
         more = table.startswith(b"PK\x01\x02", at)
-        raise ArchiveRefused("entry-count" if more else "gap", "something follows the last entry of the directory")
+        raise ArchiveRefused("entry-count" if more else "gap", "the directory has data after its last entry")
 
 
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> DirectoryEntry:
@@ -231,17 +241,17 @@ def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> DirectoryEn
     name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
     _check_form(name, flags, method, disk)
     if needed >> 8 == _VMS or needed & 0xFF > _MAX_VERSION:
-        raise ArchiveRefused("parsers-disagree", f"some readers do not take the version {needed}", entry=name)
+        raise ArchiveRefused("parsers-disagree", f"some readers do not support version {needed}", entry=name)
     if extra:
         content = zip64_field(extra, raw, name, limits)
         size, packed, offset = apply_zip64(content, (size, packed, offset), name)
     elif FULL32 in (size, packed, offset):
         apply_zip64(None, (size, packed, offset), name)
     if method == STORED and size != packed:
-        raise ArchiveRefused("size", "it is stored, and its two sizes differ", entry=name)
+        raise ArchiveRefused("size", "the entry is not compressed, but its two sizes differ", entry=name)
     kind, mode = _kind(name, system, attributes, limits)
     if kind == "folder" and size:
-        raise ArchiveRefused("payload", "a folder has bytes", entry=name)
+        raise ArchiveRefused("payload", "a folder has content", entry=name)
     return DirectoryEntry(name, raw, flags, method, crc, packed, size, offset, kind, mode)
 
 
@@ -257,50 +267,53 @@ def _check_form(name: str, flags: int, method: int, disk: int) -> None:
 
 
 def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
-    """The name as text: UTF-8 where the flag says so, else ASCII alone, as every reader reads it the same; lenient,
-    UTF-8 without the flag too. Entries from DOS have other encodings, and their readers take them so.
+    """Decode a name: as UTF-8 if the UTF-8 flag is set, otherwise as ASCII, which all readers decode the same way.
+
+    With `is_lenient`, UTF-8 is also accepted without the flag. Pass False for entries from DOS, because readers decode
+    their names with other encodings.
 
     Raises:
-        ArchiveRefused: `not-utf8`, `control-character` (NUL, at which some readers end) or `empty-name`.
+        ArchiveRefused: the name has the wrong encoding (`not-utf8`), contains NUL, at which some readers cut it off
+            (`control-character`), or is empty (`empty-name`).
     """
     shown = raw.decode("ascii", "backslashreplace")
     if not raw:
         raise ArchiveRefused("empty-name", "an entry has no name", entry="")
     if 0 in raw:
-        raise ArchiveRefused("control-character", "NUL is in the name", entry=shown)
+        raise ArchiveRefused("control-character", "the name contains NUL", entry=shown)
     if raw.isascii():
         return shown
     if not flags & UTF8 and not is_lenient:
-        raise ArchiveRefused("not-utf8", "the name is not ASCII and does not say that it is UTF-8", entry=shown)
+        raise ArchiveRefused("not-utf8", "the name is not ASCII, and the UTF-8 flag is not set", entry=shown)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "the name is no UTF-8", entry=shown) from error
+        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=shown) from error
 
 
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:
-    """What the entry is, by its name and attributes, which have to agree; and its mode."""
+    """Return the kind and mode of the entry. Its name and its attributes must agree on the kind."""
     mode = attributes >> 16
     kind = _stated_kind(name, stat.S_IFMT(mode))
     if kind == "link" and system not in (_UNIX, _MACOS):
-        raise ArchiveRefused("kind-mismatch", "it is a link from a system without them", entry=name)
+        raise ArchiveRefused("kind-mismatch", "the entry is a link, but was made on a system without links", entry=name)
     if attributes & (_DOS_LABEL if kind == "folder" else _DOS_LABEL | _DOS_FOLDER):
-        raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
+        raise ArchiveRefused("kind-mismatch", "the name and the attributes indicate different kinds", entry=name)
     return kind, _mode(kind, mode, name, limits)
 
 
 def _stated_kind(name: str, said: int) -> Kind:
-    """The kind that the name shows, and that the mode's kind, where there is one, agrees to."""
+    """Return the kind of the entry. If the mode states a kind, the name must agree with it."""
     is_folder = name.endswith("/")
     if not said:
         return "folder" if is_folder else "file"
     if said not in _KINDS:
-        raise ArchiveRefused("special-file", "it is a device, pipe, socket or unknown", entry=name)
+        raise ArchiveRefused("special-file", "the entry is a device, pipe, socket or of unknown kind", entry=name)
     if is_folder != (said == stat.S_IFDIR):
-        raise ArchiveRefused("kind-mismatch", "name and mode say different kinds", entry=name)
+        raise ArchiveRefused("kind-mismatch", "the name and the mode indicate different kinds", entry=name)
     return _KINDS[said]
 
 
 def _mode(kind: Kind, mode: int, name: str, limits: Limits) -> int:
-    """The mode to keep; an entry from a system without modes has usual ones."""
+    """Return the mode to extract the entry with. An entry without a mode gets the default for its kind."""
     return 0o755 if kind == "link" else checked_mode(mode or 0o644, name, limits, is_folder=kind == "folder")
