@@ -1,1 +1,1 @@
-"""Archives of strangers: read strictly, refused by name and rule, unpacked without a way out."""
+"""Reads and extracts untrusted archives by strict rules, and reports the entry and the rule that it breaks."""

@@ -109,13 +109,13 @@ def _checked_call(answer: int) -> int:
 _PR_SET_SECCOMP, _FILTER = 22, 2
 _BPF_LOAD, _BPF_EQUAL, _BPF_AT_LEAST, _BPF_RETURN = 0x20, 0x15, 0x35, 0x06
 _SYSCALL_OFFSET, _MACHINE_OFFSET = 0, 4
-"""Where a system call's number and the kind of machine it is made for lie (struct seccomp_data)."""
+"""The offsets of the system call number and of the architecture in struct seccomp_data."""
 _ALLOW, _PERMISSION_DENIED = 0x7FFF0000, 0x0005000D
 _X32_NUMBERS = 0x40000000
-"""From here on the numbers are those of x32, the same calls once more; no other kind of machine has any."""
+"""The first system call number of the x32 ABI, which repeats all calls. Other architectures have no such numbers."""
 _IO_URING = 425
 _SECCOMP_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
-"""What the kernel calls the machine, and the number of `socket` there."""
+"""By machine: the kernel's constant for the architecture (AUDIT_ARCH), and the system call number of `socket`."""
 
 
 class _Instruction(ctypes.Structure):
@@ -127,10 +127,10 @@ class _Program(ctypes.Structure):
 
 
 def deny_sockets() -> bool:
-    """Let this thread and what it starts make no socket of any kind any more; False where the kernel cannot.
+    """Deny this thread and what it starts the creation of sockets. Return False if the kernel does not support this.
 
-    Landlock knows TCP alone: not UDP, not the sockets of this machine's services, and not a connection that is made
-    with its first bytes. The process has given up new privileges before (PR_SET_NO_NEW_PRIVS).
+    Landlock controls only TCP: it does not control UDP, Unix sockets, or connections that are opened by sending data.
+    The process must have set PR_SET_NO_NEW_PRIVS.
     """
     known = _SECCOMP_MACHINES.get(platform.machine())
     if known is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:

@@ -14,13 +14,13 @@ _DEVICES = (
     r"(?:con|prn|aux|nul|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]|conin\$|conout\$)(?:[ ]*\..*|[ ]*)"
 )
 _RESERVED = re.compile(_DEVICES, re.IGNORECASE | re.DOTALL)
-# Nearly every name: letters, digits and the punctuation that no system keeps for itself, no dot or space at its end,
-# no device.
+# A fast path for most names: only letters, digits and punctuation that no system reserves, no dot or space at the end,
+# and no device name.
 _PLAIN = re.compile(rf"(?!(?i:{_DEVICES})\Z)[ !#-)+-.0-9;=@-\[\]-{{}}]*[!#-)+-\-0-9;=@-\[\]-{{}}]\Z")
 _WILD = re.compile(r'[<>|"?*]')
 _SHORT = re.compile(r"(?=[^.]{1,8}(?:\.|\Z))[^.]+~[0-9]+(?:\.[^.]{1,3})?")
 _DRIVE = re.compile(r"[A-Za-z]:")
-# Some file systems compare names as if these were not there.
+# Some file systems ignore these characters when they compare names.
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
@@ -34,28 +34,28 @@ class NameViolation(NamedTuple):
 _FORBIDDEN = (
     (
         re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]"),
-        NameViolation("control-character", "a control character is in the name"),
+        NameViolation("control-character", "the name contains a control character"),
     ),
     (
         re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
-        NameViolation("bidi-control", "a character in the name changes the direction of writing"),
+        NameViolation("bidi-control", "the name contains a character that changes the writing direction"),
     ),
     (
         re.compile(
             "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
             "\ufff9-\ufffb\U000e0000-\U000e0fff]"
         ),
-        NameViolation("invisible-character", "a character in the name is not seen"),
+        NameViolation("invisible-character", "the name contains an invisible character"),
     ),
-    (re.compile("[\ud800-\udfff]"), NameViolation("not-utf8", "the name is no UTF-8")),
+    (re.compile("[\ud800-\udfff]"), NameViolation("not-utf8", "the name is not valid UTF-8")),
 )
 
 
 def check_path(path: str, limits: Limits) -> None:
-    """Refuse a path that could lead elsewhere, or be another path on another system.
+    """Refuse a path that is not relative, or that another system could interpret differently.
 
     Raises:
-        ArchiveRefused: with the rule that it breaks.
+        ArchiveRefused: the path breaks a rule, which the error names.
     """
     if path.startswith("/"):
         rule = "unc-path" if path.startswith("//") else "absolute-path"
@@ -66,15 +66,15 @@ def check_path(path: str, limits: Limits) -> None:
 
 
 def character_violation(text: str) -> NameViolation | None:
-    """What is wrong with the characters of a name or of a link's target; None when nothing is."""
+    """Return the rule that the characters of a name or link target break, or None if they are valid."""
     for pattern, fault in _FORBIDDEN:
         if pattern.search(text):
             return fault
     if "\\" in text:
         rule = "unc-path" if text.startswith("\\\\") else "backslash"
-        return NameViolation(rule, "a backslash is in the name")
+        return NameViolation(rule, "the name contains a backslash")
     if ":" in text:
-        return NameViolation("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
+        return NameViolation("drive" if _DRIVE.match(text) else "colon", "the name contains a colon")
     return None
 
 
@@ -88,13 +88,13 @@ def _component_violation(name: str, limits: Limits) -> NameViolation | None:
     if name[-1] in ". ":
         return NameViolation("trailing-dot-or-space", "a name ends with a dot or a space")
     if _RESERVED.fullmatch(name):
-        return NameViolation("reserved-name", "Windows keeps the name for a device")
+        return NameViolation("reserved-name", "Windows reserves the name for a device")
     return _portability_violation(name) if limits.profile == "strict" else None
 
 
 def _portability_violation(name: str) -> NameViolation | None:
     if _WILD.search(name):
-        return NameViolation("reserved-character", 'one of < > | " ? * is in the name')
+        return NameViolation("reserved-character", 'the name contains one of < > | " ? *')
     if _SHORT.fullmatch(name):
         return NameViolation("short-name", "the name has the form of Windows' short names")
     if not unicodedata.is_normalized("NFC", name):
@@ -103,7 +103,7 @@ def _portability_violation(name: str) -> NameViolation | None:
 
 
 def _check_name(name: str, path: str, limits: Limits) -> None:
-    # What is longer than any name may be is not looked at more closely: its normal form takes time.
+    # Skip the other checks for a name that is too long, because normalizing it takes time.
     is_long = len(name) > limits.name_bytes
     if not is_long and not _PLAIN.match(name) and (fault := _component_violation(name, limits)):
         raise ArchiveRefused(fault.rule, fault.detail, entry=path)
@@ -115,11 +115,11 @@ def _check_length(path: str, limits: Limits) -> None:
     if len(path) * 4 > limits.path_bytes and len(path.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"the path has more than {limits.path_bytes} bytes", entry=path)
     if path.count("/") > limits.depth:
-        raise ArchiveRefused("too-deep", f"it lies in more than {limits.depth} folders", entry=path)
+        raise ArchiveRefused("too-deep", f"it is nested in more than {limits.depth} folders", entry=path)
 
 
 def casefold_path(text: str) -> str:
-    """The text as the most forgiving file system compares it: paths that are equal here can be one file there."""
+    """Return the text in a form that is equal for paths that some file system treats as the same path."""
     if text.isascii():
         return text.lower()
     bare = _UNCOMPARED.sub("", text)
@@ -127,14 +127,14 @@ def casefold_path(text: str) -> str:
 
 
 def _casefold_compatibly(text: str) -> str:
-    """`casefold_path`, and characters that look alike or stand for others (ﬁ, ², ＡＢＣ) are one (NFKC)."""
+    """Return `casefold_path` of the text with compatibility characters (ﬁ, ², ＡＢＣ) replaced (NFKC)."""
     if text.isascii():
         return text.lower()
     return casefold_path(unicodedata.normalize("NFKC", casefold_path(unicodedata.normalize("NFKC", text))))
 
 
 class ArchivePaths:
-    """The paths of one archive, taken one after another."""
+    """Checks the paths of one archive against the rules and against each other."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -146,10 +146,10 @@ class ArchivePaths:
         self._links: set[str] = set()
 
     def take(self, path: str, kind: Kind) -> None:
-        """Note the next entry; its path has single slashes and none at its end.
+        """Check and record the path of the next entry. It must have single slashes and no trailing slash.
 
         Raises:
-            ArchiveRefused: the path breaks a rule, or cannot be there beside an earlier one.
+            ArchiveRefused: the path breaks a rule, or conflicts with an earlier path.
         """
         if path.startswith("/"):
             check_path(path, self._limits)
@@ -172,11 +172,11 @@ class ArchivePaths:
             self._links.add(path)
 
     def _is_implied(self, path: str) -> bool:
-        """Whether the path is a folder only because something lies in it."""
+        """Whether the path is a folder only because an entry is inside it."""
         return path in self._folders and path not in self._listed
 
     def _enter(self, folder: str, path: str) -> str:
-        """Note the folders above an entry that are not known yet; the last one's place."""
+        """Check and record the new folders above an entry. Return the folded path of the innermost folder."""
         place = ""
         position = 0
         while position >= 0:
@@ -201,30 +201,31 @@ class ArchivePaths:
     def _count_one(self, path: str) -> None:
         self._count += 1
         if self._count > self._limits.entries:
-            raise ArchiveRefused("too-many-entries", f"there are more than {self._limits.entries}", entry=path)
+            raise ArchiveRefused("too-many-entries", f"it has more than {self._limits.entries} entries", entry=path)
 
     def _conflict(self, path: str, earlier: str, *, wanted: Kind, at: str | None = None) -> ArchiveRefused:
-        """Why an entry, or the folder `at` above it, cannot be in a place that an earlier one has."""
+        """Return the error for an entry, or for the folder `at` above it, that conflicts with an earlier path."""
         if earlier != (at or path):
             return ArchiveRefused("collision", f"it can be the same as {earlier!a} on another system", entry=path)
         if at is not None and earlier in self._links:
             return ArchiveRefused("write-through-link", f"{earlier!a} is a link", entry=path)
         if (earlier in self._folders) != (wanted == "folder"):
-            return ArchiveRefused("file-against-folder", f"{earlier!a} is a folder and something else", entry=path)
-        return ArchiveRefused("duplicate-name", "the path is there already", entry=path)
+            return ArchiveRefused("file-against-folder", f"{earlier!a} is both a folder and another kind", entry=path)
+        return ArchiveRefused("duplicate-name", "the path occurs twice in the archive", entry=path)
 
 
 MAX_PASSED = 16
-"""Most links that are passed when one is followed."""
+"""The maximum number of other links that resolving a link may pass through."""
 
 _NameForm: TypeAlias = Callable[[str], str]
 
 
 def check_target(path: str, target: str, limits: Limits) -> None:
-    """Check the target of a link by its text alone, without the other entries.
+    """Check the text of a link target, without regard to other entries.
 
     Raises:
-        ArchiveRefused: `link-target`, `link-absolute`, `path-too-long`, `too-deep` or `link-escape`.
+        ArchiveRefused: the target breaks a rule: `link-target`, `link-absolute`, `path-too-long`, `too-deep` or
+            `link-escape`.
     """
     if not target:
         raise ArchiveRefused("link-target", "the link points to nothing", entry=path)
@@ -233,10 +234,10 @@ def check_target(path: str, target: str, limits: Limits) -> None:
     if fault := character_violation(target):
         raise ArchiveRefused("link-target", f"the link points to {target!a}: {fault.detail}", entry=path)
     if len(target.encode()) > limits.path_bytes:
-        raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
+        raise ArchiveRefused("path-too-long", f"its target has more than {limits.path_bytes} bytes", entry=path)
     if target.count("/") > 2 * limits.depth:
-        # All the way up and all the way down again: more only takes time, which is next to nothing when packed.
-        raise ArchiveRefused("too-deep", f"where it points to has more than {2 * limits.depth} folders", entry=path)
+        # No valid target needs more parts. Long targets take time to resolve, but compress to almost nothing.
+        raise ArchiveRefused("too-deep", f"its target has more than {2 * limits.depth} folders", entry=path)
     depth = path.count("/")
     for name in _components(target):
         depth += -1 if name == ".." else 1
@@ -245,13 +246,14 @@ def check_target(path: str, target: str, limits: Limits) -> None:
 
 
 def check_links(links: Mapping[str, str], gauge: Budget) -> None:
-    """Refuse links (path to target) of which one leads outside by way of the others, or nowhere.
+    """Resolve all links, and refuse a link that leads out of the tree or passes through too many others.
 
-    They are followed twice: as names are written, and as a system without upper and lower case compares them. Each is
-    followed once in each way, however many others lead through it.
+    `links` maps paths to targets. Every link is resolved twice: with names as written, and with names as a
+    case-insensitive system compares them. Each result is cached for the links that pass through it.
 
     Raises:
-        ArchiveRefused: `link-escape` or `link-chain`.
+        ArchiveRefused: a link leads out of the tree (`link-escape`), or passes through too many links or a cycle
+            (`link-chain`).
     """
     for form in (str, casefold_path):
         tree = _LinkTree(links, form)
@@ -262,8 +264,11 @@ def check_links(links: Mapping[str, str], gauge: Budget) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A path of the archive that is a link, or a folder above one. `target` is empty for a folder; `end` is where the
-    link leads, once it is known, and `passed` how many others are passed on the way."""
+    """A link, or a folder above a link.
+
+    `target` is empty for a folder. After the link was resolved, `end` is its result and `passed` is the number of other
+    links on the way; until then, `passed` is -1.
+    """
 
     children: dict[str, "_Node"] = field(default_factory=lambda: dict[str, "_Node"]())
     folder: "_Position | None" = None
@@ -274,15 +279,17 @@ class _Node:
 
 
 class _Position(NamedTuple):
-    """A folder on the way: its node, None where no link is below it, and the folder above it, None for the root."""
+    """A folder: its node, or None if no link is below it, and the folder above it, or None for the root."""
 
     node: _Node | None
     above: "_Position | None"
 
 
 class _LinkTree:
-    """The links of an archive by their names, in one form of them. A step on the way costs one look-up, and where a
-    link leads is shared by all that pass it."""
+    """The links of an archive as a tree of names in the form `form`.
+
+    Each name of a path costs one look-up, and the result of a link is shared by all links that pass through it.
+    """
 
     def __init__(self, links: Mapping[str, str], form: _NameForm) -> None:
         self._form = form
@@ -300,11 +307,11 @@ class _LinkTree:
         return link
 
     def follow(self, path: str) -> None:
-        """Refuse the link where it leads out of the tree or passes too many others."""
+        """Resolve a link. Refuse it if it leads out of the tree or passes through too many others."""
         self._follow(self._links[path], 0)
 
     def _follow(self, link: _Node, depth: int) -> None:
-        """Walk from the link's folder along its target, name by name, through the links that are met."""
+        """Resolve the target name by name, beginning at the link's folder, and follow the links on the way."""
         if link.passed >= 0:
             return
         position, passed = link.folder, 0
@@ -317,7 +324,7 @@ class _LinkTree:
             node = self._below(position, name)
             position = _Position(node, position)
             if node is not None and node.target:
-                # A link that leads to itself gets here until it has passed too many.
+                # A link to itself reaches this line until it exceeds the limit.
                 _require_few_links(depth + passed + 1, link)
                 self._follow(node, depth + 1)
                 passed += 1 + node.passed
@@ -336,8 +343,8 @@ def _components(target: str) -> list[str]:
 
 def _require_few_links(passed: int, link: _Node) -> None:
     if passed > MAX_PASSED:
-        raise ArchiveRefused("link-chain", f"following it passes more than {MAX_PASSED}", entry=link.path)
+        raise ArchiveRefused("link-chain", f"it passes through more than {MAX_PASSED} links", entry=link.path)
 
 
 def _escape(path: str, target: str) -> ArchiveRefused:
-    return ArchiveRefused("link-escape", f"the link leads out of the tree by {target!a}", entry=path)
+    return ArchiveRefused("link-escape", f"the target {target!a} leads out of the tree", entry=path)

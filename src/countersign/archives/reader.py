@@ -18,16 +18,17 @@ from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.archives.tar_reader import TarReader
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe that took a file's place must not make the open wait.
+# If a pipe has replaced the file, opening it must not block.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def folder_entries(path: Path, limits: Limits) -> Iterator[RawEntry]:
-    """Everything below the directory.
+    """Yield every entry below the directory.
 
     Raises:
-        ArchiveRefused: `special-file`, `too-deep`, `size` (a file changed meanwhile), or as modes are.
-        OSError: something cannot be read.
+        ArchiveRefused: an entry is of another kind (`special-file`), is nested too deeply (`too-deep`), has an invalid
+            mode, or is a file that changed while it was read (`size`).
+        OSError: an entry cannot be read.
     """
     root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -38,7 +39,7 @@ def folder_entries(path: Path, limits: Limits) -> Iterator[RawEntry]:
 
 def _walk_folder(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]:
     if prefix.count("/") > limits.depth + 1:
-        raise ArchiveRefused("too-deep", f"it lies in more than {limits.depth} folders", entry=prefix)
+        raise ArchiveRefused("too-deep", f"it is nested in more than {limits.depth} folders", entry=prefix)
     for name in sorted(os.listdir(folder)):
         path = prefix + name
         about = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -57,7 +58,7 @@ def _walk_folder(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]
                 yield RawEntry(path, "file", about.st_size, mode, "", pieces)
                 deque(pieces, maxlen=0)
         else:
-            raise ArchiveRefused("special-file", "it is neither file, folder nor link", entry=path)
+            raise ArchiveRefused("special-file", "it is not a file, a folder or a link", entry=path)
 
 
 def _file_pieces(folder: int, name: str, path: str, size: int) -> Generator[bytes]:
@@ -76,14 +77,15 @@ _SLASHES = re.compile("//+")
 
 
 def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[ArchiveMember]:
-    """Every entry of an archive in a seekable file, in the order of their bytes; `name` is the file's, as a hint.
+    """Yield every entry of an archive in a seekable file, in the order of their offsets.
 
-    Nothing may be believed before the iteration has ended: an archive can be refused at its last byte. The pieces of
-    a member are read before the next one is asked for, or passed over then; a piece has at most 256 KiB.
+    `name` is the name of the file, as a hint to its format. Do not trust any entry before the iteration has ended,
+    because an archive can be refused at its last byte. Read the pieces of a member before you request the next member,
+    which skips the unread ones. A piece has at most 256 KiB.
 
     Raises:
-        ArchiveRefused: a rule is broken (docs/reference/archive-rules.md).
-        ArchiveUnknown: it is no zip or tar file.
+        ArchiveRefused: the archive breaks a rule (docs/reference/archive-rules.md).
+        ArchiveUnknown: the file is not a zip or tar file.
     """
     size = source.seek(0, os.SEEK_END)
     gauge = Budget(limits, size)
@@ -91,11 +93,11 @@ def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Archiv
 
 
 def read_folder(path: Path, limits: Limits) -> Iterator[ArchiveMember]:
-    """Everything below a directory, by the same rules.
+    """Yield every entry below a directory. The same rules apply as for archives.
 
     Raises:
-        ArchiveRefused: a rule is broken.
-        OSError: something cannot be read.
+        ArchiveRefused: an entry breaks a rule.
+        OSError: an entry cannot be read.
     """
     gauge = Budget(limits, limits.total_bytes)
     return _members(_count_entries(folder_entries(path, limits), gauge), limits, gauge)
@@ -109,7 +111,7 @@ def _count_entries(entries: Iterator[RawEntry], gauge: Budget) -> Iterator[RawEn
 
 
 def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iterator[ArchiveMember]:
-    """The entries whose names and links are right among each other."""
+    """Yield the entries as members, and check their paths and links against the rules and against each other."""
     names = ArchivePaths(limits)
     links: dict[str, str] = {}
     for raw, kind, size, mode, target, pieces in entries:
@@ -127,7 +129,7 @@ def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iter
 
 
 def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
-    """The path without what only says that it is relative, or a folder's; None for the root itself."""
+    """Return the path without a leading `./` and without a folder's trailing slash, or None for the root."""
     path = raw[:-1] if kind == "folder" and raw.endswith("/") and raw != "/" else raw
     while path.startswith("./"):
         path = path[2:]
@@ -139,12 +141,12 @@ def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
 
 
 def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: str) -> Iterator[RawEntry]:
-    """The format's own reader, by how the file begins."""
+    """Detect the format by the content of the file, and return its entries."""
     source.seek(0)
     head = source.read(tar_headers.BLOCK)
     if head.startswith((b"PK\x03\x04", zip_directory.END_SIGNATURE)):
         if tar_headers.is_header(head):
-            raise ArchiveRefused("two-formats", "it is a zip file and a tar file")
+            raise ArchiveRefused("two-formats", "it is both a zip file and a tar file")
         return zip_reader.entries(source, size, limits, gauge)
     ends_as_zip = zip_directory.has_end(source, size)
     begin = _stream(source, size, limits, head, name)
@@ -153,7 +155,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: s
             return zip_reader.entries(source, size, limits, gauge)
     elif tar_headers.is_header(begin(gauge).up_to(tar_headers.BLOCK)) or name.endswith(_NAMED_TAR):
         if ends_as_zip:
-            raise ArchiveRefused("two-formats", "it is a tar file and a zip file")
+            raise ArchiveRefused("two-formats", "it is both a tar file and a zip file")
         return TarReader(begin, limits, gauge, Budget(limits, size)).entries()
     raise ArchiveUnknown("the file is not an archive in a supported format")
 
@@ -161,7 +163,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: s
 def _stream(
     source: BinaryIO, size: int, limits: Limits, head: bytes, name: str
 ) -> Callable[[Budget | None], ForwardReader] | None:
-    """How to begin the stream that holds the blocks of a tar file; None when the file begins like neither."""
+    """Return a function that opens the stream of tar blocks, or None if the file does not begin like one."""
     for magic in compression.BY_MAGIC:
         if head.startswith(magic):
             return lambda gauge: ForwardReader(

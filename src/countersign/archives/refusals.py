@@ -106,8 +106,8 @@ class ArchiveRefused(Refused):
     resolution = "Correct the entry that is named, pack the archive anew and upload it as a new artifact."
 
     def __init__(self, rule: str, detail: str, *, entry: str | None = None, is_printable: bool = False) -> None:
-        """`rule` is a word of docs/reference/archive-rules.md; `entry` the raw name, which is made printable unless it
-        is so already."""
+        """`rule` is a code from docs/reference/archive-rules.md. `entry` is the raw name of the entry, or its printable
+        form with `is_printable`."""
         shown = entry if entry is None or is_printable else printable(entry)
         super().__init__(
             detail if shown is None else f"{shown}: {detail}",
@@ -119,7 +119,7 @@ class ArchiveRefused(Refused):
 
     @classmethod
     def reported(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":
-        """The refusal as another process reported it: `detail` names the entry already, in printable form."""
+        """Return a refusal that another process reported. `detail` already contains the printable name of the entry."""
         refused = cls(rule, detail)
         refused.entry = shown
         if shown is not None:
@@ -137,5 +137,5 @@ class ArchiveUnknown(Refused):
 
 
 def printable(name: str) -> str:
-    """A stranger's name as ASCII that a terminal or a log shows as it is, at most 300 characters of it."""
+    """Return an untrusted name as ASCII that is safe in terminals and logs, cut off after 300 characters."""
     return name.encode("unicode_escape").decode("ascii")[:300]

@@ -21,13 +21,13 @@ from countersign.kernel import ids
 from countersign.kernel.errors import Refused, StorageFull, disk_full, is_disk_full
 
 _READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a fault of the reader raises: the same bytes fail again."""
+"""The exceptions that an error in the reader raises. The same bytes would fail again."""
 TREE = "tree"
-"""The folder that it unpacks to, in the one that it is started in."""
+"""The name of the output folder, in the working directory of the process."""
 
 
 class ExtractOrder(msgspec.Struct):
-    """What the process is to do with the archive that is its stdin."""
+    """The options for extracting the archive that the process reads from stdin."""
 
     limits: Limits
     name: str
@@ -36,7 +36,7 @@ class ExtractOrder(msgspec.Struct):
 
 
 class ExtractResult(msgspec.Struct):
-    """How it ended: unpacked with these counts, or why not."""
+    """The outcome of an extraction: the counts if it succeeded, otherwise the reason for the failure."""
 
     how: Literal["done", "refused", "unknown", "full", "failed"]
     files: int = 0
@@ -49,7 +49,7 @@ class ExtractResult(msgspec.Struct):
 
 
 def perform(asked: ExtractOrder) -> ExtractResult:
-    """Confine this process for good, and unpack stdin to the folder `tree` in the present one."""
+    """Confine this process permanently, then extract stdin to the folder `tree` in the working directory."""
     confinement.confine(folder=Path(), memory_bytes=asked.memory_bytes, cpu_s=asked.limits.seconds + 1)
     try:
         with open(0, "rb", closefd=False) as source:
@@ -97,13 +97,15 @@ def extract_in_sandbox(
     durable: bool = True,
     memory_bytes: int = MEMORY_BYTES,
 ) -> ExtractionCounts:
-    """As `extracting.extract`, of a real file, in a confined process; the tree then belongs to the caller. Where the
-    file is read next is not known afterwards.
+    """Extract an archive like `extraction.extract`, but in a confined process.
+
+    `source` must have a file descriptor; its position afterwards is undefined. The caller owns the extracted tree. If
+    extraction fails, the partial tree is removed.
 
     Raises:
-        ArchiveRefused, ArchiveUnknown, StorageFull, TargetTaken: as `extract`; nothing is left.
-        ReaderFailed: the process ended without an answer; nothing is left.
-        OSError: the folder beside `target` cannot be written; nothing is left.
+        ArchiveRefused, ArchiveUnknown, StorageFull, TargetTaken: see `extract`.
+        ReaderFailed: the process ended without a result.
+        OSError: the folder beside `target` cannot be written.
     """
     require_empty_target(target)
     holder = target.absolute().with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
@@ -161,7 +163,7 @@ def _run_process(source: BinaryIO, holder: Path, order: ExtractOrder) -> Extract
 
 
 def _result(result: ExtractResult) -> ExtractionCounts:
-    """The counts; raises the refusal that the process reported."""
+    """Return the counts, or raise the error that the process reported."""
     if result.how == "done":
         return ExtractionCounts(result.files, result.folders, result.links, result.size)
     if result.how == "refused":
@@ -174,7 +176,7 @@ def _result(result: ExtractResult) -> ExtractionCounts:
 
 
 def _take_ownership(tree: Path) -> None:
-    """Make the tree the caller's; links themselves, never what they point to."""
+    """Make the caller the owner of the tree. Links are changed themselves, not their targets."""
     for _, folders, files, handle in os.fwalk(tree):
         os.chown(".", os.geteuid(), os.getegid(), dir_fd=handle)
         for name in (*folders, *files):

@@ -13,19 +13,19 @@ BLOCK = 512
 MAX_SIZE = 1 << 62
 _LAYOUT = struct.Struct("100s8s8s8s12s12s8s1s100s8s32s32s8s8s155s12s")
 _OCTAL = re.compile(rb"[ ]*([0-7]*)[ \0]*\Z")
-# mode, owner, group, size, time, checksum as every honest writer has them.
+# Mode, owner, group, size, time and checksum in the usual form.
 _USUAL = re.compile(
     rb"(?:[0-7]{7}[ \0]|[0-7]{6}[ ]\0){3}(?:[0-7]{11}[ \0]){2}(?:[0-7]{7}[ \0]|[0-7]{6}(?:\0[ ]|[ ]\0))\Z"
 )
-# Behind GNU's two times. Some readers believe what stands there whatever the entry's type is.
+# The offset after GNU's two times. Some readers use the sparse fields at this offset for entries of every type.
 _GNU_SPARSE = 369
-# How a time before 1970 begins; times are not kept.
+# The first byte of a time before 1970. Times are ignored.
 _NEGATIVE = b"\xff"
 _USTAR, _GNU, _OLD = b"ustar\x0000", b"ustar  \0", bytes(8)
 
 
 class Header(NamedTuple):
-    """What a header says; name and link as they are written, without the NUL behind them."""
+    """The fields of a header. `name` and `link` are raw bytes without the terminating NUL."""
 
     name: bytes
     mode: int
@@ -43,10 +43,10 @@ def is_header(block: bytes) -> bool:
 
 
 def parse_header(block: bytes, limits: Limits) -> Header:
-    """The header in a block that is not zero.
+    """Parse the header in a block that is not all zeros.
 
     Raises:
-        ArchiveRefused: `tar-checksum`, `tar-magic`, `tar-number`, `tar-header`, `sparse`.
+        ArchiveRefused: the header is invalid: `tar-checksum`, `tar-magic`, `tar-number`, `tar-header`, `sparse`.
     """
     fields = _LAYOUT.unpack(block)
     name = _field_text(fields[0], block)
@@ -66,26 +66,26 @@ def parse_header(block: bytes, limits: Limits) -> Header:
 
 
 def _check_form(block: bytes, fields: tuple[bytes, ...], name: bytes, limits: Limits) -> None:
-    """Refuse a header of another form, or with something in it that some readers trip over."""
+    """Refuse a header in an unsupported format, or with fields that some readers interpret differently."""
     magic = fields[9]
     if magic not in (_USTAR, _GNU) and (magic != _OLD or limits.profile == "strict"):
         raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=printable_name(name))
     if magic == _GNU and block[_GNU_SPARSE:].strip(b"\0"):
-        raise ArchiveRefused("sparse", "its header says pieces or a size of a sparse entry", entry=printable_name(name))
+        raise ArchiveRefused("sparse", "its header has fields of a sparse entry", entry=printable_name(name))
     if block[329:345].strip(b"\0 0"):
-        # Nothing of a device is kept, but some readers refuse a header in which its numbers are none.
+        # Device numbers are ignored, but some readers refuse a header in which they are not numbers.
         _field_number(fields[12], name, limits)
         _field_number(fields[13], name, limits)
 
 
 def printable_name(name: bytes) -> str:
-    """A name as it is written, as text for a refusal."""
+    """Return a raw name as text for an error message."""
     return name.decode("utf-8", "backslashreplace")
 
 
 def _checksum(block: bytes) -> int:
-    """The sum of the bytes, with the checksum's own place as spaces."""
-    # Below 128 the sum of 512 bytes stays below the modulus of Adler-32, whose first half it then is.
+    """Return the sum of the bytes, with the checksum field counted as spaces."""
+    # The low half of Adler-32 is the sum modulo 65521. The sum of 512 ASCII bytes is always smaller than that.
     whole = zlib.adler32(block, 0) & 0xFFFF if block.isascii() else sum(block)
     return whole - sum(block[148:156]) + 8 * 32
 
@@ -93,12 +93,12 @@ def _checksum(block: bytes) -> int:
 def _field_text(field: bytes, block: bytes) -> bytes:
     text, _, rest = field.partition(b"\0")
     if rest.strip(b"\0"):
-        raise ArchiveRefused("tar-header", "something is hidden behind the end of a text", entry=printable_name(text))
+        raise ArchiveRefused("tar-header", "a text field has data after its NUL", entry=printable_name(text))
     return text
 
 
 def _field_number(field: bytes, name: bytes, limits: Limits) -> int:
-    """A number in octal, or in base-256 where the first bit is set (GNU)."""
+    """Parse a number in octal, or in base-256 if its first bit is set (GNU)."""
     if field[0] & 0x80:
         if field[0] != 0x80:
             raise ArchiveRefused("tar-number", "a number in its header is negative", entry=printable_name(name))
@@ -119,27 +119,29 @@ _HARMLESS = ("atime", "ctime", "uid", "gid", "uname", "gname")
 _NO_DIGITS = bytes(ord("_") if byte in b"0123456789" else byte for byte in range(256))
 _UTF8 = ("ISO-IR 10646 2000 UTF-8", "UTF-8")
 _NO_ROOM = 8 << 30
-"""From this size on the header's own field is too short."""
+"""The smallest size that does not fit into the size field of a header."""
 SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
-"""PAX records that an archive may have: so many, and so many more for each entry."""
+"""The number of PAX records that an archive may have, and the number of further records per entry."""
 
 
 class PaxRecordCounter:
-    """How many PAX records an archive has had. They take more time than their bytes tell, and nearly none when they
-    are compressed."""
+    """Limits the number of PAX records of an archive.
+
+    The limits on bytes do not suffice: many small records take long to parse, and compress to almost nothing.
+    """
 
     def __init__(self) -> None:
         self._left = SPARE_RECORDS
 
     def entry(self) -> None:
-        """Make room for those of another entry."""
+        """Allow the records of one more entry."""
         self._left += RECORDS_PER_ENTRY
 
     def take(self, name: str) -> None:
-        """Note one more.
+        """Count one record.
 
         Raises:
-            ArchiveRefused: `pax-record`: there are too many.
+            ArchiveRefused: `pax-record`: the archive has too many records.
         """
         self._left -= 1
         if self._left < 0:
@@ -149,7 +151,7 @@ class PaxRecordCounter:
 
 @dataclass(slots=True)
 class ExtendedHeaders:
-    """What the headers before the next entry say about it."""
+    """The values from the extended headers of the next entry."""
 
     path: str | None = None
     link: str | None = None
@@ -157,14 +159,14 @@ class ExtendedHeaders:
     seen: str = ""
 
     def take(self, header: Header, payload: bytes, counted: PaxRecordCounter) -> None:
-        """Note an extended header of one entry: PAX `x`, or GNU `L` or `K`.
+        """Read an extended header of the entry: PAX `x`, or GNU `L` or `K`.
 
         Raises:
-            ArchiveRefused: `pax-order`, `pax-record`, `sparse`, `tar-header`, `not-utf8`.
+            ArchiveRefused: the header is invalid: `pax-order`, `pax-record`, `sparse`, `tar-header`, `not-utf8`.
         """
         kind = header.type.decode("ascii")
         if kind in self.seen or "x" in self.seen or (self.seen and kind == "x"):
-            raise ArchiveRefused("pax-order", "two extended headers speak of one entry", entry=_name(header))
+            raise ArchiveRefused("pax-order", "two extended headers apply to one entry", entry=_name(header))
         self.seen += kind
         if kind == "x":
             records = parse_records(payload, _name(header), counted)
@@ -190,10 +192,10 @@ class ExtendedHeaders:
             raise ArchiveRefused("pax-name", "its plain header has an unsafe path", entry=_name(header))
 
     def size_of(self, header: Header, name: str) -> int:
-        """The entry's size.
+        """Return the size of the entry.
 
         Raises:
-            ArchiveRefused: `pax-size`: the sizes differ, and the extended size fits into the plain header.
+            ArchiveRefused: `pax-size`: the sizes differ, although the extended size fits into the plain header.
         """
         if self.size is None or self.size == header.size:
             return header.size
@@ -203,26 +205,26 @@ class ExtendedHeaders:
 
 
 NO_EXTENSION = ExtendedHeaders()
-"""The headers of an entry without extended headers; never changed."""
+"""The value for an entry without extended headers. It is never changed."""
 
 
 def check_global(header: Header, payload: bytes, counted: PaxRecordCounter, limits: Limits) -> None:
-    """Refuse a global header that says more than a comment, as git's archives have it, or the time of all entries.
+    """Refuse a global header with records that change entries. Comments (as in git's archives) and times are allowed.
 
     Raises:
-        ArchiveRefused: `pax-global` or `pax-record`.
+        ArchiveRefused: a record is not allowed (`pax-global`), or is malformed (`pax-record`, `not-utf8`).
     """
     allowed = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
     for key in parse_records(payload, _name(header), counted):
         if key not in allowed:
-            raise ArchiveRefused("pax-global", f"a global header says {key!a}", entry=_name(header))
+            raise ArchiveRefused("pax-global", f"a global header has the record {key!a}", entry=_name(header))
 
 
 def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[str, str]:
-    """The records `length key=value` and a line's end, each exactly as long as it says.
+    """Parse PAX records: each is `length key=value` and a newline, and `length` is its size in bytes.
 
     Raises:
-        ArchiveRefused: `pax-record` or `not-utf8`.
+        ArchiveRefused: a record is malformed (`pax-record`), or is not UTF-8 (`not-utf8`).
     """
     records: dict[str, str] = {}
     at = 0
@@ -235,15 +237,18 @@ def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[
         stop = at + int(digits)
         key, equals, value = payload[space + 1 : stop - 1].partition(b"=")
         if stop > len(payload) or stop <= space + 1 or payload[stop - 1 : stop] != b"\n" or not equals or not key:
-            raise ArchiveRefused("pax-record", "a PAX record is not as long as it says", entry=name)
+            raise ArchiveRefused("pax-record", "the length of a PAX record is wrong", entry=name)
         at = stop
         _take_record(records, key, value, name)
     return records
 
 
 def without_digits(payload: bytes) -> bytes:
-    """The payload of valid records with no digit in the records that change nothing of an entry. Python before 3.11.10
-    and 3.12.6 searches a PAX header in quadratic time for its runs of digits (CVE-2024-6232)."""
+    """Replace the digits in all PAX records except those that change an entry.
+
+    Python before 3.11.10 and 3.12.6 takes quadratic time to search a PAX header for runs of digits (CVE-2024-6232).
+    `payload` contains valid records.
+    """
     pieces: list[bytes] = []
     at = 0
     while at < len(payload):
@@ -258,12 +263,12 @@ def without_digits(payload: bytes) -> bytes:
 
 def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -> None:
     if key.startswith((b"SCHILY.xattr.", b"LIBARCHIVE.xattr.")):
-        # Attributes are bytes of any kind, and nothing of them is kept.
+        # Extended attributes can be arbitrary bytes. They are ignored.
         return
     try:
         word, text = key.decode(), value.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "a PAX record is no UTF-8", entry=name) from error
+        raise ArchiveRefused("not-utf8", "a PAX record is not valid UTF-8", entry=name) from error
     if "\0" in word or "\0" in text:
         raise ArchiveRefused("pax-record", f"the PAX record {word[:40]!a} holds NUL", entry=name)
     if word in records:
@@ -278,16 +283,16 @@ def _check_effective(records: dict[str, str], name: str) -> None:
         if key in _EFFECTIVE and not value:
             raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty", entry=name)
         if key in ("hdrcharset", "charset") and value not in _UTF8:
-            raise ArchiveRefused("not-utf8", f"its names are {value!a}", entry=name)
+            raise ArchiveRefused("not-utf8", f"its names have the encoding {value!a}", entry=name)
         if key == "SCHILY.filetype":
-            raise ArchiveRefused("kind-mismatch", "a PAX record says a kind of its own", entry=name)
+            raise ArchiveRefused("kind-mismatch", "a PAX record overrides the kind of the entry", entry=name)
 
 
 def _size(text: str | None, name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()) or len(text) > 19 or int(text) > MAX_SIZE:
-        raise ArchiveRefused("pax-record", f"the size {text[:40]!a} is no number, or too large", entry=name)
+        raise ArchiveRefused("pax-record", f"the size {text[:40]!a} is not a number, or is too large", entry=name)
     return int(text)
 
 
@@ -299,15 +304,15 @@ def _long(payload: bytes, header: Header) -> str:
 
 
 def decode_name(text: bytes) -> str:
-    """A name that is written as UTF-8.
+    """Decode a name from UTF-8.
 
     Raises:
-        ArchiveRefused: `not-utf8`.
+        ArchiveRefused: `not-utf8`: the name is not valid UTF-8.
     """
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "the name is no UTF-8", entry=printable_name(text)) from error
+        raise ArchiveRefused("not-utf8", "the name is not valid UTF-8", entry=printable_name(text)) from error
 
 
 def _name(header: Header) -> str:

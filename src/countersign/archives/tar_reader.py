@@ -15,10 +15,10 @@ _EXTENSIONS = (b"x", b"g", b"L", b"K")
 
 
 def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
-    """Refuse a tar file of more entries than are allowed. Anything else that is wrong with it is left to the walk.
+    """Refuse a tar file with too many entries. Other errors are ignored; `TarReader.entries` finds them.
 
     Raises:
-        ArchiveRefused: `too-many-entries`, or as the gauge does.
+        ArchiveRefused: `too-many-entries`, or a limit of the gauge is exceeded.
     """
     count = 0
     while len(block := reader.up_to(BLOCK)) == BLOCK and block.strip(b"\0"):
@@ -36,14 +36,14 @@ def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
 
 
 MAX_REREAD_FACTOR = 4
-"""How many times the bytes that lie before a hard link may be passed over again for the links up to it."""
+"""Hard links may skip again at most this multiple of the bytes that precede the current link."""
 MIN_REREAD_BYTES = 64 << 20
-"""So much may always be passed over again."""
+"""The number of bytes that hard links may skip again in any archive."""
 _MAX_CACHED_BYTES = 8 << 20
 _CACHE_BYTES = 32 << 20
 
 OpenStream: TypeAlias = Callable[[], ForwardReader]
-"""Begins the unpacked stream anew."""
+"""Opens the decompressed stream again, at its start."""
 
 
 class FileLocation(NamedTuple):
@@ -67,7 +67,7 @@ class LinkedFiles:
         self._passed = 0
 
     def pieces(self, place: FileLocation, position: int, entry: str) -> Iterator[bytes]:
-        """The content of an earlier file of the stream, for the entry whose header ends at `position`.
+        """Yield the content of an earlier file of the stream. `position` is the end of the header of the entry `entry`.
 
         Raises:
             ArchiveRefused: `hard-link`: too many bytes would be skipped again.
@@ -117,9 +117,9 @@ def _cut(data: bytes) -> Iterator[bytes]:
 _ZEROS = bytes(BLOCK)
 _MAX_EXTENSION_BYTES = 1 << 20
 MAX_EXTENSIONS = 8
-"""Extended headers in front of one entry."""
+"""The maximum number of extended headers before one entry."""
 COUNT_FIRST_FROM = 5_000
-"""From so many entries on, all headers are counted before more of the files are worked on."""
+"""At this number of entries, the reader first counts all entries of the archive before it continues."""
 _FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
 _KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
 _LINKS = (_HARD, _LINK)
@@ -128,8 +128,11 @@ _SPECIAL = {b"3": "a device", b"4": "a device", b"6": "a pipe"}
 
 
 class _EntryHeaders(NamedTuple):
-    """The headers of one entry: the last of them, what the others say, all their bytes as the second parser sees them,
-    and where they begin."""
+    """The headers of one entry.
+
+    `header` is the last one, `extended` has the values of the others, `raw` is the bytes that the second parser reads,
+    and `start` is their offset.
+    """
 
     header: Header
     extended: ExtendedHeaders
@@ -138,8 +141,11 @@ class _EntryHeaders(NamedTuple):
 
 
 class TarReader:
-    """One tar file: `begin` opens its unpacked stream, which a gauge watches. It is opened once more for hard links,
-    and to count its entries, which `counting` watches."""
+    """Reads one tar file.
+
+    `begin` opens the decompressed stream. `gauge` limits reading the entries, and `counting` limits the separate pass
+    that counts them. Hard links open the stream again without a gauge.
+    """
 
     def __init__(
         self, begin: Callable[[Budget | None], ForwardReader], limits: Limits, gauge: Budget, counting: Budget
@@ -156,10 +162,10 @@ class TarReader:
         self._linked = LinkedFiles(lambda: begin(None))
 
     def entries(self) -> Iterator[RawEntry]:
-        """The entries in their order.
+        """Yield the entries in the order of the file.
 
         Raises:
-            ArchiveRefused: at any entry, or after the last one.
+            ArchiveRefused: the archive breaks a rule. This can happen at any entry, and after the last one.
         """
         while (following := self._next()) is not None:
             self._gauge.entry()
@@ -194,7 +200,7 @@ class TarReader:
                 raise ArchiveRefused("path-too-long", detail, entry=name[: self._limits.path_bytes])
 
     def _next(self) -> _EntryHeaders | None:
-        """The headers up to those of the next entry; None at the end of the archive, which is read to its end."""
+        """Read the headers of the next entry. At the end of the archive, read the remaining bytes and return None."""
         start = self._reader.position
         extended = NO_EXTENSION
         headers: list[bytes] = []
@@ -205,18 +211,18 @@ class TarReader:
                 extended.check_behind(header)
                 return _EntryHeaders(header, extended, block if len(headers) == 1 else b"".join(headers), start)
             if len(headers) > 2 * MAX_EXTENSIONS:
-                detail = f"more than {MAX_EXTENSIONS} extended headers stand in front of one entry"
+                detail = f"more than {MAX_EXTENSIONS} extended headers precede one entry"
                 raise ArchiveRefused("pax-order", detail, entry=tar_headers.printable_name(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
             extended = self._extended(extended, header, content)
             headers.append(tar_headers.without_digits(content) + padding if header.type in _PAX else payload)
         if headers:
-            raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
+            raise ArchiveRefused("pax-order", "an extended header is not followed by an entry")
         return None
 
     def _block(self) -> bytes | None:
-        """The next header's block; None at the end of the archive, which is read to its end."""
+        """Read the next header block. At the end of the archive, read the rest of the stream and return None."""
         block = self._reader.up_to(BLOCK)
         if not block or block == _ZEROS:
             self._peer.end(self._reader.position - len(block))
@@ -227,11 +233,11 @@ class TarReader:
         return block
 
     def _extended(self, extended: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
-        """What is known of the next entry with one more extended header."""
+        """Add the values of one more extended header to those of the next entry."""
         self._gauge.tick()
         if header.type == b"g":
             if extended is not NO_EXTENSION:
-                raise ArchiveRefused("pax-order", "a global header comes between an extended header and its entry")
+                raise ArchiveRefused("pax-order", "a global header is between an extended header and its entry")
             tar_headers.check_global(header, payload, self._records, self._limits)
             return extended
         if extended is NO_EXTENSION:
@@ -259,14 +265,14 @@ class TarReader:
             raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
         if header.type == b"7" and self._limits.profile == "compatible":
             return "file"
-        raise ArchiveRefused("tar-type", f"entries of the type {header.type!a} are not known", entry=name)
+        raise ArchiveRefused("tar-type", f"the entry type {header.type!a} is not supported", entry=name)
 
     def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
         """A symbolic link, or a copy of the file that a hard link names; `seen` is the second parser's target."""
         _require_empty(size, name)
         target = following.extended.link or tar_headers.decode_name(following.header.link)
         if seen != target:
-            raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
+            raise ArchiveRefused("parsers-disagree", "a second parser sees a different target", entry=name)
         if following.header.type == _LINK:
             return RawEntry(name, "link", 0, 0o755, target, NO_CONTENT)
         place = self._files.get(_key(target))
@@ -310,10 +316,10 @@ class TarReader:
 
     def _check_padding(self, padding: bytes, name: str) -> None:
         if padding.strip(b"\0"):
-            raise ArchiveRefused("tar-padding", "something is hidden behind its last byte", entry=name)
+            raise ArchiveRefused("tar-padding", "its padding is not zero", entry=name)
 
     def _end(self, block: bytes) -> None:
-        """Read from the first block of zeros to the end of the stream, which holds nothing else."""
+        """Check that the stream ends with zero blocks only. `block` is the first zero block, or empty."""
         second = self._reader.up_to(BLOCK)
         if second != _ZEROS and (second or self._limits.profile == "strict"):
             raise ArchiveRefused("tar-end" if not second else "trailing-data", "it does not end with two zero blocks")
@@ -322,7 +328,7 @@ class TarReader:
         while rest := self._reader.up_to(PIECE_BYTES):
             self._gauge.tick()
             if rest.strip(b"\0"):
-                raise ArchiveRefused("trailing-data", "something follows the end of the archive")
+                raise ArchiveRefused("trailing-data", "the file has data after the end of the archive")
 
 
 def _key(name: str) -> str:
@@ -331,4 +337,4 @@ def _key(name: str) -> str:
 
 def _require_empty(size: int, name: str) -> None:
     if size:
-        raise ArchiveRefused("payload", "what is no file has bytes", entry=name)
+        raise ArchiveRefused("payload", "an entry that is not a file has content", entry=name)

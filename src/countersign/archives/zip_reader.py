@@ -20,25 +20,26 @@ _DESCRIPTOR_FORMS = {12: (b"", 4), 16: (_DESCRIPTOR_SIGNATURE, 4), 20: (b"", 8),
 
 
 def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) -> tuple[DirectoryEntry, bool]:
-    """Read the entry's own header, which has to say what the table says; whether it has a Zip64 field.
+    """Read the local header of an entry, which must agree with the central directory.
 
-    The own header alone may announce a data descriptor, as some writers of valid files do: the entry that is returned
-    says so too.
+    Return the entry, and whether the local header has a Zip64 field. Some valid files set the data descriptor flag only
+    in the local header; the returned entry then has the flag too.
 
     Raises:
-        ArchiveRefused: `local-mismatch`, `zip-record`, `truncated`, or as the extra fields are.
+        ArchiveRefused: the local header differs (`local-mismatch`), has no signature (`zip-record`), is incomplete
+            (`truncated`), or has invalid extra fields.
     """
     header = reader.exactly(_LOCAL_HEADER.size, entry.name)
     signature, _, flags, method, _, crc, packed, size, name_length, extra_length = _LOCAL_HEADER.unpack(header)
     if signature != b"PK\x03\x04":
-        raise ArchiveRefused("zip-record", "there is no header where the directory says", entry=entry.name)
+        raise ArchiveRefused("zip-record", "the central directory does not point to a local header", entry=entry.name)
     if reader.exactly(name_length, entry.name) != entry.raw:
         raise ArchiveRefused(
             "local-mismatch", "the name differs between local header and central directory", entry=entry.name
         )
     entry = entry._replace(flags=entry.flags | flags & DESCRIBED)
     if flags != entry.flags or method != entry.method:
-        raise ArchiveRefused("local-mismatch", "its local header has other flags or another method", entry=entry.name)
+        raise ArchiveRefused("local-mismatch", "its local header has other flags or methods", entry=entry.name)
     content: bytes | None = None
     if extra_length:
         extra = reader.exactly(extra_length, entry.name)
@@ -51,17 +52,17 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
 
 
 def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
-    """Refuse numbers that differ; a zero is accepted where a data descriptor follows."""
+    """Refuse numbers that differ. Zeros are accepted if a data descriptor follows."""
     for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
         if own != true and (own or not entry.flags & DESCRIBED):
-            raise ArchiveRefused("local-mismatch", "its local header has another size or checksum", entry=entry.name)
+            raise ArchiveRefused("local-mismatch", "its local header has a wrong size or checksum", entry=entry.name)
 
 
 def read_descriptor(reader: ForwardReader, entry: DirectoryEntry, room: int, *, is_wide: bool, limits: Limits) -> None:
     """Read the `room` bytes between the entry's content and the next record: its data descriptor, or nothing.
 
     Raises:
-        ArchiveRefused: `gap` or `data-descriptor`.
+        ArchiveRefused: the bytes belong to no record (`gap`), or the descriptor is wrong (`data-descriptor`).
     """
     if not entry.flags & DESCRIBED:
         if room:
@@ -75,7 +76,7 @@ def read_descriptor(reader: ForwardReader, entry: DirectoryEntry, room: int, *, 
 
 
 def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
-    """The signature and the width of the numbers of a data descriptor of `room` bytes."""
+    """Return the signature of a data descriptor of `room` bytes, and the width of its numbers."""
     if room not in _DESCRIPTOR_FORMS:
         rule = "gap" if room > 24 else "data-descriptor"
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
@@ -86,7 +87,7 @@ def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
 
 
 def _expected_descriptor(entry: DirectoryEntry, width: int) -> bytes:
-    """The bytes of the correct descriptor after its signature; empty where its sizes do not fit."""
+    """The bytes of the correct descriptor after its signature; empty if the sizes do not fit into `width` bytes."""
     if max(entry.packed, entry.size) >> (8 * width):
         return b""
     crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
@@ -182,11 +183,11 @@ def _check_size_and_crc(plain: Iterator[bytes], entry: DirectoryEntry, gauge: Bu
 
 
 def _broken(entry: DirectoryEntry) -> ArchiveRefused:
-    return ArchiveRefused("compression", "its compressed bytes are broken, or end elsewhere", entry=entry.name)
+    return ArchiveRefused("compression", "its compressed data is damaged, or has the wrong length", entry=entry.name)
 
 
 def _other_size(entry: DirectoryEntry) -> ArchiveRefused:
-    return ArchiveRefused("size", f"it does not have the {entry.size} bytes that it declares", entry=entry.name)
+    return ArchiveRefused("size", f"its content does not have the declared {entry.size} bytes", entry=entry.name)
 
 
 def _other_bytes(entry: DirectoryEntry) -> ArchiveRefused:
@@ -194,15 +195,15 @@ def _other_bytes(entry: DirectoryEntry) -> ArchiveRefused:
 
 
 EXECUTABLES = (b"#!", b"MZ", b"\x7fELF")
-"""How files begin that run; some carry a zip file behind themselves."""
+"""The first bytes of executable files. A zip file may follow an executable."""
 _SIGNING_BLOCK = b"APK Sig Block 42"
 
 
 def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Iterator[RawEntry]:
-    """The entries of a zip file of `size` bytes, in the order of their bytes.
+    """Yield the entries of a zip file of `size` bytes, in the order of their offsets.
 
     Raises:
-        ArchiveRefused: at any entry, or after the last one.
+        ArchiveRefused: the archive breaks a rule. This can happen at any entry, and after the last one.
     """
     end = zip_directory.find_end(source, size, limits)
     listed = zip_directory.directory_entries(source, end, limits)
@@ -221,7 +222,7 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
         entry, is_wide = read_header(reader, known, limits)
         room = following - reader.position - entry.packed
         if room < 0:
-            raise ArchiveRefused("overlap", "it shares bytes with what follows it", entry=entry.name)
+            raise ArchiveRefused("overlap", "it overlaps the next record", entry=entry.name)
         found = _raw_entry(reader, entry, limits, gauge)
         yield found
         deque(found.pieces, maxlen=0)
@@ -233,12 +234,12 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
 def _raw_entry(reader: ForwardReader, entry: DirectoryEntry, limits: Limits, gauge: Budget) -> RawEntry:
     if entry.kind == "link":
         if entry.size > limits.path_bytes:
-            raise ArchiveRefused("path-too-long", "where the link points to is too long", entry=entry.name)
+            raise ArchiveRefused("path-too-long", "the target of the link is too long", entry=entry.name)
         raw = b"".join(pieces_of(reader, entry, gauge))
         try:
             target = raw.decode()
         except UnicodeDecodeError as error:
-            raise ArchiveRefused("not-utf8", "where the link points to is no UTF-8", entry=entry.name) from error
+            raise ArchiveRefused("not-utf8", "the target of the link is not valid UTF-8", entry=entry.name) from error
         return RawEntry(entry.name, "link", 0, entry.mode, target, NO_CONTENT)
     pieces = pieces_of(reader, entry, gauge) if entry.packed or entry.method == DEFLATED else _empty_content(entry)
     if entry.kind == "folder":
@@ -254,10 +255,10 @@ def _empty_content(entry: DirectoryEntry) -> Iterator[bytes]:
 
 
 def _check_front(source: BinaryIO, first: int, limits: Limits) -> None:
-    """Refuse bytes in front of the first entry, but an executable's where that is allowed."""
+    """Refuse bytes before the first entry. The profile `compatible` allows an executable there."""
     source.seek(0)
     if limits.profile == "strict" or not source.read(min(first, 4)).startswith(EXECUTABLES):
-        raise ArchiveRefused("leading-data", f"{first} bytes stand in front of the first entry")
+        raise ArchiveRefused("leading-data", f"{first} bytes precede the first entry")
 
 
 def _signing_block(source: BinaryIO, stop: int, room: int) -> int:

@@ -79,7 +79,7 @@ class ArchiveWriter:
         self.digests: dict[str, str] = {}
 
     def add(self, name: str, content: bytes) -> None:
-        """Write a whole member."""
+        """Write a complete member."""
         self.begin(name, len(content))
         self.write(content)
         self.digests[name] = self.end()
@@ -128,7 +128,7 @@ class ArchiveMember:
         """The bytes of the member, once; afterwards `digest` is their SHA-256.
 
         Raises:
-            Damaged: they cannot be decrypted.
+            Damaged: the bytes cannot be decrypted.
         """
         digest = hashlib.sha256()
         remaining = self.size
@@ -146,7 +146,7 @@ class ArchiveMember:
         """The member, decoded as a JSON document of this type.
 
         Raises:
-            Damaged: it is not valid.
+            Damaged: the document is not valid.
         """
         if self.size > _MAX_DOCUMENT_BYTES:
             raise _not_a_backup(f"{self.name} is too long")
@@ -263,7 +263,7 @@ def blob_digest(member: ArchiveMember) -> str:
     """The SHA-256 in the name of a blob.
 
     Raises:
-        Damaged: the name is not that of a blob.
+        Damaged: the member is not a blob.
     """
     sha256 = member.name.rpartition("/")[2]
     if _SHA256.fullmatch(sha256) is None or member.name != blob_name(sha256):
@@ -272,7 +272,7 @@ def blob_digest(member: ArchiveMember) -> str:
 
 
 def invalid_archive(detail: str) -> Damaged:
-    """The error for an archive that can be decrypted, and whose contents are not complete or not valid."""
+    """Return the error for an archive that can be decrypted, but whose contents are incomplete or invalid."""
     return Damaged(f"the archive can be decrypted, but is not valid: {detail}", 0, 0)
 
 

@@ -58,7 +58,7 @@ class AtomicFile:
             try:
                 os.link(self.path, path)
             except PermissionError:
-                # A volume without hard links: of two processes that use the same name at once, one loses its file.
+                # The volume has no hard links: if two processes use the same name at once, one loses its file.
                 if path.exists():
                     raise
                 self.path.rename(path)
@@ -70,7 +70,7 @@ def new_file(folder: Path) -> Generator[AtomicFile]:
     """A new file in the folder for the block, accessible to its owner only; removed afterwards unless it was finished.
 
     Raises:
-        StorageFull, Unavailable: it cannot be created.
+        StorageFull, Unavailable: the file cannot be created.
     """
     _remove_leftovers(folder)
 
@@ -100,8 +100,8 @@ class AtomicFolder:
         with `last` at the end.
 
         Raises:
-            NotEmpty: another process created something there.
-            StorageFull, Unavailable: it cannot be written; the entries are moved back.
+            NotEmpty: another process created an entry in `target`.
+            StorageFull, Unavailable: `target` cannot be written; the entries are moved back.
         """
         is_existing = self.path.parent == self.target
         with disk_errors(self.target):

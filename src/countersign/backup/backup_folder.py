@@ -33,7 +33,7 @@ class BackupFolder(NamedTuple):
 
 
 class NoBackup(NotFound):
-    """The folder has no backup, or none that is old enough."""
+    """The folder has no backup, or no backup that is old enough."""
 
     code = "no_backup"
     resolution = "Name another folder, or a later moment; a backup is one of its moment, and nothing before it."

@@ -55,7 +55,7 @@ class Backup(Generic[SnapshotT]):
         """Write the first member, the files, and every blob that is in use now.
 
         Raises:
-            Unavailable, StorageFull: something cannot be read, or the archive cannot be written.
+            Unavailable, StorageFull: a file or blob cannot be read, or the archive cannot be written.
         """
         databases = self._databases
         about = About(FORMAT, __version__, databases.engine, databases.schemas, clock.rfc3339(clock.now()))

@@ -158,7 +158,7 @@ async def bulk_load(url: str, schemas: Sequence[str], *, keeps: bool = True) -> 
     exception. Without `keeps` it is a dry run, and always rolled back.
 
     Raises:
-        NotEmpty: one of them has objects already.
+        NotEmpty: a schema already has objects.
         StorageFull, Unavailable: the server has no space, cannot be reached, or failed.
     """
     with suppress(_DryRun):

@@ -1,4 +1,4 @@
-"""Restores a backup: writes and verifies everything in a temporary place, and moves it into place at the end."""
+"""Restores a backup: writes and verifies everything under temporary names, and renames it at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ TransactionTask = Callable[[Transaction], Awaitable[None]]
 
 
 class DamagedDatabase(Refused):
-    """A database file matches its digest in the archive, and is damaged: it was damaged when it was copied."""
+    """A database file matches its digest in the archive, but is damaged: it was already damaged when it was copied."""
 
     status = 422
     code = "database_damaged"
@@ -45,7 +45,7 @@ class DamagedDatabase(Refused):
 
 
 class OtherEngine(Refused):
-    """The backup is of another database engine than the one to restore into."""
+    """The backup was made from a different database engine than the one to restore into."""
 
     status = 409
     code = "other_engine"
@@ -69,7 +69,7 @@ class RestoreTarget(Protocol):
         """Store a member that belongs to a database.
 
         Raises:
-            Damaged: it belongs to none.
+            Damaged: the member does not belong to a database.
         """
         ...
 
@@ -98,7 +98,7 @@ class Restore:
 
         Raises:
             Damaged: the archive is not valid; the caller must discard everything that was written.
-            StorageFull, Unavailable: it cannot be written.
+            StorageFull, Unavailable: a member cannot be written.
         """
         try:
             for member in archive.members():
@@ -117,7 +117,7 @@ class Restore:
         elif member.name == KEY:
             write_member(self._folder / KEY, member)
         elif member.name == SETTINGS:
-            # Under another name: a copy must not send mail or write to the stores of the original by default.
+            # Use another name: by default, a copy must not send mail or write to the stores of the original.
             write_member(self._folder / RESTORED_SETTINGS, member)
         else:
             await self._target.add(member)
@@ -178,7 +178,7 @@ def write_member(path: Path, member: ArchiveMember) -> None:
     """Write the member to a new file, which is durable after a flush of the volume.
 
     Raises:
-        StorageFull, Unavailable: it cannot be written.
+        StorageFull, Unavailable: the file cannot be written.
     """
     with atomic_files.disk_errors(path.parent), path.open("xb") as file:
         path.chmod(0o600)
@@ -209,8 +209,8 @@ class SqliteTarget:
 
         Raises:
             DamagedDatabase: a file is damaged.
-            UnknownSchemaObjects: it has objects that Countersign does not create.
-            SchemaMismatch: a newer version created it.
+            UnknownSchemaObjects: a file has objects that Countersign does not create.
+            SchemaMismatch: a newer version created a file.
         """
         for schema in self._schemas:
             path = self._folder / file_name(schema)
@@ -284,11 +284,11 @@ class PostgresTarget:
         """See RestoreTarget.
 
         Raises:
-            UnknownSchemaObjects: it has objects that Countersign does not create.
-            SchemaMismatch: a newer version created it.
+            UnknownSchemaObjects: a schema has objects that Countersign does not create.
+            SchemaMismatch: a newer version created a schema.
         """
         if self._rows != manifest.rows:
-            raise invalid_archive("its rows are others than its manifest counts")
+            raise invalid_archive("the numbers of its rows differ from its manifest")
         for schema, made in self._tables.items():
             await self._bulk_load.finish(schema, made.tables)
             completion = completions[schema]
@@ -301,10 +301,10 @@ class PostgresTarget:
 
 
 def require_engine(archive: ArchiveReader, *, is_postgres: bool) -> None:
-    """Check that the archive is of the same engine as the database to restore into.
+    """Check that the archive was made from the same engine as the database to restore into.
 
     Raises:
-        OtherEngine: it is not.
+        OtherEngine: the engines differ.
     """
     if archive.about.engine != (POSTGRES if is_postgres else SQLITE):
         raise OtherEngine(f"the backup is of {archive.about.engine}")
@@ -314,8 +314,8 @@ async def require_empty(store: BlobStore) -> None:
     """Check that a blob store is empty: garbage collection would delete any other blobs in it.
 
     Raises:
-        NotEmpty: it is not.
-        Unavailable: it cannot be reached.
+        NotEmpty: the store contains a blob.
+        Unavailable: the store cannot be reached.
     """
     await store.check()
     async for sha256, *_ in store.sealed():

@@ -89,7 +89,7 @@ def require_plain(table: Table) -> None:
     """Check that the statements create a table, its constraints and indexes, and nothing else.
 
     Raises:
-        Damaged: one does something else, or calls a function that is not known to be safe.
+        Damaged: a statement does something else, or calls a function that is not known to be safe.
     """
     created = _CREATE_TABLE.fullmatch(table.create)
     if created is None or not _is_one_list(created[1]):
@@ -128,12 +128,12 @@ def _is_one_list(text: str) -> bool:
 
 
 async def require_own(database: Database, migrations: str, own_tables: OwnTables, *, scratch_folder: Path) -> None:
-    """Check that a SQLite file contains only objects that its migrations and modules create. Nothing of the file is
-    executed. The expected schema is created in `scratch_folder`, and removed again.
+    """Check that a SQLite file contains only objects that its migrations and modules create. No code in the
+    file is executed. The expected schema is created in `scratch_folder`, and removed again.
 
     Raises:
-        UnknownSchemaObjects: it contains others, or lacks one.
-        SchemaMismatch: a newer version created it.
+        UnknownSchemaObjects: the file contains other objects, or lacks an object.
+        SchemaMismatch: a newer version created the file.
     """
     found = await describe_tables(database, "sqlite")
     if found.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
@@ -154,11 +154,12 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
 async def require_own_within(
     bulk_load: PostgresBulkLoad, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
 ) -> None:
-    """The same check for a PostgreSQL schema, within the transaction that created its tables by validated statements;
-    or, with `is_served`, for a schema in use, whose tables that no backup contains are ignored.
+    """Check a PostgreSQL schema like `require_own`, within the transaction that created its tables.
+
+    With `is_served`, the schema is in use, and tables that backups do not contain are ignored.
 
     Raises:
-        UnknownSchemaObjects, SchemaMismatch: as `require_own`.
+        UnknownSchemaObjects, SchemaMismatch: see `require_own`.
     """
     restored = await bulk_load.transaction(schema)
     found = await describe_tables(restored, "postgres")

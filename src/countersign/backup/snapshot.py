@@ -7,8 +7,11 @@ from countersign.kernel.database.port import Row, Value
 
 
 class Table(NamedTuple):
-    """A table as statements that recreate it: `create` before its rows, `finish` (keys, constraints, indexes) after the
-    rows of all tables, `references` after that of all tables. `columns` are quoted, in the order of the rows."""
+    """The statements that recreate a table.
+
+    Execute `create` before its rows, `finish` (keys, constraints, indexes) after the rows of all tables, and
+    `references` after `finish` of all tables. `columns` are quoted, in the order of the values in a row.
+    """
 
     name: str
     create: str

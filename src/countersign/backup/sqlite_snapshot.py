@@ -100,7 +100,7 @@ class SqliteSnapshot:
         copy is not yet durable.
 
         Raises:
-            StorageFull: no space.
+            StorageFull: the disk has no space for the copy.
             Unavailable: the file cannot be read, or the copy cannot be written.
         """
         await asyncio.to_thread(sqlite.copy_to, self._connections[schema], path, progress)
@@ -125,7 +125,7 @@ async def open_snapshot(paths: Mapping[str, Path], *, block_writes: bool = False
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begin, path, "BEGIN")
             opened.callback(connections[schema].close, True)
-        # Not earlier: after a migration that ended in between, the snapshot would be of files that are not in use.
+        # Check this last: a migration could end before the snapshot, which would then be of files that are not in use.
         for folder in {path.parent for path in paths.values()}:
             migration_marker.require_not_moved(folder)
         yield SqliteSnapshot(moment, connections)

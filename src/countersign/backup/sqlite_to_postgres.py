@@ -29,7 +29,7 @@ _COLUMNS = "SELECT name, pk FROM pragma_table_info($1) ORDER BY name"
 
 
 class NotMovable(Refused):
-    """Something cannot be migrated as it is. Nothing was migrated."""
+    """A value or blob cannot be migrated. Nothing was migrated."""
 
     status = 422
     code = "not_movable"
@@ -65,9 +65,9 @@ async def migrate_tables(
     """Copy the tables of all services into the transaction; returns the checksum of each, by schema and name.
 
     Raises:
-        NotMovable: PostgreSQL cannot store a value, or stored another one than was sent.
+        NotMovable: PostgreSQL cannot store a value, or stored a different value.
         NotEmpty: another process has just started to use the database.
-        StorageFull, Unavailable: it cannot be written.
+        StorageFull, Unavailable: the database cannot be written.
     """
     digests: dict[str, TableChecksum] = {}
     for schema, service in services.items():
@@ -177,7 +177,7 @@ class BlobMigration:
         collection would delete others.
 
         Raises:
-            NotEmpty: it contains others.
+            NotEmpty: the target contains an unknown blob.
         """
         await self._target.check()
         async with self._databases.snapshot() as snapshot:
@@ -191,7 +191,7 @@ class BlobMigration:
 
         Raises:
             NotMovable: the target has a blob with other bytes.
-            StorageFull, Unavailable: one cannot be read or written.
+            StorageFull, Unavailable: a blob cannot be read or written.
         """
         last = ""
         while True:

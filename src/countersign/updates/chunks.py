@@ -27,7 +27,7 @@ _cutter = FastCDC(AVERAGE_BYTES, min_size=MIN_BYTES, max_size=MAX_BYTES)
 
 
 class ChunkDamaged(Refused):
-    """The stored bytes of a chunk are not the chunk."""
+    """The stored bytes of a chunk do not match its name or size."""
 
     status = 422
     code = "chunk_damaged"
@@ -86,7 +86,7 @@ def decompress(frame: bytes, size: int, wanted: str) -> bytes:
     """The chunk of that size and name.
 
     Raises:
-        ChunkDamaged: the frame holds anything else; no more than `size` bytes are ever unpacked.
+        ChunkDamaged: the frame has different content. At most `size` bytes are decompressed.
     """
     try:
         decompressor = zstd.ZstdDecompressor()

@@ -1,8 +1,8 @@
-"""The cheapest way from what is on disk to a build, decided file by file before anything is fetched or written.
+"""Plans the cheapest update from the local files to a build, before anything is fetched or written.
 
-A file is kept, copied from another local one, made by a delta, put together from chunks (those that some local file
-holds cost nothing), or comes with the whole artifact, where that is smaller than everything else together. No input or
-output happens here.
+Each file is kept, copied from another local file, made by a delta, or assembled from chunks, of which local ones cost
+nothing. If the complete artifact is smaller than all downloads together, it is fetched instead. This module does no
+input or output.
 """
 
 from collections import Counter
@@ -14,13 +14,13 @@ from countersign.updates.api_types import ChunkPlaces, Delta, DeltaOffer
 from countersign.updates.manifest import Manifest
 
 MEMORY_BYTES = 2 << 30
-"""What applying a delta may take, unless something else is said."""
+"""The default limit on the memory for applying a delta, in bytes."""
 UNKNOWN_COST = 1 << 50
-"""The cost of a chunk that lies nowhere."""
+"""The cost of a chunk that neither the local files nor the store have."""
 
 
 class ChunkLocation(NamedTuple):
-    """Where a chunk lies in a local file."""
+    """The position of a chunk in a local file."""
 
     path: str
     offset: int
@@ -28,8 +28,11 @@ class ChunkLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """What is intact on disk: digest and mode of each whole file by path, the spot of every chunk that was found, and
-    the manifest (with the digest of its payload) that the files are of, if there is one."""
+    """The intact files and chunks on disk.
+
+    They are the digest and mode of each intact file by path, the location of every chunk that was found, and the
+    manifest of the installed build with the digest of its payload, if there is one.
+    """
 
     files: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     chunks: Mapping[str, ChunkLocation] = field(default_factory=dict[str, ChunkLocation])
@@ -39,11 +42,11 @@ class LocalFiles:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """What is done with each file, as positions in the manifest's files; every position is in one place alone.
+    """The source of each file, as positions in the manifest's files. Each position occurs in one field only.
 
-    `copied` has the local path to copy from. `deltas` are applied as a whole. With `artifact` the whole artifact is
-    fetched, and what is in `assembled` is taken from there. `fetch_bytes` is what comes over the network, `write_bytes`
-    what is written to disk, downloads included.
+    `copied` has the local path to copy from. `deltas` are applied as a whole. With `artifact`, the complete
+    artifact is fetched, and the files in `assembled` are extracted from it. `fetch_bytes` is the number of bytes to
+    download, and `write_bytes` the number of bytes to write to disk, including downloads.
     """
 
     kept: Sequence[int]
@@ -56,15 +59,15 @@ class UpdatePlan:
 
 
 def positions(stretches: Iterable[tuple[int, int]], limit: int) -> list[int]:
-    """The positions of the stretches.
+    """Return the positions in the ranges `stretches`.
 
     Raises:
-        ValueError: they are not in order, or reach beyond `limit`.
+        ValueError: the ranges are not in order, or extend beyond `limit`.
     """
     found: list[int] = []
     for start, end in stretches:
         if not (found[-1] if found else -1) < start < end <= limit:
-            raise ValueError("a stretch is out of place")
+            raise ValueError("the ranges are not in order, or are out of bounds")
         found += range(start, end)
     return found
 
@@ -78,9 +81,9 @@ def plan(
     *,
     memory_bytes: int = MEMORY_BYTES,
 ) -> UpdatePlan:
-    """The cheapest plan for the build of the manifest.
+    """Return the cheapest plan for the build of the manifest.
 
-    A delta is taken only where every old file of it is intact and applying it takes no more than `memory_bytes`.
+    A delta is used only if all of its old files are intact and applying it takes at most `memory_bytes`.
     """
     sources = _sort_files(manifest, local)
     missing = sources.missing
@@ -108,8 +111,11 @@ def plan(
 
 
 def _unpacking_bytes(manifest: Manifest, places: ChunkPlaces) -> int:
-    """The bytes that are written for the artifact beside the files that are needed: unpacking writes every file of the
-    build. A build of one file is its artifact."""
+    """Return the additional bytes that are written if the artifact is fetched.
+
+    These are the artifact and all files of the build, because extraction writes all of them. There are none if the
+    artifact is itself a file of the build.
+    """
     if places.artifact_sha256 in {file.sha256 for file in manifest.files}:
         return 0
     return places.artifact_size + manifest.size
@@ -126,7 +132,7 @@ class _FileSources(NamedTuple):
 
 
 def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
-    """The files that are in their place, those that lie elsewhere, and those that are nowhere."""
+    """Sort the files into those that are installed, those with the same content at another path, and missing ones."""
     found = _FileSources([], [], [])
     by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
     for index, file in enumerate(manifest.files):
@@ -140,7 +146,7 @@ def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
 
 
 class _Costs:
-    """What fetching chunks costs. A chunk that is local costs nothing, and one that is fetched costs once."""
+    """The costs of fetching chunks. A local chunk costs nothing, and any other chunk costs its size once."""
 
     def __init__(self, manifest: Manifest, local: LocalFiles, places: ChunkPlaces) -> None:
         self._lengths = {name: length for pack in places.packs for name, _, length in pack.chunks}
@@ -148,16 +154,16 @@ class _Costs:
         self.manifest, self.local = manifest, local
 
     def missing_chunks(self, index: int) -> set[str]:
-        """The chunks of the file at this place that have to be fetched."""
+        """Return the chunks of the file at `index` that must be fetched."""
         names = (self._names[chunk] for chunk in self.manifest.files[index].chunks)
         return {name for name in names if name not in self.local.chunks}
 
     def stored_bytes(self, names: Iterable[str]) -> int:
-        """The bytes of these chunks as they are stored."""
+        """Return the stored size of the chunks in bytes."""
         return sum(self._lengths.get(name, UNKNOWN_COST) for name in names)
 
     def total_bytes(self, places: Iterable[int]) -> int:
-        """The bytes of everything that the files need."""
+        """Return the stored size of all chunks that the files need."""
         return self.stored_bytes(set[str]().union(*map(self.missing_chunks, places)))
 
 
@@ -188,7 +194,7 @@ def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Cost
 
 
 def _count_uses(needed: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
-    """The number of these files that need each chunk."""
+    """Return, for each chunk, the number of the files that need it."""
     return Counter(name for index in places for name in needed[index])
 
 

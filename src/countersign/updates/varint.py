@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 MAX_NUMBER_BYTES = 9
-"""Bytes of the longest number: 63 bits."""
+"""The length of the longest number in bytes (63 bits)."""
 
 
 class Malformed(Exception):
@@ -33,7 +33,7 @@ def unzigzag(number: int) -> int:
 
 
 class VarintReader:
-    """Reads numbers and bytes from the front of a stretch of bytes."""
+    """Reads numbers and bytes sequentially from a byte string."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -64,7 +64,7 @@ class VarintReader:
         """The next `count` numbers.
 
         Raises:
-            Malformed: there are fewer, or one is greater than `limit`.
+            Malformed: fewer than `count` numbers are left, or a number is greater than `limit`.
         """
         if count > len(self._data) - self._at:
             raise Malformed("more numbers are announced than there are bytes")
@@ -74,7 +74,7 @@ class VarintReader:
         """The next `count` bytes.
 
         Raises:
-            Malformed: there are fewer.
+            Malformed: fewer than `count` bytes are left.
         """
         found = self._data[self._at : self._at + count]
         if len(found) != count:

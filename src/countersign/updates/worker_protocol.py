@@ -17,15 +17,17 @@ MAX_MESSAGE_BYTES = 1 << 31
 
 
 def receive_file(handle: int) -> int | None:
-    """The open file that comes through the socket with this descriptor, which is closed then; None when the other side
-    is gone."""
+    """Receive an open file through the socket with the descriptor `handle`, and close the socket.
+
+    Return None if the other side has closed the connection.
+    """
     with socket.socket(fileno=handle) as taking:
         _, files, _, _ = socket.recv_fds(taking, 1, 1)
     return files[0] if files else None
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """The message as it is sent."""
+    """Return the payload with its length in front, as it is sent."""
     return len(payload).to_bytes(4, "big") + payload
 
 
@@ -51,7 +53,7 @@ def read_frame(stream: BinaryIO) -> bytes:
 
 
 def read_frame_unbuffered(stream: FileIO) -> bytearray:
-    """The next message's payload, from a file without a buffer, into memory that is written once.
+    """Read the payload of the next message from an unbuffered file, without copying it.
 
     Raises:
         EOFError: the stream ended.
@@ -77,8 +79,11 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class IngestOrder(msgspec.Struct, frozen=True):
-    """Under which limits the file is read that was handed over. `chunks` asks for its contents, not for digests alone;
-    `plain` takes a file that is no archive for a tree of one file."""
+    """The options for reading the artifact.
+
+    With `chunks` the process sends contents, and otherwise only digests. With `plain` a file that is not an archive is
+    read as a tree of one file.
+    """
 
     name: str
     limits: dict[str, int | str]
@@ -103,7 +108,7 @@ class EntryRecord(msgspec.Struct, frozen=True, tag="found"):
 
 
 class ChunkQuery(msgspec.Struct, frozen=True, tag="asked"):
-    """Chunks that were met; the answer is a byte for each: 1 for those whose contents are wanted."""
+    """Chunks that were found. The answer has a byte for each chunk: 1 if its content is wanted."""
 
     ids: list[bytes]
 
@@ -116,21 +121,23 @@ class ChunkFrames(msgspec.Struct, frozen=True, tag="frames"):
 
 
 class MetadataFile(msgspec.Struct, frozen=True, tag="noted"):
-    """A small file that says what the build consists of, whole."""
+    """The complete content of a small file that describes the components of the build."""
 
     path: str
     content: bytes
 
 
 class ReadPosition(msgspec.Struct, frozen=True, tag="at"):
-    """How far the source was read, in bytes."""
+    """The number of bytes of the source that were read."""
 
     position: int
 
 
 class EndOfArtifact(msgspec.Struct, frozen=True, tag="ended"):
-    """All was read, and no rule was broken. `sha256` is of the artifact's own bytes, `blocks` are BLAKE3 digests of
-    `block_size` of them each."""
+    """The artifact was read completely, and breaks no rule.
+
+    `sha256` is the digest of the artifact, and `blocks` are the BLAKE3 digests of its blocks of `block_size` bytes.
+    """
 
     sha256: bytes
     block_size: int
@@ -166,7 +173,7 @@ def decode_ingest_record(payload: bytes | bytearray) -> IngestRecord:
 
 
 class DeltaOrder(msgspec.Struct, frozen=True):
-    """Between which files, and how much may be compared at once."""
+    """The files to make deltas between, and how many bytes may be compared at once."""
 
     old: list[File]
     new: list[File]
@@ -176,14 +183,14 @@ class DeltaOrder(msgspec.Struct, frozen=True):
 
 
 class FileRequest(msgspec.Struct, frozen=True, tag="wanted"):
-    """The contents of a file are wanted, by its place in the old or the new list; the answer is its bytes."""
+    """A request for the content of a file, by its position in the old or new list. The answer is its bytes."""
 
     is_new: bool
     place: int
 
 
 class DeltaBlob(msgspec.Struct, frozen=True, tag="delta"):
-    """A delta that was tried: what it reads and makes, the memory it takes, and its bytes."""
+    """A tested delta: the files that it reads and makes, the memory that applying it takes, and its bytes."""
 
     old: Stretches
     files: Stretches
@@ -192,7 +199,7 @@ class DeltaBlob(msgspec.Struct, frozen=True, tag="delta"):
 
 
 class EndOfDeltas(msgspec.Struct, frozen=True, tag="done"):
-    """There are no more."""
+    """All deltas were sent."""
 
 
 DeltaRecord = FileRequest | DeltaBlob | EndOfDeltas

@@ -39,7 +39,7 @@ class Piece(Protocol):
         """The bytes from `at` on, `length` or fewer.
 
         Raises:
-            OSError: they cannot be read.
+            OSError: the bytes cannot be read.
         """
         ...
 
@@ -100,7 +100,7 @@ class Reference:
         """The `length` bytes from `start` on, at most PIECE at a time.
 
         Raises:
-            Malformed: they do not lie inside, or a file has become shorter.
+            Malformed: the range is outside of the old files, or a file has become shorter.
             OSError: a file cannot be read.
         """
         if start < 0 or start + length > self.size:
@@ -117,7 +117,7 @@ class Reference:
             index += at + wanted == self._pieces[index].size
 
     def joined(self) -> bytes:
-        """All of it as one piece."""
+        """Return all bytes as one piece."""
         if len(self._pieces) == 1:
             return self._pieces[0].read(0, self.size)
         return b"".join(self.slices(0, self.size))
@@ -170,7 +170,7 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
     """Yield the bytes of each new file in pieces. Exhaust each iterator before the next.
 
     Raises:
-        DeltaRefused, OSError: as `apply`.
+        DeltaRefused, OSError: see `apply`.
     """
     try:
         taken = patch.decode(blob)
@@ -212,7 +212,7 @@ def _file(rebuilt: "_PatchedBytes", size: int, recipe: tuple[int, bytes] | None)
 
 
 def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
-    """By file position: the decompressed length and the recipe to recompress it."""
+    """Return the decompressed length and the recipe of each file that is recompressed, by its position."""
     if taken.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
     reader = VarintReader(Stream(taken.recipes, bytes).take(taken.recipes.size))
@@ -238,7 +238,7 @@ class _PatchedBytes:
         self._runs = _runs(taken)
         self._run: tuple[int, int] | None = next(self._runs, None)
         self._along = 0
-        """Bytes of covers that were taken."""
+        """The number of bytes of covers that were read."""
         self._pieces = self._all(_covers(taken))
         self._held = b""
 
@@ -251,7 +251,7 @@ class _PatchedBytes:
         """The next `count` bytes.
 
         Raises:
-            Malformed: there are fewer.
+            Malformed: fewer than `count` bytes are left.
         """
         if count > self._left:
             raise Malformed("the delta makes fewer bytes than the files have")
@@ -293,7 +293,7 @@ def _prefix(reference: Reference) -> bytes:
     """The reference as a dictionary.
 
     Raises:
-        Malformed: no dictionary can be of this length.
+        Malformed: the reference is too short or too long for a dictionary.
     """
     if reference.size < patch.MIN_PREFIX_BYTES:
         raise Malformed("the old files are too short for a dictionary")
@@ -314,7 +314,7 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
         cover = Cover(old_end + unzigzag(step), new_end + gap, length)
         old_end, new_end = cover.old + length, cover.new + length
         if new_end > taken.new_size or not length:
-            raise Malformed("a cover lies outside of the new files, or has no bytes")
+            raise Malformed("a cover is outside of the new files, or has no bytes")
         yield cover
 
 
@@ -333,10 +333,10 @@ def _columns(packed: patch.CompressedStream, rows: int, columns: int, limit: int
     """Read a table of numbers stored by column.
 
     Raises:
-        Malformed: the stream has another number of values.
+        Malformed: the stream has a wrong number of values.
     """
     if rows * columns > packed.size:
-        raise Malformed("there are fewer numbers than announced")
+        raise Malformed("a table has fewer numbers than announced")
     if packed.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
     reader = VarintReader(Stream(packed, bytes).take(packed.size))

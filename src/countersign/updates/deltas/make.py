@@ -29,9 +29,9 @@ from countersign.updates.worker_protocol import (
 )
 
 WHOLE_BUILD_FACTOR = 2
-"""Times the size of a group that a build may have and still be one: what moves between its files is then found."""
+"""A build of up to this many times the group size is one group, which finds content that moved between files."""
 MAX_FILE_FACTOR = 2
-"""Times the size of a group that a file may have; beyond that its chunks have to do."""
+"""A file larger than this many times the group size gets no delta; clients fetch its chunks."""
 
 _DIGITS = re.compile(r"[0-9]+(?:[._][0-9]+)*|(?<=[-_.])[0-9a-f]{6,}(?=[-_.])")
 
@@ -41,22 +41,22 @@ _NAME_KEYS: tuple[Callable[[str], str], ...] = (
     lambda path: path.rpartition("/")[2],
     lambda path: _DIGITS.sub("#", path.rpartition("/")[2]),
 )
-"""What two paths may have in common, the strongest sign first."""
+"""The keys by which paths are compared to find similar files, the strictest first."""
 
 
 class FileGroup(NamedTuple):
-    """Positions in the old manifest's files and in the new one's, each in order."""
+    """A group of files: positions in the files of the old manifest and of the new manifest, each in order."""
 
     old: list[int]
     new: list[int]
 
 
 def groups(old: Sequence[File], new: Sequence[File], limit: int) -> Iterator[FileGroup]:
-    """The files of the new build that the old one has nowhere, with the old files to make them from.
+    """Yield groups of new files whose content is not in the old build, with the old files to make them from.
 
-    Where everything together has no more than WHOLE times `limit` bytes, all old files are in one group, whatever they
-    are called. Otherwise old and new contents of a group are at most `limit` bytes, unless it is of a single pair of
-    files; and no file has more than LARGEST times that.
+    If all files together have at most WHOLE_BUILD_FACTOR times `limit` bytes, one group has all old files, regardless
+    of their names. Otherwise the old and new files of a group have at most `limit` bytes together, unless the group is
+    a single pair of files. No file has more than MAX_FILE_FACTOR times `limit` bytes.
     """
     changed = _changed(old, new, MAX_FILE_FACTOR * limit)
     if not changed:
@@ -64,7 +64,7 @@ def groups(old: Sequence[File], new: Sequence[File], limit: int) -> Iterator[Fil
     usable = [position for position, file in enumerate(old) if 0 < file.size <= MAX_FILE_FACTOR * limit]
     if not usable:
         return
-    # Empty files cost nothing, and all places are one stretch.
+    # Empty files cost nothing, and with them all positions are one range.
     every = list(range(len(old)))
     if _size(old, every) + _size(new, changed) <= WHOLE_BUILD_FACTOR * limit:
         yield FileGroup(every, changed)
@@ -101,7 +101,7 @@ def _similar_file(old: Sequence[File], file: File, indexes: Sequence[dict[str, l
 def _fill_groups(
     old: Sequence[File], new: Sequence[File], partners: dict[int, int | None], limit: int
 ) -> Iterator[FileGroup]:
-    """Groups of pairs in the order of the new paths. A file without a partner is left to its chunks."""
+    """Yield groups of pairs in the order of the new paths. A file without a similar old file gets no delta."""
     olds: set[int] = set()
     news: list[int] = []
     size = 0
@@ -122,7 +122,7 @@ def _fill_groups(
 
 GROUP_BYTES = 256 << 20
 _BASE_MEMORY_BYTES = 24 << 20
-"""Bytes of memory that applying takes beside what it is made of."""
+"""The memory in bytes that applying a delta takes in addition to its data."""
 
 ReadFile: TypeAlias = Callable[[File], bytes]
 
@@ -178,8 +178,11 @@ def _memory_bytes(made: patch.Patch, old_size: int) -> int:
 
 
 def _recipes(unfolded: Sequence[archives.DecompressedFile]) -> bytes:
-    """For each file that is folded again: how many files after the last one it comes, how long it is unfolded, how
-    long its recipe is; and the recipe."""
+    """Encode the recipes of the files that are compressed again.
+
+    For each of these files, the output has the number of files skipped since the last one, the decompressed length, the
+    length of the recipe, and the recipe.
+    """
     out: list[bytes] = []
     last = -1
     for position, (content, recipe) in enumerate(unfolded):
@@ -190,7 +193,7 @@ def _recipes(unfolded: Sequence[archives.DecompressedFile]) -> bytes:
 
 
 def _digests(blob: bytes, olds: Sequence[MemoryPiece], wanted: Sequence[File]) -> list[str]:
-    """The digests of what the delta makes."""
+    """Return the SHA-256 of each file that the delta makes."""
     found: list[str] = []
     for pieces in contents(blob, olds, [file.size for file in wanted]):
         digest = hashlib.sha256()
@@ -201,7 +204,7 @@ def _digests(blob: bytes, olds: Sequence[MemoryPiece], wanted: Sequence[File]) -
 
 
 def main() -> int:
-    """Make what the order asks for."""
+    """Make the deltas of the order."""
     requests, records = sys.stdin.buffer, sys.stdout.buffer
     order = msgspec.msgpack.decode(read_frame(requests), type=DeltaOrder)
     confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)

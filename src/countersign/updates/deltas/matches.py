@@ -24,7 +24,7 @@ class Cover(NamedTuple):
 
 
 class UnexpectedDiff(Exception):
-    """The library wrote a diff in another form than is read here."""
+    """The hdiffpatch library wrote a diff in an unsupported format."""
 
 
 def covers(old: bytes, new: bytes) -> list[Cover]:
@@ -54,7 +54,7 @@ def _is_inside(cover: Cover, old: bytes, new: bytes) -> bool:
 
 
 class _DiffReader:
-    """HDiffPatch's numbers: seven bits a byte, the highest first."""
+    """Reads the numbers in a diff of HDiffPatch: seven bits per byte, the highest first."""
 
     def __init__(self, diff: bytes) -> None:
         if not diff.startswith(_MAGIC):
@@ -84,18 +84,18 @@ class _DiffReader:
 
 _COMPARE_BYTES = 1 << 20
 _AROUND = 64 << 10
-"""Bytes of the old contents beside a neighbour that are looked at."""
+"""The number of additional old bytes to search beside a neighbouring anchor."""
 
 
 class Interval(NamedTuple):
-    """From `start` up to `end`."""
+    """A range of offsets from `start` to `end`, which is not included."""
 
     start: int
     end: int
 
 
 def all_covers(old: bytes, new: bytes, limit: int) -> list[Cover]:
-    """The covers of the new bytes; no search is over more than `limit` old and new bytes together."""
+    """Return the covers of the new bytes. Each search compares at most `limit` old and new bytes together."""
     if len(old) + len(new) <= limit:
         return covers(old, new)
     anchors = _grow(old, new, _anchors(old, new))
@@ -115,7 +115,7 @@ class _Batch(NamedTuple):
 
 
 def _anchors(old: bytes, new: bytes) -> list[Cover]:
-    """Chunks of the new bytes that are chunks of the old ones, joined where both go on."""
+    """Return the chunks that are in both the old and the new bytes. Adjacent chunks are joined."""
     places: dict[str, int] = {}
     at = 0
     for chunk in chunks.cut(_pieces(old)):
@@ -140,7 +140,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
-    """Each anchor, extended to both sides as far as the bytes are equal, up to the next anchor."""
+    """Extend each anchor on both sides while the bytes are equal, up to the next anchor."""
     grown: list[Cover] = []
     for index, anchor in enumerate(anchors):
         floor = grown[-1].new + grown[-1].length if grown else 0
@@ -155,7 +155,7 @@ def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
 
 
 def _gaps_between(taken: Sequence[Interval], size: int) -> list[Interval]:
-    """What the stretches, sorted by their start, leave free of `size` bytes."""
+    """Return the ranges of `size` bytes that the intervals, sorted by start, do not cover."""
     free: list[Interval] = []
     at = 0
     for stretch in taken:
@@ -166,7 +166,7 @@ def _gaps_between(taken: Sequence[Interval], size: int) -> list[Interval]:
 
 
 def _batches(anchors: Sequence[Cover], gaps: Sequence[Interval], old_size: int, limit: int) -> Iterator[_Batch]:
-    """The gaps with the old bytes beside their neighbours, as many at a time as may be searched together."""
+    """Group the gaps and the old bytes near their neighbours into batches of at most `limit` bytes."""
     batch = _Batch([], [])
     for gap in _split(gaps, limit // 4):
         near = _neighbourhood(anchors, gap, old_size, limit // 4)
@@ -186,12 +186,12 @@ def _split(gaps: Sequence[Interval], limit: int) -> Iterator[Interval]:
 
 
 def _neighbourhood(anchors: Sequence[Cover], gap: Interval, old_size: int, limit: int) -> list[Interval]:
-    """The old bytes after the anchor before the gap, and before the anchor after it."""
+    """Return the old bytes that follow the anchor before the gap and precede the anchor after the gap."""
     index = bisect_left(anchors, gap.end, key=lambda anchor: anchor.new)
     reach = min(limit, gap.end - gap.start + _AROUND)
     found: list[Interval] = []
     if index:
-        # A gap that was cut lies further from its neighbour than its own start tells.
+        # A gap that was split can be far from its neighbour. Its old bytes are as far from the neighbour's.
         before = anchors[index - 1]
         start = before.old + before.length + max(0, gap.start - before.new - before.length - _AROUND)
         found.append(Interval(start, min(old_size, start + reach + _AROUND)))
@@ -204,7 +204,7 @@ def _neighbourhood(anchors: Sequence[Cover], gap: Interval, old_size: int, limit
 
 
 def _take_bytes(stretches: Sequence[Interval], limit: int) -> Iterator[Interval]:
-    """The first of the stretches, up to so many bytes."""
+    """Yield the first intervals, up to `limit` bytes."""
     for stretch in stretches:
         if limit <= 0:
             return
@@ -213,7 +213,7 @@ def _take_bytes(stretches: Sequence[Interval], limit: int) -> Iterator[Interval]
 
 
 def _union(stretches: Sequence[Interval]) -> list[Interval]:
-    """The stretches sorted, with those that touch made one."""
+    """Sort the intervals and merge those that touch or overlap."""
     united: list[Interval] = []
     for stretch in sorted(stretches):
         if united and stretch.start <= united[-1].end:
@@ -228,7 +228,7 @@ def _size(stretches: Sequence[Interval]) -> int:
 
 
 class _JoinedIntervals:
-    """Stretches one after another."""
+    """The bytes of several intervals, joined."""
 
     def __init__(self, data: bytes, stretches: Sequence[Interval]) -> None:
         self.data = b"".join(data[stretch.start : stretch.end] for stretch in stretches)
@@ -236,14 +236,14 @@ class _JoinedIntervals:
         self._starts = list(accumulate((s.end - s.start for s in stretches), initial=0))
 
     def locate(self, at: int) -> tuple[int, int]:
-        """Where a index of the joined stretches lies in the whole, and how much follows in its stretch."""
+        """Convert an offset in the joined bytes to the original offset and the rest of its interval in bytes."""
         number = bisect_right(self._starts, at) - 1
         start = self._stretches[number].start + at - self._starts[number]
         return start, self._stretches[number].end - start
 
 
 def _search(olds: _JoinedIntervals, news: _JoinedIntervals) -> Iterator[Cover]:
-    """The covers of the new stretches in the old ones, in places of the whole: cut wherever a stretch ends."""
+    """Find the covers of the joined intervals. Yield them with original offsets, split where an interval ends."""
     for cover in covers(olds.data, news.data):
         done = 0
         while done < cover.length:

@@ -12,21 +12,21 @@ from countersign.updates.deltas.matches import Cover
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers, zigzag
 
 _LANES = 64 << 10
-"""Bytes at a time: an integer of this length stays in the processor's cache."""
+"""The number of bytes per operation. An integer of this length fits into the processor's cache."""
 
 _LOW = int.from_bytes(b"\x7f" * _LANES, "little")
 _HIGH = int.from_bytes(b"\x80" * _LANES, "little")
 
 
 def subtract_bytes(new: memoryview, old: memoryview) -> bytes:
-    """`new` minus `old`; both are equally long."""
+    """Subtract the bytes of `old` from those of `new`. Both have the same length."""
     if new == old:
         return bytes(len(new))
     return b"".join(_subtract(new[at : at + _LANES], old[at : at + _LANES]) for at in range(0, len(new), _LANES))
 
 
 def add_bytes(old: bytes, delta: bytes) -> bytes:
-    """`old` plus `delta`; both are equally long."""
+    """Add the bytes of `delta` to those of `old`. Both have the same length."""
     return b"".join(_add(old[at : at + _LANES], delta[at : at + _LANES]) for at in range(0, len(old), _LANES))
 
 
@@ -55,7 +55,7 @@ def _lanes(length: int) -> tuple[int, int]:
 MIN_PREFIX_BYTES = 8
 """The shortest prefix that zstd accepts."""
 PREFIX_BYTES = 96 << 20
-"""The longest: it has to lie in memory as one piece."""
+"""The longest prefix. It must fit into memory as one piece."""
 DICTIONARY_BYTES = 64 << 20
 _SAMPLE_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
@@ -69,7 +69,7 @@ _LZMA = {4: (3, 0, 0), 5: (0, 0, 0), 6: (3, 0, 2), 7: (0, 3, 3)}
 
 
 class CompressedStream(NamedTuple):
-    """A compressed stream: its method, its length before, its bytes."""
+    """A compressed stream: its method, its uncompressed length, and its bytes."""
 
     method: int
     size: int
@@ -77,7 +77,7 @@ class CompressedStream(NamedTuple):
 
 
 class Decompressor(Protocol):
-    """What lzma, bz2 and zstd have in common."""
+    """The common interface of the decompressors of lzma, bz2 and zstd."""
 
     @property
     def eof(self) -> bool:
@@ -86,16 +86,16 @@ class Decompressor(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether more has to be fed before more comes."""
+        """Whether the decompressor needs more input to return more output."""
         ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Up to so many bytes more."""
+        """Return at most `max_length` more bytes."""
         ...
 
 
 def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
-    """The stream, compressed by the best method found; decompression needs the same `prefix`."""
+    """Compress a stream by the best method found. Decompression needs the same `prefix`."""
     methods = (BZIP2, ZSTD, *_LZMA)
     if len(data) > _SAMPLE_BYTES:
         middle = (len(data) - _SAMPLE_BYTES) // 2
@@ -153,13 +153,13 @@ def _filter(method: int, size: int) -> dict[str, int]:
 
 
 class Stream:
-    """A compressed stream that is taken from the front; never more than asked for is unpacked."""
+    """Reads a compressed stream sequentially, and decompresses no more than requested."""
 
     def __init__(self, packed: CompressedStream, prefix: Callable[[], bytes]) -> None:
-        """`prefix` gives the reference as one piece, for the method that needs it.
+        """`prefix` returns the reference as one piece, for the method that needs it.
 
         Raises:
-            Malformed: there is no such method.
+            Malformed: the method is unknown.
         """
         self._left = packed.size
         self._body = packed.body
@@ -174,14 +174,14 @@ class Stream:
 
     @property
     def left(self) -> int:
-        """Bytes that were not taken yet."""
+        """The number of bytes that were not read yet."""
         return self._left
 
     def take(self, count: int) -> bytes:
         """The next `count` bytes.
 
         Raises:
-            Malformed: there are fewer, or the stream is damaged.
+            Malformed: fewer than `count` bytes are left, or the stream is damaged.
         """
         if count > self._left:
             raise Malformed("a stream ends before its patch does")
@@ -197,10 +197,10 @@ class Stream:
         return found
 
     def pieces(self, count: int) -> Iterator[bytes]:
-        """The next `count` bytes, a mebibyte at a time.
+        """Yield the next `count` bytes in pieces of one mebibyte.
 
         Raises:
-            Malformed: as `take`.
+            Malformed: see `take`.
         """
         for at in range(0, count, _READ_BYTES):
             yield self.take(min(_READ_BYTES, count - at))
@@ -228,7 +228,7 @@ def _decompressor(method: int, size: int, prefix: Callable[[], bytes]) -> Decomp
     if method in _LZMA:
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[_filter(method, size)])
     if method not in (ZSTD, ZSTD_PREFIX):
-        raise Malformed(f"streams of method {method} are not known here")
+        raise Malformed(f"the compression method {method} is unknown")
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
     if method == ZSTD:
         return zstd.ZstdDecompressor(options=options)
@@ -239,7 +239,7 @@ MAGIC = b"CSD1"
 HEAD_BYTES = 128
 MAX_SIZE = 1 << 40
 LIST_BYTES = 32 << 20
-"""Of a list of numbers; a patch with more is made with fewer and longer runs."""
+"""The maximum size of a list of numbers. If a patch exceeds it, it is made with fewer and longer runs."""
 _STREAMS = 5
 _MAX_EQUAL_BYTES = (1, 255)
 """Equal bytes that may stand inside a run of differences: few make many short runs, many make few long ones."""
@@ -247,7 +247,7 @@ _COMPARE_BYTES = 4 << 20
 
 
 class Patch(NamedTuple):
-    """A patch taken apart; its streams are still packed."""
+    """A decoded patch. Its streams are still compressed."""
 
     old_size: int
     new_size: int
@@ -261,7 +261,7 @@ class Patch(NamedTuple):
 
 
 def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
-    """The patch that turns the reference into the new bytes."""
+    """Encode the patch that turns the reference into the new bytes."""
     run_count, run_lengths, values = min(
         (_runs(old, new, found, quiet) for quiet in _MAX_EQUAL_BYTES),
         key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
@@ -275,7 +275,7 @@ def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> by
 
 
 def decode(blob: bytes) -> Patch:
-    """The patch in the blob.
+    """Decode the patch in a blob.
 
     Raises:
         Malformed: the blob is not a valid patch.
@@ -324,7 +324,7 @@ def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[i
 
 
 def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
-    """The differences along the covers, with their positions; pieces without a difference are left out."""
+    """Yield the differences along the covers with their positions, without the pieces that do not differ."""
     olds, news = memoryview(old), memoryview(new)
     base = 0
     for cover in found:

@@ -14,9 +14,9 @@ from countersign.updates.api_types import ChunkPlaces, DeltaOffer
 from countersign.updates.chunks import ChunkDamaged
 
 REQUEST_BYTES = 2 << 20
-"""Of one request for chunks; what an interruption costs at most."""
+"""The maximum size of a request for chunks, and so the maximum loss by an interruption."""
 GAP_BYTES = 32 << 10
-"""Bytes between two wanted chunks that are cheaper to fetch than another request."""
+"""The maximum gap between two wanted chunks in one request. A larger gap is worth another request."""
 CACHE_BYTES = 64 << 20
 
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -55,7 +55,7 @@ def download(remote: Remote, folder: Path, wanted: "Download", progress: Progres
 
     Raises:
         ContentMismatch: the digest is missing or does not match; the file is deleted.
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     # The digest is not signed, and becomes a file name: check it before use.
     if _DIGEST.fullmatch(wanted.sha256) is None:

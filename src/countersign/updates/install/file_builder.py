@@ -81,7 +81,7 @@ class FileBuilder:
             failed += not self._attempt("a delta", lambda delta=delta: self._by_delta(delta))
 
     def _missing_files(self, plan: UpdatePlan) -> list[File]:
-        """The files that are neither in the installation nor left by an earlier try."""
+        """Return the files that neither the installation nor an earlier attempt has."""
         files = self._manifest.files
         by_delta = (index for delta in plan.deltas for index in positions(delta.files, len(files)))
         present = {*plan.kept, *(index for index, _ in plan.copied)}
@@ -89,11 +89,11 @@ class FileBuilder:
         return [files[index] for index in needed if not self._is_made(files[index])]
 
     def path(self, file: File) -> Path:
-        """Where the whole file lies once it is made."""
+        """Return the path of the file when it is complete."""
         return self._workspace.made / file.sha256
 
     def _attempt(self, name: str, attempt: Callable[[], None]) -> bool:
-        """Whether the attempt succeeded; a failure is recorded as a detour."""
+        """Make an attempt, and return whether it succeeded. A failure is recorded as a detour."""
         try:
             attempt()
             return True
@@ -106,7 +106,7 @@ class FileBuilder:
         return False
 
     def _is_made(self, file: File) -> bool:
-        """Whether an earlier try left the file, whole."""
+        """Whether an earlier attempt left the complete file."""
         path = self.path(file)
         if path.is_symlink() or not path.is_file():
             return False
@@ -180,14 +180,14 @@ class FileBuilder:
                 done.add(file.sha256)
 
     def _missing_chunks(self, files: Iterable[File]) -> set[str]:
-        """The chunks that no local file has and that no earlier try has left."""
+        """Return the chunks that neither a local file nor an earlier attempt has."""
         names = (
             self._manifest.chunks[index].id for file in files for index in file.chunks[self._partial_chunks(file) :]
         )
         return {name for name in names if name not in self._chunk_locations}
 
     def _partial_chunks(self, file: File) -> int:
-        """How many chunks of the file an earlier try left whole; what follows them is cut off."""
+        """Return how many intact chunks of the file an earlier attempt left, and truncate the file after them."""
         path = self._unfinished(file)
         if path.is_symlink() or not path.is_file():
             return 0
@@ -203,7 +203,7 @@ class FileBuilder:
         return good
 
     def _assemble(self, file: File, fetcher: ChunkFetcher) -> None:
-        """Put the file together, after what an earlier try left."""
+        """Assemble the file from chunks, after those that an earlier attempt left."""
         path = self._unfinished(file)
         begun = self._partial_chunks(file)
         with open(path, "a+b", opener=_private) as content:
@@ -224,7 +224,7 @@ class FileBuilder:
         self._note_chunks(file, self.path(file))
 
     def _chunk(self, name: str, size: int, content: BinaryIO, path: Path) -> bytes | None:
-        """The chunk from a local file; None where none has it any more."""
+        """Return the chunk from a local file, or None if no local file has it any more."""
         location = self._chunk_locations.get(name)
         if location is None:
             return None
@@ -257,10 +257,10 @@ def _private(path: str, flags: int) -> int:
 
 
 def has_digest(path: Path, sha256: str) -> bool:
-    """Whether it is a file with that SHA-256.
+    """Whether the path is a file with this SHA-256.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if path.is_symlink() or not path.is_file():
         return False

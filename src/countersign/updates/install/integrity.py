@@ -21,7 +21,7 @@ READERS = 2
 BUFFER_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 OPENING_BYTES = 64 << 10
-"""Opening a file takes about as long as reading so many bytes."""
+"""Opening a file takes about as long as reading this number of bytes."""
 
 _thread_local = threading.local()
 
@@ -30,8 +30,10 @@ Kind: TypeAlias = Literal["missing", "changed", "mode", "link", "extra-bytes"]
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """A stretch of a file that is not what the manifest says; `offset` and `size` in bytes, 0 and the whole size for a
-    file that is missing."""
+    """A range of a file that differs from the manifest.
+
+    `offset` and `size` are in bytes. For a missing file they are 0 and the size of the file.
+    """
 
     path: str
     kind: Kind
@@ -41,17 +43,17 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """What is on disk: the intact part, and the corruptions."""
+    """The result of a check: the intact files and chunks on disk, and the corruptions."""
 
     local: LocalFiles
     corruptions: list[Corruption]
 
 
 def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
-    """Hold the folder against the manifest it was installed from; without one, against the wanted build.
+    """Compare the folder with the manifest that it was installed from, or with the wanted build if there is none.
 
-    A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole. Several
-    are read at a time.
+    A file is read if `verify` is set, or if its size or mtime differs from its stamp. Several files are read
+    concurrently.
 
     Raises:
         OSError: a file cannot be read.
@@ -80,11 +82,11 @@ class _IntegrityCheck:
         self.corruptions: list[Corruption] = []
 
     def read_all(self, files: Sequence[File]) -> list[list[Corruption]]:
-        """As `read`, of each."""
+        """Call `read` for each file."""
         return [self.read(file) for file in files]
 
     def read(self, file: File) -> list[Corruption]:
-        """The places where the file on disk differs from the manifest; empty if it is intact or missing."""
+        """Return the ranges in which the file differs from the manifest, or no ranges if it is intact or missing."""
         found = self._tree.files.get(file.path)
         if found is None:
             return []
@@ -92,7 +94,7 @@ class _IntegrityCheck:
         return [] if is_noted else self._compare(file)
 
     def record(self, file: File, corruptions: list[Corruption], *, is_expected: bool) -> None:
-        """Record the intact file, or its intact chunks; its corruptions only if the file is expected to be there."""
+        """Record the intact file, or its intact chunks; its corruptions only if the file is expected to exist."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
@@ -125,7 +127,7 @@ class _IntegrityCheck:
         return self._corrupt_chunks(file)
 
     def _corrupt_chunks(self, file: File) -> list[Corruption]:
-        """Every chunk that is not in its place. Where all are and nothing is left over, the file is whole."""
+        """Return the ranges of the chunks that are wrong, and of extra bytes. An intact file has none."""
         corruptions: list[Corruption] = []
         offset = 0
         with _open(self._root / file.path) as content:
@@ -141,7 +143,7 @@ class _IntegrityCheck:
         return _join_adjacent(corruptions)
 
     def _record_chunks(self, file: File) -> None:
-        """Note the chunks of a file that is not whole: most of it usually is."""
+        """Record the chunks of a corrupt file, because most of them are usually intact."""
         offset = 0
         with _open(self._root / file.path) as content:
             for chunk in chunks.cut(iter(lambda: content.read(1 << 20), b"")):
@@ -150,7 +152,7 @@ class _IntegrityCheck:
 
 
 def _batches(files: Iterable[File]) -> list[list[File]]:
-    """The files in order, as many together as have about BATCH_BYTES."""
+    """Split the files into batches of about BATCH_BYTES."""
     batches: list[list[File]] = []
     size = BATCH_BYTES
     for file in files:
@@ -163,7 +165,7 @@ def _batches(files: Iterable[File]) -> list[list[File]]:
 
 
 def _chunks(fd: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, memoryview]]:
-    """Each chunk with the bytes that are in its place, as many of them as there are; they stay until the next one."""
+    """Yield each chunk with the bytes at its offset. The bytes are valid until the next chunk."""
     buffer = _buffer()
     offset = start = stop = 0
     for chunk in wanted:
@@ -174,7 +176,7 @@ def _chunks(fd: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, memoryvie
 
 
 def _digest(fd: int) -> str:
-    """BLAKE3 of the whole file."""
+    """Return the BLAKE3 digest of a file, in hexadecimal."""
     buffer, digest = _buffer(), blake3.blake3()
     while length := os.readv(fd, [buffer]):
         digest.update(buffer[:length])
@@ -182,7 +184,7 @@ def _digest(fd: int) -> str:
 
 
 def _buffer() -> memoryview:
-    """The calling thread's own room for bytes that were read."""
+    """Return the read buffer of the calling thread."""
     buffer: memoryview | None = getattr(_thread_local, "buffer", None)
     if buffer is None:
         buffer = _thread_local.buffer = memoryview(bytearray(BUFFER_BYTES))
@@ -194,7 +196,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _join_adjacent(corruptions: list[Corruption]) -> list[Corruption]:
-    """Wounds that touch, as one."""
+    """Join adjacent corruptions of the same kind."""
     joined: list[Corruption] = []
     for corruption in corruptions:
         last = joined[-1] if joined else None

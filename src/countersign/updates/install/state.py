@@ -1,5 +1,4 @@
-"""What an installation remembers about itself, in its folder .countersign: the signed manifest, and when its files
-were last seen whole."""
+"""The state of an installation, in its folder .countersign: the signed manifest, and stamps of its intact files."""
 
 import base64
 import os
@@ -18,8 +17,11 @@ MAX_BYTES = 512 << 20
 
 
 class InstallState(msgspec.Struct, frozen=True, kw_only=True):
-    """`counter` is the highest of the channel's statement that was believed; `stamps` has the size and the time of
-    change (in nanoseconds) that each file had when it was whole; `id` names this installing."""
+    """The state of an installation.
+
+    `counter` is the highest verified counter of the channel's statement. `stamps` has the size and mtime (in
+    nanoseconds) that each file had when it was intact. `id` identifies this run of the installer.
+    """
 
     id: str
     server: str
@@ -40,10 +42,10 @@ class Installation(NamedTuple):
 
 
 def read(root: Path) -> Installation | None:
-    """What the folder remembers; None where it remembers nothing that makes sense: then every file is looked at.
+    """Read the state of the installation. Return None if it is missing or invalid; then every file must be read.
 
     Raises:
-        OSError: it cannot be read for another reason than that it is not there.
+        OSError: the state exists, but cannot be read.
     """
     own = root / STATE_FOLDER
     if root.is_symlink() or own.is_symlink():

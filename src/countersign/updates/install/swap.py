@@ -23,10 +23,10 @@ _UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPN
 
 
 def can_link(workspace: Workspace) -> bool:
-    """Whether a file can have two names here.
+    """Whether the file system of the workspace supports hard links.
 
     Raises:
-        OSError: nothing can be written at all.
+        OSError: the workspace cannot be written.
     """
     one, other = workspace.side / "probe", workspace.side / "probe2"
     workspace.clear(one, other)
@@ -45,11 +45,13 @@ def can_link(workspace: Workspace) -> bool:
 def stage(
     workspace: Workspace, manifest: Manifest, plan: UpdatePlan, builder: FileBuilder, seen: Mapping[str, os.stat_result]
 ) -> dict[str, tuple[int, int]]:
-    """Put the build's files, links and folders into the stage; the size and time of change that each file had when it
-    was whole. `seen` is how the kept ones were found: what somebody has changed since is looked at the next time.
+    """Create the files, links and folders of the build in the stage. Return the size and mtime of each intact file.
+
+    `seen` is the state of the kept files when they were checked. A file that changed since then no longer matches its
+    stamp, so that the next pull reads it.
 
     Raises:
-        OSError: something cannot be written.
+        OSError: an entry cannot be written.
     """
     workspace.clear(workspace.stage)
     workspace.stage.mkdir(mode=0o755)
@@ -81,10 +83,10 @@ def stage(
 
 
 def carry(workspace: Workspace, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
-    """Give the stage everything of the user's that is there now: files by another name, links anew.
+    """Add the user's files, links and folders to the stage. Files are linked or copied, and links are created again.
 
     Raises:
-        OSError: something cannot be written.
+        OSError: an entry cannot be written.
     """
     for folder, goal in sorted(folders.items()):
         target = workspace.stage / goal
@@ -101,10 +103,10 @@ def carry(workspace: Workspace, tree: Tree, goals: Mapping[str, str], folders: M
 
 
 def sync(workspace: Workspace) -> None:
-    """Make every folder of the stage outlive a power cut; its files do already.
+    """Make every folder of the stage durable. Its files are durable already.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: a folder cannot be synced.
     """
     for folder, _, _ in os.walk(workspace.stage, topdown=False):
         if os.access(folder, os.R_OK):
@@ -113,10 +115,10 @@ def sync(workspace: Workspace) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """The same file under another name, or a durable copy where names cannot be shared.
+    """Create a hard link to the file, or a durable copy if the file system does not support the link.
 
     Raises:
-        OSError: neither can be had.
+        OSError: the link or the copy cannot be created.
     """
     try:
         os.link(source, target, follow_symlinks=False)
@@ -128,7 +130,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path, file: File) -> None:
-    """A durable copy that shares nothing with its source."""
+    """Create a durable copy of the file, with the mode from the manifest."""
     shutil.copyfile(source, target, follow_symlinks=False)
     target.chmod(file.mode)
     sync_file(target)
@@ -139,7 +141,7 @@ def _stamp(found: os.stat_result) -> tuple[int, int]:
 
 
 def _folders(manifest: Manifest) -> list[str]:
-    """Every folder of the build, those above first."""
+    """Return every folder of the build, parents before their children."""
     folders = set(manifest.folders)
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
         above = path.rpartition("/")[0]
@@ -152,14 +154,14 @@ def _folders(manifest: Manifest) -> list[str]:
 _AT_FDCWD = -100
 _EXCHANGE = 2
 _MISSING = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
-"""What systems and file systems answer that cannot exchange."""
+"""The error codes of systems and file systems that cannot exchange folders."""
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let both folders change names at once; False where this system or file system cannot.
+    """Exchange the names of two folders atomically. Return False if the system or file system does not support this.
 
     Raises:
-        OSError: it can, and did not.
+        OSError: the exchange failed for another reason.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -176,11 +178,12 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def swap_in(workspace: Workspace, number: str) -> None:
-    """Put the stage in the installation's place; `number` is the id in the stage's state. From here on an interrupted
-    pull is finished by `recover`.
+    """Replace the installation by the stage. `number` is the id in the state of the stage.
+
+    If the pull is interrupted from now on, `recover` completes the swap.
 
     Raises:
-        OSError: it cannot be done; the installation is as it was.
+        OSError: a folder or file cannot be written or renamed.
     """
     with workspace.swap.open("x") as file:
         file.write(number)
@@ -198,16 +201,18 @@ def swap_in(workspace: Workspace, number: str) -> None:
 
 
 def recover(workspace: Workspace) -> None:
-    """Bring an interrupted pull to an end, if there is one: when the new version is in its place, what the user has put
-    beside the old one meanwhile goes over to it; when it is not, the old one is as it was.
+    """Complete an interrupted pull, if there is one.
+
+    If the new version is installed, files that the user added to the old version meanwhile are moved to it. Otherwise
+    the old version stays unchanged.
 
     Raises:
-        OSError: something cannot be moved.
+        OSError: an entry cannot be moved.
     """
     if workspace.swap.is_file():
         number = workspace.swap.read_text()
         if not workspace.target.exists() and workspace.stage.is_dir() and _id(workspace.stage) == number:
-            # Between the two steps of a system that cannot exchange folders.
+            # The pull was interrupted between the two renames of a system that cannot exchange folders.
             workspace.stage.rename(workspace.target)
             sync_folder(workspace.target.parent)
         elif not workspace.target.exists() and workspace.retired.is_dir():
@@ -216,7 +221,7 @@ def recover(workspace: Workspace) -> None:
         if _id(workspace.target) == number:
             for former in (workspace.retired, workspace.stage):
                 _move_user_files(former, workspace.target)
-        # Before the old version is removed: what an interruption leaves of it must not be taken for the user's.
+        # Remove this file before the old version: parts of a half removed version must not count as the user's files.
         workspace.clear(workspace.swap)
         sync_folder(workspace.side)
     workspace.clear(workspace.stage, workspace.retired, workspace.unpacked)
@@ -228,7 +233,7 @@ def _id(root: Path) -> str:
 
 
 def _move_user_files(former: Path, target: Path) -> None:
-    """Move what the user has put into the old version, or changed there, after it was carried over."""
+    """Move files that the user added to or changed in the old version after `carry`."""
     tree, new = scan(former), state.read(target)
     if tree.is_empty or new is None:
         return
@@ -240,7 +245,7 @@ def _move_user_files(former: Path, target: Path) -> None:
 
 
 def _move(here: Path, there: Path, *, is_file: bool) -> None:
-    """Move it where nothing is, or an earlier state of the same file."""
+    """Move an entry if `there` does not exist, or is an older state of the same file."""
     if not os.path.lexists(there):
         there.parent.mkdir(parents=True, exist_ok=True)
         here.rename(there)

@@ -11,13 +11,15 @@ from countersign.updates.install.workspace import WorkspaceRefused
 from countersign.updates.manifest import Manifest
 
 MAX_DEPTH = 256
-"""Folders in folders of an installation that are looked into."""
+"""The maximum depth of nested folders in an installation."""
 
 
 @dataclass(slots=True)
 class Tree:
-    """Everything below a folder but our own state, by relative path: regular files, where links point, folders, and
-    what is none of these."""
+    """The content of a folder by relative path, without the installation's own state.
+
+    It consists of regular files, links with their targets, folders, and entries of other kinds.
+    """
 
     files: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
     links: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,12 +74,14 @@ def _add_entry(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
 
 
 ASIDE_SUFFIX = ".kept"
-"""Is put behind the name of what has to make room."""
+"""The suffix for a user's file whose path the new build needs."""
 
 
 def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iterator[str]:
-    """The paths that no manifest put there: files, links, and what is neither. Without an old manifest that is
-    everything but what is `whole` by the new one."""
+    """Yield the paths that do not belong to the old manifest: files, links and entries of other kinds.
+
+    Without an old manifest, these are all paths except the `whole` ones, which are intact files of the new manifest.
+    """
     known = set(whole)
     if old is not None:
         known = {file.path for file in old.files} | {link.path for link in old.links}
@@ -85,7 +89,7 @@ def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iter
 
 
 def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
-    """The folders that no manifest put there."""
+    """Yield the folders that do not belong to the old manifest."""
     known = set[str]()
     if old is not None:
         paths = [file.path for file in old.files] + [link.path for link in old.links]
@@ -94,7 +98,7 @@ def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
 
 
 def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
-    """Where each path goes beside the new build: where it was, or aside, where the build needs its place."""
+    """Map each path to its path in the new installation: the same, or one with a suffix if the build needs it."""
     solid = {file.path for file in new.files} | {link.path for link in new.links}
     folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _parents(path))}
     blocking = solid if are_folders else solid | folders

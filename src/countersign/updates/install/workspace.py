@@ -35,7 +35,7 @@ class WorkspaceRefused(Refused):
 
 
 class Workspace:
-    """An installation's folder, and the one beside it."""
+    """The folder of an installation, and the folder beside it for the next version."""
 
     def __init__(self, target: Path, side: Path) -> None:
         self.target = target
@@ -49,14 +49,14 @@ class Workspace:
 
     @property
     def is_begun(self) -> bool:
-        """Whether an interrupted pull has left something to go on with."""
+        """Whether an interrupted pull has left files to continue with."""
         return self.made.exists() or self.parts.exists()
 
     def clear(self, *paths: Path) -> None:
-        """Remove these, whatever they are.
+        """Remove the paths, whether they are files, links or folders.
 
         Raises:
-            OSError: something cannot be removed.
+            OSError: a path cannot be removed.
         """
         for path in paths:
             if path.is_symlink() or path.is_file():
@@ -66,10 +66,10 @@ class Workspace:
                 shutil.rmtree(path)
 
     def clear_all(self) -> None:
-        """Remove everything that a pull needs, and what an interrupted one has left.
+        """Remove all files of a pull, including those of an interrupted one.
 
         Raises:
-            OSError: something cannot be removed.
+            OSError: a file cannot be removed.
         """
         self.clear(self.stage, self.retired, self.made, self.parts, self.unpacked, self.swap)
 
@@ -84,9 +84,10 @@ def open_workspace(folder: Path) -> Generator[Workspace]:
     """Lock an installation's workspace for the block. Links to the folder are resolved once.
 
     Raises:
-        WorkspaceLocked: another process holds it.
-        WorkspaceRefused: the folder or the one above it cannot be written, or is of another file system or owner.
-        OSError: it cannot be looked at.
+        WorkspaceLocked: another process holds the lock.
+        WorkspaceRefused: the folder or its parent cannot be written, or is on another file system, or belongs to
+            another user.
+        OSError: the folder cannot be read.
     """
     target = Path(os.path.realpath(folder))
     _require_rights(target)
@@ -124,12 +125,12 @@ def _require_one_owner_and_disk(target: Path) -> None:
         raise WorkspaceRefused(f"{target} is a mount point: choose a folder inside it")
     for mounted in _mount_points():
         if mounted.startswith(f"{target}/"):
-            # It would move aside with the old version, and be emptied with it.
+            # The mount would be moved with the old version, and its files would be deleted.
             raise WorkspaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
 
 
 def _mount_points() -> list[str]:
-    """Where file systems are mounted (proc(5), /proc/PID/mountinfo); nothing where the system does not tell."""
+    """Return all mount points (proc(5), /proc/PID/mountinfo), or none if the system does not list them."""
     try:
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
     except OSError:
@@ -138,7 +139,7 @@ def _mount_points() -> list[str]:
 
 
 def _lock(side: Path) -> int:
-    """A descriptor that holds the lock."""
+    """Lock the workspace. Return the descriptor that holds the lock."""
     for _ in range(100):
         side.mkdir(mode=0o700, exist_ok=True)
         found = side.lstat()
@@ -168,7 +169,7 @@ def _is_same(descriptor: int, path: Path) -> bool:
 
 
 def _make_removable(path: Path) -> None:
-    """Let every folder below be emptied: a user's own may have come without that right."""
+    """Make every folder below the path writable, because the user's folders can lack the permission to be emptied."""
     for folder, _, _ in os.walk(path):
         if not os.access(folder, os.W_OK | os.X_OK):
             Path(folder).chmod(0o700)

@@ -8,22 +8,22 @@ from countersign.updates.recompress import zlib_settings
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 
 MAX_LEVELS = 3
-"""Archives in archives that are looked into."""
+"""The maximum depth of nested archives that are decompressed."""
 MAX_FILE_BYTES = 192 << 20
-"""Bytes of a file that is looked into; a larger one stays as it is."""
+"""The maximum size of a file that is decompressed. A larger file is left unchanged."""
 TOTAL_BYTES = 256 << 20
-"""Bytes that all streams of one delta's old files, or of its new ones, may hold."""
+"""The maximum number of decompressed bytes for the old files of one delta, and for its new files."""
 DEFLATE_RATIO = 1032
-"""Bytes that a byte of a deflate stream can hold at most."""
+"""The maximum number of bytes that one byte of a deflate stream can expand to."""
 HEAD_BYTES = 262
-"""Bytes at the front that tell an archive from other files."""
+"""The number of bytes at the start of a file that identify an archive."""
 MIN_STREAM_BYTES = 32
-"""Bytes that a stream holds at least: a shorter one is cheaper as it is."""
+"""The minimum size of content worth decompressing."""
 
 _LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
 _GZIP = b"\x1f\x8b\x08"
 _DESCRIPTOR = 24
-"""Bytes of the longest data descriptor (APPNOTE 4.3.9)."""
+"""The size of the longest data descriptor in bytes (APPNOTE 4.3.9)."""
 
 
 def max_decompressed(size: int) -> int:
@@ -33,7 +33,7 @@ def max_decompressed(size: int) -> int:
 
 
 class StreamSpan(NamedTuple):
-    """A deflate stream: from `start` up to `end`, and what it holds."""
+    """A deflate stream from `start` to `end`, and its decompressed content."""
 
     start: int
     end: int
@@ -41,15 +41,17 @@ class StreamSpan(NamedTuple):
 
 
 class InflateBudget:
-    """What one delta may take apart altogether, shared by all its files: bytes, and streams."""
+    """The limits on decompressed bytes and streams, shared by all files of one delta."""
 
     def __init__(self, size: int = TOTAL_BYTES, streams: int = 200_000) -> None:
         self.size = size
         self.streams = streams
 
     def inflate(self, data: memoryview) -> tuple[bytes, int] | None:
-        """What the deflate stream at the front of the data holds, and its length; None where there is no whole one
-        or it holds more than is left."""
+        """Return the content of the deflate stream at the start of the data, and the length of the stream.
+
+        Return None if the data does not begin with a complete stream, or if the stream exceeds the budget.
+        """
         if self.streams <= 0:
             return None
         self.streams -= 1
@@ -65,20 +67,20 @@ class InflateBudget:
 
 
 def may_hold_streams(head: bytes, size: int) -> bool:
-    """Whether a file of this size that begins so is worth reading whole."""
+    """Whether a file with this size and these first bytes is worth reading completely."""
     is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
     return is_archive and MIN_STREAM_BYTES <= size <= MAX_FILE_BYTES
 
 
 def spans(data: bytes, budget: InflateBudget) -> list[StreamSpan]:
-    """The streams of the archive, in order and apart from each other; none where the bytes are no archive."""
+    """Return the deflate streams of an archive in order, without overlaps, or no streams if it is not an archive."""
     if not may_hold_streams(data[:HEAD_BYTES], len(data)):
         return []
     return list(_streams(memoryview(data), 0, budget, MAX_LEVELS))
 
 
 def _streams(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
-    """The streams of what begins at the front of the data; `base` is where that lies in the file."""
+    """Yield the streams of the archive at the start of the data. `base` is the offset of the data in the file."""
     if levels == 0:
         return
     if _has(data, 0, _LOCAL):
@@ -90,10 +92,10 @@ def _streams(data: memoryview, base: int, budget: InflateBudget, levels: int) ->
 
 
 def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
-    """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
+    """Yield the streams of a zip file by its local headers (APPNOTE 4.3.7), without its central directory."""
     at = 0
     while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
-        # With bit 3 the size stands behind the contents, and only a deflate stream tells its own end.
+        # With bit 3 the size follows the content, so that only the end of a deflate stream can be found.
         method, is_told = _number(data, at + 8, 2), not _number(data, at + 6, 2) & 8
         begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
         end = begin + _number(data, at + 18, 4) if is_told else -1
@@ -119,7 +121,7 @@ def _after_descriptor(data: memoryview, at: int) -> int:
 
 
 def _gzip(data: memoryview, base: int, budget: InflateBudget) -> Iterator[StreamSpan]:
-    """Members one after another (RFC 1952 §2.2)."""
+    """Yield the streams of the members of a gzip file (RFC 1952 §2.2)."""
     at = 0
     while _has(data, at, _GZIP):
         begin = _after_gzip_header(data, at)
@@ -144,7 +146,7 @@ def _after_gzip_header(data: memoryview, at: int) -> int:
 
 
 def _tar(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
-    """Headers of 512 bytes and contents filled up to a multiple of 512 (POSIX.1-1988 ustar)."""
+    """Yield the streams of the archives in a tar file (POSIX.1-1988 ustar)."""
     at = 0
     while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
         digits = bytes(data[at + 124 : at + 136]).strip(b"\0 ")
@@ -168,14 +170,14 @@ MAX_LENGTH = 1 << 40
 
 
 class DecompressedFile(NamedTuple):
-    """The bytes without compression, and the recipe: empty for a file that stays as it is."""
+    """The decompressed content, and the recipe to compress it again; empty if the file was left unchanged."""
 
     content: bytes
     recipe: bytes
 
 
 def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> DecompressedFile:
-    """The file unfolded; `fold` gives the very bytes again, with the zlib of this Python."""
+    """Decompress the streams of a file. With the zlib of this Python, `recompress` restores the same bytes."""
     found = spans(data, budget) if levels else []
     search = zlib_settings.SettingsSearch()
     recipes = [(span, search.find(data[span.start : span.end], span.content)) for span in found]
@@ -196,7 +198,7 @@ def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> 
 
 
 def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
-    """The file's bytes, at most `limit`.
+    """Restore the original bytes of a file, at most `limit`.
 
     Raises:
         Malformed: the recipe is invalid, or does not match this content.

@@ -13,7 +13,7 @@ from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 MIN_STREAM_BYTES = 512
 MAX_CONTENT_BYTES = 64 << 20
 MAX_TOKENS = 8 << 20
-"""Of one stream; each takes up to 12 bytes of memory."""
+"""The maximum number of tokens of one stream. A token takes up to 12 bytes of memory."""
 _HEAD_TOKENS = 8_192
 _END_BYTES = 600
 """At the end of a part, zlib decides otherwise than in the middle of the whole."""
@@ -27,18 +27,18 @@ _MIN_LENGTH, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
 
 
 class Predictor(NamedTuple):
-    """How a stream is predicted: zlib's level, and whether matches of three bytes are left out."""
+    """A way to predict a stream: the level of zlib, and whether matches of three bytes are omitted."""
 
     level: int
     is_four_byte: bool
 
 
 PREDICTORS = tuple(Predictor(level, is_four) for level in (6, 9, 8, 7, 5, 4, 3, 2, 1) for is_four in (False, True))
-"""A recipe names a place in this list: it may grow at its end, never change."""
+"""Recipes contain an index into this list: append to it, but never change or reorder it."""
 
 
 class Edit(NamedTuple):
-    """After `gap` tokens as predicted, `removed` of them are replaced by these."""
+    """A correction: after `gap` predicted tokens, the next `removed` tokens are replaced by `tokens`."""
 
     gap: int
     removed: int
@@ -46,7 +46,7 @@ class Edit(NamedTuple):
 
 
 class Recoding(NamedTuple):
-    """How a stream comes back: place in PREDICTORS, the edits of its prediction, and the blocks."""
+    """The data that restores a stream: the index in PREDICTORS, the edits of its prediction, and the blocks."""
 
     predictor: int
     edits: Sequence[Edit]
@@ -54,17 +54,17 @@ class Recoding(NamedTuple):
 
 
 def restore(content: bytes, recoding: Recoding) -> bytes:
-    """The stream that holds the content.
+    """Restore the stream of the content.
 
     Raises:
-        Malformed: the edits or the blocks do not fit.
+        Malformed: the edits or the blocks do not match the content.
     """
     predicted = _predict(PREDICTORS[recoding.predictor], content)
     return deflate.write(content, _apply_edits(predicted, recoding.edits), recoding.blocks)
 
 
 class RecodingSearch:
-    """Looks for the recodings of the streams of one archive; the predictor that was best last is tried first."""
+    """Finds recodings for the streams of one archive. It tries the predictor of the last stream first."""
 
     def __init__(self) -> None:
         self._last = 0

@@ -28,8 +28,10 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Block(NamedTuple):
-    """A block: its type (RFC 1951 3.2.3), how many tokens it has, and the codes of a dynamic one as they are written,
-    `bits` of them, the first in the lowest."""
+    """A block: its type (RFC 1951 3.2.3), its number of tokens, and for a dynamic block its encoded codes.
+
+    The codes have `bits` bits; the first bit is the lowest.
+    """
 
     kind: int
     tokens: int
@@ -45,7 +47,7 @@ class Codes(NamedTuple):
 
 
 class _Bits:
-    """The bits of a stream, the lowest first. What lies behind its end reads as zero."""
+    """The bits of a stream, the lowest first. Bits after its end read as zero."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data + bytes(4 * _REFILL_BITS // 8)
@@ -62,10 +64,10 @@ class _Bits:
         return found >> start % 8 & (1 << stop - start) - 1
 
     def take(self, count: int) -> int:
-        """The next bits as a number.
+        """Return the next `count` bits as a number.
 
         Raises:
-            Malformed: there are no more.
+            Malformed: the stream has no more bits.
         """
         while self.held < count:
             if self.at >= len(self.data):
@@ -94,7 +96,7 @@ _Table: TypeAlias = list[int]
 
 
 def _canonical_codes(lengths: Sequence[int]) -> list[int]:
-    """The canonical codes of these lengths, the first bit in the lowest (RFC 1951 3.2.2)."""
+    """Return the canonical codes for the lengths, with the first bit lowest (RFC 1951 3.2.2)."""
     count = [0] * 17
     for length in lengths:
         count[length] += 1
@@ -151,7 +153,7 @@ def read(stream: bytes, limit: int) -> tuple[Tokens, list[Block]]:
     `limit` and `limit` + 64 Ki.
 
     Raises:
-        Malformed: it is no deflate stream, or has very many blocks.
+        Malformed: the bytes are not a deflate stream, or the stream has too many blocks.
     """
     bits, tokens = _Bits(stream), array("I")
     blocks: list[Block] = []
@@ -188,7 +190,7 @@ def _read_block(bits: _Bits, tokens: Tokens, limit: int) -> Block:
 
 
 def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, limit: int) -> None:
-    """The tokens of a block, up to its end or until there are `limit`. The hot loop: it calls nothing for a token."""
+    """Read tokens up to the end of the block or `limit`. This is the hot loop: it calls no function per token."""
     data, at, held, value = bits.data, bits.at, bits.held, bits.value
     literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
     while True:
@@ -232,7 +234,7 @@ _FAR = bytes(next(n for n in range(29, -1, -1) if _DISTANCE_BASE[n] <= far * 128
 
 
 class _Writer:
-    """Bits on their way into bytes."""
+    """Collects bits and writes them as bytes."""
 
     def __init__(self) -> None:
         self.out = bytearray()
@@ -248,10 +250,10 @@ class _Writer:
 
 
 def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) -> bytes:
-    """The stream of these tokens and blocks.
+    """Encode tokens and blocks as a deflate stream.
 
     Raises:
-        Malformed: they do not belong to the content, a symbol has no code, or there are very many blocks.
+        Malformed: the tokens do not match the content, a symbol has no code, or there are too many blocks.
     """
     _require_few(len(blocks), len(content))
     writer, index, at = _Writer(), 0, 0

@@ -1,4 +1,4 @@
-"""Finds the zlib settings that made a deflate stream, so that its contents restore it bit by bit."""
+"""Finds the zlib settings that produced a deflate stream, so that the stream can be restored from its content."""
 
 import re
 import zlib
@@ -34,16 +34,18 @@ SETTINGS = (
     *(DeflateSettings(6, 8, strategy) for strategy in (zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED)),
     *(DeflateSettings(level, 8, zlib.Z_DEFAULT_STRATEGY, window) for window in (14, 13, 12) for level in (6, 9)),
 )
-"""What is tried, likely ones first. A recipe names a place in this list: it may grow at its end, never change."""
+"""The settings to try, likely ones first. Recipes contain an index: append to this list, but never reorder it."""
 
 
 RECODED = 1_000
-"""In a recipe: what follows is a recoding."""
+"""The number in a recipe that announces a recoding."""
 
 
 class StreamRecipe(NamedTuple):
-    """How a stream comes back: place in SETTINGS; and where what those give is not the stream, its length and the
-    stretches, each with its place, that it has otherwise."""
+    """The data that restores a stream: the index in SETTINGS, and corrections if their result differs.
+
+    The corrections are the length of the stream, and the ranges of bytes that differ, each with its offset.
+    """
 
     settings: int
     size: int = 0
@@ -52,10 +54,10 @@ class StreamRecipe(NamedTuple):
 
 
 def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
-    """The stream that holds the content.
+    """Restore the stream of the content.
 
     Raises:
-        Malformed: a correction does not fit.
+        Malformed: a correction does not match the stream.
     """
     if isinstance(recipe, Recoding):
         return deflate_prediction.restore(content, recipe)
@@ -65,7 +67,7 @@ def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
     out = bytearray(made[: recipe.size])
     for at, stretch in recipe.corrections:
         if at > len(out) or at + len(stretch) > recipe.size:
-            raise Malformed("a correction lies outside of its stream")
+            raise Malformed("a correction is outside of its stream")
         out[at : at + len(stretch)] = stretch
     if len(out) != recipe.size:
         raise Malformed("a corrected stream is too short")
@@ -73,7 +75,7 @@ def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
 
 
 class SettingsSearch:
-    """Looks for the ways of the streams of one archive; what fitted last is tried first."""
+    """Finds recipes for the streams of one archive. It tries the settings of the last stream first."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -82,7 +84,7 @@ class SettingsSearch:
         self._recoding_misses = 0
 
     def find(self, stream: bytes, content: bytes) -> StreamRecipe | Recoding | None:
-        """The way back to the stream, or None where no settings give it."""
+        """Return a recipe that restores the stream, or None if there is none."""
         limit = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY_SETTINGS
         near: list[StreamRecipe] = []
         for index in dict.fromkeys((self._last, *range(limit))):
@@ -113,7 +115,7 @@ def _compress(settings: DeflateSettings, content: bytes) -> bytes:
 
 
 def _try(settings: DeflateSettings, stream: bytes, content: bytes) -> bytes | None:
-    """What the settings make of the content; None as soon as that begins otherwise than the stream."""
+    """Compress the content with the settings. Return None if the result begins differently from the stream."""
     if len(content) <= _PREFIX_BYTES:
         return _compress(settings, content)
     level, memory, strategy, window = settings
@@ -125,7 +127,7 @@ def _try(settings: DeflateSettings, stream: bytes, content: bytes) -> bytes | No
 
 
 def _correct(index: int, made: bytes, stream: bytes) -> StreamRecipe | None:
-    """The way by corrections; None where they would be long."""
+    """Return a recipe with corrections, or None if they would be too long."""
     both = min(len(made), len(stream))
     unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
     if both - unlike.count(0) + len(stream) - both > len(stream) // _MAX_CORRECTION_FRACTION:
@@ -139,7 +141,7 @@ def _correct(index: int, made: bytes, stream: bytes) -> StreamRecipe | None:
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes at the front are the same."""
+    """Return the length of the common prefix in bytes."""
     least, limit = 0, min(len(one), len(other))
     while least < limit:
         middle = (least + limit + 1) // 2
@@ -151,7 +153,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def encode(recipe: StreamRecipe | Recoding) -> bytes:
-    """The way as bytes."""
+    """Encode a recipe."""
     if isinstance(recipe, Recoding):
         return encode_numbers([RECODED]) + deflate_prediction.encode(recipe)
     if recipe.is_exact:
@@ -161,7 +163,7 @@ def encode(recipe: StreamRecipe | Recoding) -> bytes:
 
 
 def decode(reader: VarintReader, limit: int) -> StreamRecipe | Recoding:
-    """The way that was encoded; lengths are at most `limit`.
+    """Decode a recipe. Lengths are at most `limit`.
 
     Raises:
         Malformed: the bytes are not a recipe.
@@ -170,7 +172,7 @@ def decode(reader: VarintReader, limit: int) -> StreamRecipe | Recoding:
     if kind == RECODED:
         return deflate_prediction.decode(reader, limit)
     if kind >= len(SETTINGS) * 2:
-        raise Malformed("a recipe names settings that are not known here")
+        raise Malformed("a recipe refers to unknown settings")
     if kind % 2 == 0:
         return StreamRecipe(kind // 2)
     size, count = reader.numbers(2, limit)
