@@ -36,10 +36,10 @@ class ChunkDamaged(Refused):
 
 
 def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
-    """The bytes of one file as chunks of 16 to 256 KiB, the last one shorter; none for an empty file.
+    """Cut the bytes of one file into chunks of 16 to 256 KiB. The last one can be shorter; an empty file has none.
 
-    A file's cuts depend on its bytes alone, however they come in pieces. Memory: about WINDOW_BYTES and a piece, as
-    long as somebody holds one of the chunks in them.
+    The cuts depend only on the bytes of the file, not on the pieces. Memory: about WINDOW_BYTES and a piece, as long as
+    the caller holds one of their chunks.
     """
     waiting: list[bytes | memoryview] = []
     length = 0
@@ -55,8 +55,10 @@ def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
 
 
 def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
-    """Whole chunks off the front, and where they end. Before the end of the file a chunk that more bytes could lengthen
-    is left."""
+    """Yield the complete chunks at the start of the window, and return the offset at which they end.
+
+    Unless `is_end` is set, a last chunk that more bytes could extend is left in the window.
+    """
     used = 0
     for found in _cutter.cut_buf(window):
         stop = found.offset + found.length
@@ -73,7 +75,7 @@ def chunk_id(chunk: Chunk) -> str:
 
 
 def compress(chunk: Chunk) -> bytes:
-    """One zstd frame without a checksum (the chunk's name is one), veiled by the name. Several threads may."""
+    """Compress a chunk to a zstd frame encrypted by its name, which also serves as checksum. Thread-safe."""
     compressor = getattr(_thread_local, "compressor", None)
     if compressor is None:
         compressor = _thread_local.compressor = zstd.ZstdCompressor(level=LEVEL)
@@ -83,7 +85,7 @@ def compress(chunk: Chunk) -> bytes:
 
 
 def decompress(frame: bytes, size: int, wanted: str) -> bytes:
-    """The chunk of that size and name.
+    """Decompress the chunk with the size `size` and the name `wanted`.
 
     Raises:
         ChunkDamaged: the frame has different content. At most `size` bytes are decompressed.

@@ -27,22 +27,22 @@ class SigningKey(NamedTuple):
 
 
 def new_signing_key() -> SigningKey:
-    """A fresh key."""
+    """Generate a signing key."""
     return signing_key(ed25519.new_key())
 
 
 def signing_key(private: bytes) -> SigningKey:
-    """The key of these 32 private bytes."""
+    """Return the signing key for 32 private bytes."""
     return SigningKey(private, public_key(ed25519.public_of(private)))
 
 
 def public_key(public: bytes) -> PublicKey:
-    """A public key as documents carry it."""
+    """Return a public key in the form that documents contain."""
     return PublicKey(ed25519.key_id(public), base64.b64encode(public).decode())
 
 
 def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
-    """The payload, signed."""
+    """Sign a payload."""
     signature = ed25519.sign(key.private, _signed_bytes(payload_type, payload))
     said = base64.b64encode(payload).decode()
     return Envelope(payload_type, said, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
@@ -78,7 +78,7 @@ def raw_key(key: PublicKey) -> bytes:
 
 
 def _signed_bytes(payload_type: str, payload: bytes) -> bytes:
-    """Pre-authentication encoding (DSSE protocol): no payload can pass for one of another type."""
+    """Return the pre-authentication encoding (DSSE protocol), which binds the payload to its type."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

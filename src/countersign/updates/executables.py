@@ -6,7 +6,7 @@ from collections.abc import Callable
 from countersign.updates.manifest import Launch
 
 HEAD_BYTES = 64 << 10
-"""How much of a file's beginning is looked at."""
+"""The number of bytes at the start of a file that are examined."""
 
 _ELF_MACHINES = {3: "x86", 62: "x86_64", 40: "arm", 183: "arm64", 243: "riscv64", 21: "ppc64", 22: "s390x"}
 _PE_MACHINES = {0x14C: "x86", 0x8664: "x86_64", 0x1C0: "arm", 0x1C4: "arm", 0xAA64: "arm64"}
@@ -18,9 +18,9 @@ _MAX_SLICES = 32
 
 
 def detect(path: str, mode: int, head: bytes) -> Launch | None:
-    """What starting the file would be, or None when it cannot be started (libraries, data).
+    """Return how the file can be started, or None if it cannot be started (libraries, data).
 
-    Hostile bytes are answered with None; nothing beyond `head` is needed.
+    It returns None for malformed bytes. Only the bytes in `head` are examined.
     """
     for magic, reads in _BY_MAGIC:
         if head.startswith(magic):
@@ -80,7 +80,7 @@ def _fat(path: str, mode: int, head: bytes) -> Launch | None:
 
 
 def _script(path: str, mode: int, head: bytes) -> Launch | None:
-    """A first line that names an interpreter; for a file that may be executed."""
+    """A script: an executable file whose first line names an interpreter."""
     line = head[2:258].split(b"\n", 1)[0].strip().decode("utf-8")
     return Launch(path, "script", None, [], line) if mode & 0o111 and line else None
 

@@ -41,23 +41,23 @@ COMPRESSORS = 2
 MAX_NOTE_BYTES = 1 << 20
 MAX_NOTES = 200
 MAX_NOTED_BYTES = 16 << 20
-"""Of all the small files of a build that say what it consists of; those that come later are left."""
+"""The maximum size of all files of a build that describe its components. Later ones are skipped."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 THREAD_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
     *(TypeError, ValueError, zstd.ZstdError),
 )
-"""What a thread of the reader can fail with: a failure that is lost lets the reader wait for ever, or loses chunks."""
+"""The errors that a thread of the reader can raise. A lost error makes the reader wait forever, or loses chunks."""
 
 _Batch = list[tuple[bytes, Chunk]]
 
 
 class EntryProcessor:
-    """Takes members one after another and sends what was found; memory stays at a few batches.
+    """Reads members one after another and sends their records. It holds at most a few batches in memory.
 
-    Three things go on at once: the reader cuts and digests, a sender asks which chunks are wanted, and a few
-    compressors work on those.
+    The work is concurrent: the reader cuts and hashes the content, a sender asks which chunks are wanted, and a few
+    threads compress those.
     """
 
     def __init__(self, answers: BinaryIO, records: BinaryIO, *, wants_chunks: bool) -> None:
@@ -76,7 +76,7 @@ class EntryProcessor:
         self._sender.start()
 
     def take(self, member: ArchiveMember) -> None:
-        """Read the member to its end and send what it is."""
+        """Read the member to its end and send its record."""
         entry = member.entry
         if entry.kind != "file":
             self.send(EntryRecord(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
@@ -99,7 +99,7 @@ class EntryProcessor:
         return True
 
     def send(self, record: IngestRecord) -> None:
-        """Send a record; several threads may."""
+        """Send a record. This method is thread-safe."""
         with self._lock:
             write_ingest_record(self._records, record)
 
@@ -152,7 +152,7 @@ class EntryProcessor:
 
 
 class _Scan:
-    """What is seen of a file while its pieces pass by."""
+    """Records the size, digests, head and note of a file while its pieces are read."""
 
     def __init__(self, entry: ArchiveEntry) -> None:
         self.size = 0
@@ -162,7 +162,7 @@ class _Scan:
         self.note: bytearray | None = bytearray() if _is_metadata(entry) else None
 
     def through(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The same pieces, digests at."""
+        """Yield the pieces unchanged, and record them."""
         for piece in pieces:
             self.size += len(piece)
             self.sha256.update(piece)
@@ -188,16 +188,16 @@ def _drain(pieces: Iterator[bytes]) -> list[tuple[bytes, int]]:
 
 MIN_BLOCK_BYTES = 1 << 20
 _READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What a fault of the reader raises, or a thread that has no room to start; it has nothing to do with who listens."""
+"""The errors of a fault in the reader, or of a thread that cannot start. They do not depend on the receiver."""
 MAX_BLOCKS = 4096
 _PACKAGE_ENDINGS = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
-"""Archives that are started or installed as they are."""
+"""Archives that are run or installed without extraction."""
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
 
 
 def main() -> int:
     """Read the artifact of the order. The exit code is also 0 when it is refused: a record reports the refusal."""
-    # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
+    # Ctrl-C in a terminal also interrupts this process, which then ends without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     requests, records = sys.stdin.buffer, sys.stdout.buffer
     fd = receive_file(int(sys.argv[1]))
@@ -221,7 +221,7 @@ def main() -> int:
             records, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None)
         )
     except _READER_ERRORS as error:
-        # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
+        # The same bytes would fail again: refuse them once, without a second attempt and without a long traceback.
         write_ingest_record(
             records, IngestFailed("refused", "unreadable", f"the reader failed: {type(error).__name__}", None)
         )
@@ -238,7 +238,7 @@ def _read(order: IngestOrder, source: BinaryIO, processor: EntryProcessor) -> No
             processor.take(member)
             processor.send(ReadPosition(source.tell()))
     except ArchiveUnknown:
-        # An archive by its name that is none by its bytes is damaged; anything else is a build of one file.
+        # A file with the name of an archive but other content is damaged. Any other file is a build of one file.
         if not order.plain or order.name.lower().endswith(_ARCHIVE_ENDINGS):
             raise
         processor.take(_whole_file(order, source))
@@ -254,7 +254,7 @@ def _whole_file(order: IngestOrder, source: BinaryIO) -> ArchiveMember:
 
 
 class BlockDigests:
-    """Digests of the artifact's own bytes, made beside the reading of what they hold."""
+    """Computes the digests of the artifact's bytes in a thread, while its entries are read."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -267,10 +267,10 @@ class BlockDigests:
         self._thread.start()
 
     def ended(self) -> EndOfArtifact:
-        """What was found, once everything was read.
+        """Return the digests after the artifact was read completely.
 
         Raises:
-            MemoryError, OSError: the artifact's own bytes could not be read; or what else the thread failed with.
+            MemoryError, OSError: the artifact could not be read. Any other error of the thread is also raised.
         """
         self._thread.join()
         if self._failure:

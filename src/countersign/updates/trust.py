@@ -95,8 +95,8 @@ def verify_channel(
 
     Raises:
         KeyChanged, SignatureRefused: the signature is invalid, or the organisation or channel differs.
-        RolledBack: its counter is below `seen`.
-        Stale: it has expired.
+        RolledBack: the counter of the statement is below `seen`.
+        StaleStatement: the statement has expired.
     """
     key = follow_rotations(org, pinned, shown.root, shown.rotations)
     payload = envelopes.verify(shown.statement, STATEMENT_TYPE, {key.keyid: key})

@@ -16,9 +16,9 @@ MAX_TOKENS = 8 << 20
 """The maximum number of tokens of one stream. A token takes up to 12 bytes of memory."""
 _HEAD_TOKENS = 8_192
 _END_BYTES = 600
-"""At the end of a part, zlib decides otherwise than in the middle of the whole."""
+"""The number of bytes at the end of a part in which zlib decides differently than in the middle of the content."""
 _MAX_RECODING_FRACTION = 4
-"""What is kept of a stream is at most one part in so many of it."""
+"""An encoded recoding may have at most 1/4 of the size of its stream."""
 _GOOD_TOKENS_PER_EDIT, _BAD_TOKENS_PER_EDIT = 100, 8
 """One edit in so many tokens is good enough to look no further, or too much to go on."""
 _CODE_BITS = 4_700
@@ -71,7 +71,7 @@ class RecodingSearch:
         self._left = MAX_CONTENT_BYTES
 
     def find(self, stream: bytes, content: bytes) -> Recoding | None:
-        """The recoding of the stream; None where it would take more than a part of it."""
+        """Return the recoding of the stream, or None if it would be too large in relation to the stream."""
         if len(stream) < MIN_STREAM_BYTES or len(content) > self._left:
             return None
         self._left -= len(content)
@@ -82,7 +82,7 @@ class RecodingSearch:
             return None
 
     def _best(self, stream: bytes, content: bytes) -> int | None:
-        """The predictor with the fewest edits at the front of the stream; None where each has too many."""
+        """Return the predictor with the fewest edits at the start of the stream, or None if all have too many."""
         head = deflate.read(stream, _HEAD_TOKENS)[0][:_HEAD_TOKENS]
         length = sum(token >> 16 or 1 for token in head)
         part = content if length >= len(content) else content[: length + _END_BYTES]
@@ -115,7 +115,7 @@ def _predict(predictor: Predictor, content: bytes) -> Tokens:
 
 
 def _without_short(tokens: Tokens, content: bytes) -> Tokens:
-    """The tokens without matches of three bytes."""
+    """Return the tokens with each match of three bytes replaced by three literals."""
     out, at, is_after_short = array("I"), 0, False
     for token in tokens:
         length = token >> 16 or 1
@@ -132,8 +132,11 @@ def _without_short(tokens: Tokens, content: bytes) -> Tokens:
 
 
 def _edits(predicted: Tokens, wanted: Tokens) -> list[Edit]:
-    """The edits that lead to the wanted tokens, each up to where both are at the same byte again. What is predicted
-    behind the last wanted token is left alone."""
+    """Return the edits that turn the predicted tokens into the wanted ones.
+
+    Each edit extends to the next token at which both are at the same byte. Predicted tokens after the last wanted token
+    are not removed.
+    """
     found: list[Edit] = []
     here = there = last = 0
     while there < len(wanted):
@@ -149,7 +152,7 @@ def _edits(predicted: Tokens, wanted: Tokens) -> list[Edit]:
 
 
 def _next_common(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tuple[int, int]:
-    """The next places at which both are at the same byte, where they are now."""
+    """Return the next positions after `here` and `there` at which both token lists are at the same byte again."""
     ahead = wanted[there] >> 16 or 1
     there += 1
     while ahead:
@@ -171,12 +174,12 @@ def _apply_edits(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
         out.extend(edit.tokens)
         at += edit.gap + edit.removed
     if at > len(predicted):
-        raise Malformed("an edit lies behind the end of its stream")
+        raise Malformed("an edit is beyond the end of its stream")
     return out + predicted[at:]
 
 
 def encode(recoding: Recoding) -> bytes:
-    """The recoding as bytes: what is alike lies together."""
+    """Encode a recoding. Values of the same kind are stored together."""
     inserted = [token for edit in recoding.edits for token in edit.tokens]
     head = [recoding.predictor, len(recoding.edits), len(inserted), len(recoding.blocks)]
     edits = [(edit.gap, edit.removed, len(edit.tokens)) for edit in recoding.edits]
@@ -189,7 +192,7 @@ def encode(recoding: Recoding) -> bytes:
 
 
 def decode(reader: VarintReader, limit: int) -> Recoding:
-    """The recoding that was encoded; lengths are at most `limit`.
+    """Decode a recoding. Lengths are at most `limit`.
 
     Raises:
         Malformed: the bytes are not a recoding.
@@ -205,7 +208,7 @@ def decode(reader: VarintReader, limit: int) -> Recoding:
         for length in reader.numbers(inserted, _MAX_LENGTH)
     ]
     if any(token and (token >> 16 < _MIN_LENGTH or not token & 0xFFFF) for token in tokens):
-        raise Malformed("a match is too short or leads nowhere")
+        raise Malformed("a match is too short or has an invalid distance")
     edits: list[Edit] = []
     at = 0
     for gap, gone, more in zip(gaps, removed, counts, strict=True):
