@@ -1,4 +1,4 @@
-"""Time: the one place that reads the machine's clock, so that tests can fix it."""
+"""Time: the only module that reads the machine's clock, so that tests can fix the time."""
 
 import time
 from collections.abc import Generator
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _fixed: dict[object, Instant] = {}
-"""What each open block of fixed() says, the last one's at the end."""
+"""The time of each open block of `fixed`; the most recently opened block is the last."""
 
 
 def now() -> Instant:
@@ -28,8 +28,11 @@ def now() -> Instant:
 
 @contextmanager
 def fixed(instant: Instant) -> Generator[None]:
-    """While the block lasts, now() is this moment in the whole process: for tests, and for demonstration data
-    that is made before anything is served. Of blocks that overlap without nesting, each ends with itself."""
+    """Make now() return this moment in the whole process while the block lasts.
+
+    For tests, and for demonstration data that is created before anything is served. Blocks may overlap without nesting:
+    leaving a block removes only its own moment.
+    """
     block = object()
     _fixed[block] = instant
     try:
@@ -44,12 +47,12 @@ def thread_cpu_s() -> float:
 
 
 def monotonic_s() -> float:
-    """Seconds on a clock that never goes back; for durations and deadlines only."""
+    """Seconds on a monotonic clock; for durations and deadlines only."""
     return time.monotonic()
 
 
 def sleep(seconds: float) -> None:
-    """Do nothing for a while; for processes that only watch others, never on an event loop."""
+    """Block the thread for this time; for processes that only watch others, never on an event loop."""
     time.sleep(seconds)
 
 
@@ -70,7 +73,7 @@ def rfc3339_or_none(instant: Instant | None) -> str | None:
 
 
 def http_date() -> str:
-    """The present moment as a Date header has it (RFC 9110 §5.6.7)."""
+    """The present moment in the format of the Date header (RFC 9110 §5.6.7)."""
     return format_datetime(datetime.now(UTC), usegmt=True)
 
 
@@ -78,7 +81,7 @@ def from_datetime(moment: datetime) -> Instant:
     """The instant of an aware datetime.
 
     Raises:
-        ValueError: the datetime has no time zone, or lies outside the years 1 to 9999 in UTC.
+        ValueError: the datetime has no time zone, or is outside the years 1 to 9999 in UTC.
     """
     if moment.tzinfo is None:
         raise ValueError("a moment needs a time zone, for example 2026-11-20T22:13:00Z")

@@ -26,9 +26,11 @@ def new_uuid() -> str:
 
 @contextmanager
 def seeded(seed: str) -> Generator[None]:
-    """While the block lasts, ids and random bytes are the same for the same seed, in the whole process: for
-    tests, and for demonstration data that is made before anything is served. Never for secrets. Of blocks that
-    overlap without nesting, each ends with itself."""
+    """Generate ids and random bytes from the seed, in the whole process, while the block lasts.
+
+    For tests, and for demonstration data that is created before anything is served; never for secrets. Blocks may
+    overlap without nesting: leaving a block removes only its own seed.
+    """
     source = random.Random(seed)
     _seeded.append(source)
     try:
@@ -38,7 +40,7 @@ def seeded(seed: str) -> Generator[None]:
 
 
 def derived_uuid(namespace: str, name: str) -> str:
-    """The UUIDv5 of a name within a namespace, itself a UUID (RFC 9562 §5.5): the same for the same two."""
+    """The UUIDv5 of a name within a namespace, which is a UUID (RFC 9562 §5.5); equal arguments give the same UUID."""
     return str(uuid.uuid5(uuid.UUID(namespace), name))
 
 

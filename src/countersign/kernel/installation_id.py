@@ -1,11 +1,12 @@
 """The id of an installation, stored in each of its databases, its data directory and its blob store.
 
-A database that is opened with the files of another installation would treat them as unreferenced. So each location has
-the id, and a service does not start if two locations have different ids, or if one has none and its content contradicts
-the id of the others. The first start on empty locations creates the id; an upgrade adds it to existing ones.
+A service that opens its database with the files of another installation would treat those files as unreferenced. So
+each location stores the id, and a service does not start if two locations have different ids, or if one location has no
+id and its content contradicts the id of the others. The first start on empty locations creates the id; an upgrade adds
+it to existing locations.
 
-Concurrent first starts agree on one id: the data directory takes the first proposal, the database the first row; the
-directory's proposal counts only after it is marked as settled, which is written last.
+Concurrent first starts agree on one id: the data directory accepts the first proposal, and the database the first row.
+The directory's proposal is valid only after it is marked as settled, which is the last write.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ class InstallationMismatch(Refused):
 
 
 class DatabaseOutdated(Refused):
-    """The blob store was last collected by a later state of the database, or by a copy of it."""
+    """The last garbage collection of the blob store was run by a later state of the database, or by a copy of it."""
 
     status = 409
     code = "database_outdated"
@@ -89,8 +90,8 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 class DirectoryId(msgspec.Struct, frozen=True):
-    """The data directory's file. An id that is not settled is the proposal of an interrupted start; `services` are the
-    schemas whose databases have the id."""
+    """The content of the id file in the data directory. An id that is not settled was proposed by a start that was
+    interrupted; `services` are the schemas whose databases have the id."""
 
     id: str
     is_settled: bool
@@ -98,9 +99,12 @@ class DirectoryId(msgspec.Struct, frozen=True):
 
 
 class ServiceTables(NamedTuple):
-    """What is asked of a service's database: its schema, the table that has rows once the service is used, whether it
-    has one, and for a service with files some digests that the blob store must have ($1: how many). The other
-    service's schema in the same PostgreSQL database, and the statement that reads the id there."""
+    """The schemas, tables and statements that are used to check a service's database.
+
+    They are its schema; the table that has rows once the service is used, and the statement that checks for such a row;
+    for a service with files, the statement that reads $1 digests that the blob store must have; and the schema of the
+    other service in the same PostgreSQL database, with the statement that reads the id in that schema.
+    """
 
     schema: str
     used_table: str
@@ -162,7 +166,8 @@ class InstallationState(NamedTuple):
 async def read(places: InstallationPlaces) -> InstallationState:
     """Read the id of each location.
 
-    The database is read last: it gets its id before the others do, so that a start at the same moment is no mismatch.
+    The database is read last. It gets its id before the other locations do, so that a concurrent start does not look
+    like a mismatch.
 
     Raises:
         InstallationMismatch: the file or the marker with the id cannot be read.
@@ -188,8 +193,8 @@ async def examine(places: InstallationPlaces) -> InstallationState:
     """Read the id of each location, and check that they belong together.
 
     Raises:
-        InstallationMismatch: they may not; the text names two places with their ids.
-        Moved: the directory's mark of a move cannot be read.
+        InstallationMismatch: the locations do not belong together; the text names two of them with their ids.
+        DatabaseMoved: the directory's migration marker cannot be read.
         Unavailable: the database cannot be reached.
     """
     found = await read(places)
@@ -204,11 +209,12 @@ async def examine(places: InstallationPlaces) -> InstallationState:
 
 
 async def register(places: InstallationPlaces, found: InstallationState) -> str | None:
-    """Give the id to the places that `examine` found without one; the id. None: no place has one, and the blob store
-    cannot be reached, so that nothing was made.
+    """Write the id to the locations that have none according to `examine`; returns the id.
+
+    Returns None and writes nothing if no location has an id and the blob store cannot be reached.
 
     Raises:
-        InstallationMismatch: another process gave a place another id meanwhile.
+        InstallationMismatch: another process has concurrently written a different id to a location.
         OSError: the directory cannot be written.
         Unavailable, StorageFull: the database or the blob store cannot be written.
     """
@@ -226,11 +232,11 @@ async def register(places: InstallationPlaces, found: InstallationState) -> str 
 
 
 async def claim(blobs: BlobStore, own: str, name: str) -> None:
-    """Make the blob store the installation's, unless it is another's.
+    """Mark the blob store as owned by the installation, unless it belongs to another installation.
 
     Raises:
-        InstallationMismatch: it is.
-        Unavailable, StorageFull: it cannot be written.
+        InstallationMismatch: the blob store belongs to another installation.
+        Unavailable, StorageFull: the blob store cannot be written.
     """
     if await blobs.mark(msgspec.json.encode(Marker(own)), is_new=True):
         return
@@ -240,17 +246,19 @@ async def claim(blobs: BlobStore, own: str, name: str) -> None:
 
 
 async def advance(database: Database, blobs: BlobStore, name: str) -> None:
-    """Note in the database and then in the blob store that the collector runs now. A database that was put back to an
-    earlier state, or a copy that others go on with, finds a later run in the blob store.
+    """Record the time of a garbage collection in the database, and then in the blob store.
 
-    Several nodes may call this at once. The marker is read first: another node that advances in between then leaves a
-    row that is later than the marker, which is in order. The marker gets the time in the row, under a lock of the row,
-    so that a slower node cannot set it back.
+    If the database is later restored to an earlier state, or a copy of it remains in use, the blob store's time is
+    later than the database's, which `require_latest` detects.
+
+    Several nodes may call this concurrently. The marker is read before the row: if another node advances in between,
+    the row is later than the marker, which is valid. The time is copied from the row to the marker while the row is
+    locked, so that a slower node cannot set the marker back.
 
     Raises:
-        InstallationMismatch: the database and the blob store have different ids, or none.
-        DatabaseOutdated: the blob store was collected by a later state of the database.
-        Unavailable, StorageFull: one of them cannot be read or written.
+        InstallationMismatch: the database and the blob store have different ids, or one of them has no id.
+        DatabaseOutdated: a later state of the database has run garbage collection on the blob store.
+        Unavailable, StorageFull: the database or the blob store cannot be read or written.
     """
     row = await _row_of_latest(database, blobs, name)
     now = max(clock.now(), Instant(row.collected_at + 1))
@@ -267,10 +275,10 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
     """Check that no later state of the database has run garbage collection on the blob store.
 
     Raises:
-        DatabaseOutdated: one has.
-        Unavailable: one of them cannot be read.
+        DatabaseOutdated: a later state of the database has run garbage collection on the blob store.
+        Unavailable: the database or the blob store cannot be read.
     """
-    # In this order: see `advance`.
+    # The marker must be read before the row: see `advance`.
     marker = await blobs_marker(blobs, name)
     row = await database.fetch_one(STORED)
     if row is not None and marker is not None and row[0] == marker.id:
@@ -278,10 +286,11 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
 
 
 async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
-    """Give all places the id, whatever they have now. The directory comes last, so that one that is cut off is seen.
+    """Write the id to all locations, replacing any other. The directory is written last, so that an interruption is
+    detected.
 
     Raises:
-        OSError, Unavailable, StorageFull: a place cannot be written.
+        OSError, Unavailable, StorageFull: a location cannot be written.
     """
     if places.blobs is not None:
         await places.blobs.mark(msgspec.json.encode(Marker(own, at)), is_new=False)
@@ -316,7 +325,7 @@ def directory_id(folder: Path) -> DirectoryId | None:
     """Read the data directory's file.
 
     Raises:
-        InstallationMismatch: its file cannot be read.
+        InstallationMismatch: the file cannot be read.
     """
     path = folder / FILE_NAME
     try:
@@ -331,7 +340,7 @@ async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
     """Read the blob store's marker.
 
     Raises:
-        InstallationMismatch: its marker cannot be read.
+        InstallationMismatch: the marker is damaged.
         Unavailable: the store cannot be reached.
     """
     content = await blobs.marker()
@@ -342,10 +351,10 @@ async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
 
 
 def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
-    """Give the data directory the id, which the databases of these services have; durable when this returns.
+    """Write the id, which the databases of these services have, to the data directory; durable when this returns.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     content = DirectoryId(own, is_settled=True, services=tuple(sorted(services)))
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
@@ -365,7 +374,7 @@ def _require_equal(places: InstallationPlaces, found: InstallationState) -> None
 
 
 async def _require_fit(places: InstallationPlaces, found: InstallationState) -> None:
-    """Check that a database without an id may get the one of the other locations, or a new one."""
+    """Check that a database without an id may get the id of the other locations, or a new id."""
     if found.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
     has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
@@ -461,10 +470,10 @@ async def _record(places: InstallationPlaces, database: Database, proposed: str)
 
 
 def _propose(folder: Path) -> str:
-    """Propose an id in the data directory; concurrent processes get the same one.
+    """Propose an id in the data directory; concurrent processes get the same id.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     fresh = DirectoryId(ids.new_uuid(), is_settled=False)
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
@@ -492,8 +501,8 @@ def _name_in_directory(places: InstallationPlaces, own: str) -> None:
 
 
 def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None) -> None:
-    """Write the id, beside the services that have it already. The caller has the lock of the file, since both services
-    start at once."""
+    """Write the id, and add the service to those that have it already. The caller holds the lock of the file, since
+    both services may start concurrently."""
     others = found.services if found is not None and found.id == own else ()
     write_directory(places.folder, own, {*others, places.service.schema})
 
@@ -503,9 +512,9 @@ def _locked(folder: Path) -> Generator[None]:
     """Hold the lock of the directory's file during the block.
 
     Raises:
-        OSError: the lock cannot be taken.
+        OSError: the lock cannot be acquired.
     """
-    # A file of its own: the one with the id is replaced when it is written.
+    # The lock is a separate file, since every write replaces the file with the id.
     held = disk.Descriptor(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(held.fd, fcntl.LOCK_EX)
@@ -515,7 +524,7 @@ def _locked(folder: Path) -> Generator[None]:
 
 
 async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
-    """The database's id and time, once it is certain that no later state of it has collected the blob store.
+    """The database's id and time, after checking that no later state of the database has run garbage collection.
 
     Raises:
         InstallationMismatch, DatabaseOutdated, Unavailable: see `advance`.

@@ -9,9 +9,9 @@ import msgspec
 
 MAX_DEPTH = 64
 MAX_VALUES = 60_000
-"""Values of one body: decoded and checked in less than 0.1 s on the event loop."""
+"""The maximum number of values in one body: they are decoded and checked in less than 0.1 s on the event loop."""
 MAX_SHOWN = 64
-"""Characters of a duplicate key that the refusal repeats."""
+"""The number of characters of a duplicate key that the refusal quotes."""
 
 
 class InvalidJson(ValueError):
@@ -44,8 +44,8 @@ _decode: Callable[[bytes | str], object] = msgspec.json.Decoder().decode
 
 
 def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH, checks_texts: bool = True) -> object:
-    """Parse a JSON text into plain Python values. Without `checks_texts`, unstorable texts are accepted: their reader
-    checks them.
+    """Parse a JSON text into plain Python values. Without `checks_texts`, unstorable texts are accepted, and the caller
+    must check them.
 
     Raises:
         NotJson, DuplicateKey, TooDeep, TooManyValues, UnstorableText: see each.
@@ -72,9 +72,9 @@ def read_as(raw: bytes, shape: type[ShapeT]) -> ShapeT:
 
 
 def has_at_most(count: int, raw: bytes) -> bool:
-    """Whether a JSON text has at most so many values, without decoding it.
+    """Whether a JSON text has at most `count` values, without decoding it.
 
-    A value follows a comma, or is the first in a list, an object or the text.
+    A value follows a comma, or is the first value of a list, of an object or of the text.
     """
     if 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
         return True
@@ -122,7 +122,7 @@ def _refuse_duplicates(raw: bytes | str, members: int) -> None:
     # Each member has one colon outside of texts: without further colons there is no duplicate key.
     colons = raw.count(b":") if isinstance(raw, bytes) else raw.count(":")
     if colons > members:
-        # Numbers are not needed here, and Python refuses to parse those of several thousand digits.
+        # The values of numbers are not needed, and Python refuses to parse numbers of several thousand digits.
         json.loads(raw, object_pairs_hook=_unique, parse_int=len, parse_float=len)
 
 
@@ -149,7 +149,7 @@ def read_object(data: bytes) -> Members:
     """Parse a JSON object of at most 16 levels.
 
     Raises:
-        ValueError: as `read`, or it is not an object. The message quotes nothing of the bytes.
+        ValueError: as `read`, or the text is not a JSON object. The message quotes nothing of the bytes.
     """
     try:
         value = read(data, max_depth=MAX_OBJECT_DEPTH)

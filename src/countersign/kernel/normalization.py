@@ -6,15 +6,15 @@ from functools import cache
 from typing import Literal
 
 MAX_MARKS = 30
-"""Combining marks in a row that are put in order; no writing system needs more (UAX #15, Stream-Safe Text Format)."""
+"""The longest run of combining marks that is sorted; no writing system needs more (UAX #15, Stream-Safe Format)."""
 _WHERE_MARKS_ARE = (0x300, 0x1F000)
 _BECOMING_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
-"""Characters that are no combining marks themselves, and decompose to some."""
+"""Characters that are not combining marks, but decompose to combining marks."""
 _JOINER = "\N{COMBINING GRAPHEME JOINER}"
 
 
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """The text in the form. A run of more than 30 combining marks is broken up by U+034F after each 30.
+    """The text in this normalization form. In a run of more than 30 combining marks, U+034F is inserted after each 30.
 
     Without this, `unicodedata.normalize` sorts each run by insertion, which takes hours for a million marks.
     """
@@ -25,14 +25,14 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 
 @cache
 def _long_runs() -> re.Pattern[str]:
-    """Exactly 30 characters in a row that decompose to combining marks, with another one behind them."""
+    """A pattern for exactly 30 consecutive characters that are or become combining marks, followed by one more."""
     codes = {code for code in range(*_WHERE_MARKS_ARE) if unicodedata.combining(chr(code))}
     marks = _ranges(sorted(codes | _BECOMING_MARKS))
     return re.compile(f"[{marks}]{{{MAX_MARKS}}}(?=[{marks}])")
 
 
 def _ranges(codes: list[int]) -> str:
-    """The characters as the inside of a character class."""
+    """The characters as ranges for a character class of a regular expression."""
     parts: list[str] = []
     start = codes[0]
     for here, following in zip(codes, [*codes[1:], -1], strict=True):

@@ -1,4 +1,4 @@
-"""msgspec's messages as a place in the input and a sentence without the names of Python's types."""
+"""Converts msgspec's messages to a JSON pointer and a sentence without the names of Python's types."""
 
 import re
 from typing import NamedTuple
@@ -37,8 +37,8 @@ _TYPE = re.compile(r"^Expected `([a-z |]+)`")
 
 
 class Explained(NamedTuple):
-    """A message of msgspec in words. `steps` lead to the value, "..." for a key that msgspec does not name;
-    `original` is what msgspec says of the value."""
+    """An explained message of msgspec. `steps` is the path to the invalid value, with "..." for a key that msgspec does
+    not name; `original` is msgspec's message without the path."""
 
     steps: list[str]
     text: str
@@ -52,7 +52,7 @@ class Explained(NamedTuple):
 
 def explain(error: msgspec.ValidationError) -> Explained:
     """Where the input is wrong, and what it must be."""
-    # The last one: what was sent may be quoted before it.
+    # Search from the end: the message may quote input before the path.
     original, place, path = str(error).rpartition(_PLACE)
     if not place:
         original, path = path, ""
@@ -64,7 +64,7 @@ def explain(error: msgspec.ValidationError) -> Explained:
 
 
 def sentence(error: msgspec.DecodeError) -> str:
-    """One sentence for a text that holds JSON, such as a setting's value."""
+    """One sentence about an invalid JSON text, such as a setting's value."""
     if not isinstance(error, msgspec.ValidationError):
         return "it is not valid JSON"
     explained = explain(error)

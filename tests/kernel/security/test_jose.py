@@ -182,7 +182,7 @@ def test_a_token_from_the_future_is_refused_beyond_the_skew(ahead_s: int, accept
 def test_a_life_that_is_empty_or_too_long_is_refused(life_s: int) -> None:
     claims = msgspec.structs.replace(CLAIMS, exp=NOW_S + life_s)
 
-    assert refusal(access_tokens().issue(claims)) == "life is empty or too long"
+    assert refusal(access_tokens().issue(claims)) == "lifetime is not positive, or is too long"
 
 
 # --- cache ---

@@ -74,12 +74,13 @@ class ErrorRenderer(Protocol):
     """The service's own format of errors."""
 
     def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-        """The response to a refused request for `target`; `route` may be missing: no route matches, or a batch."""
+        """The response to a refused request for `target`; `route` may be missing, if no route matches or for a batch."""
         ...
 
 
 def problem_renderer(root_url: str) -> ErrorRenderer:
-    """Problem details (RFC 9457) whose types are below this URL; pages for browsers; for OAuth, RFC 6749 §5.2."""
+    """A renderer of errors: as problem details (RFC 9457) with types below this URL, as pages for browsers, and for
+    OAuth in the format of RFC 6749 §5.2."""
 
     def render(refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
         if route is None:
@@ -100,9 +101,9 @@ def problem_renderer(root_url: str) -> ErrorRenderer:
 class Policy:
     """The operator's settings for every request of a service.
 
-    `render_error` makes responses of refusals, `service` is its name in metrics and traces, `log_part` that in log
-    lines about failures, `pages_bytes` the memory for cached responses, `max_age_s` how long others may cache public
-    ones. `cache_control` is sent with every response that has no such header of its own.
+    `render_error` converts refusals to responses. `service` is the service's name in metrics and traces, and `log_part`
+    its name in log lines about failures. `pages_bytes` is the memory for cached responses, and `max_age_s` how long
+    clients and proxies may cache public responses. `cache_control` is sent with every response without that header.
     """
 
     render_error: ErrorRenderer
@@ -359,7 +360,7 @@ class App(Generic[ContextT]):
         return Response(304, b"", JSON, headers, answer.etag)
 
     def _keep(self, exchange: Exchange, answer: Response) -> None:
-        """Cache an encoded response until the versions change."""
+        """Cache a response until the versions of its data change."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
         pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
@@ -372,7 +373,7 @@ class App(Generic[ContextT]):
         path = exchange.raw_path.decode("latin-1")
         key = None
         if route.writes:
-            # The parameters are a part of the request (org): with others it is another request.
+            # The key covers the parameters (org) as well: a retry must repeat them.
             content = b"%b\0%b" % (exchange.query_string, raw)
             key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
         if key is None:

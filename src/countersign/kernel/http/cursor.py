@@ -43,11 +43,11 @@ def write(signer: Signer, position: Position) -> str:
 
 
 def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
-    """The position that `write` encoded, if the cursor belongs to this list; `keys` are the types of the list's sort
-    key, where it has only one.
+    """The position that `write` encoded, if the cursor belongs to this list. `keys` are the types of the list's sort
+    key; without them, the types are not checked.
 
     Raises:
-        InvalidCursor: forged, truncated, from another list, or in an outdated format.
+        InvalidCursor: the cursor is forged, truncated, from another list, or in an outdated format.
     """
     if len(text) > _MAX_CHARACTERS:
         raise InvalidCursor("longer than any cursor of this service")

@@ -31,9 +31,12 @@ _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Time limits of a client: for its header (from connecting, or from the first byte), idle between requests, for its
-    body (`body_grace_s` plus its bytes at `body_bytes_s`; time in which we do not read does not count), and without
-    receiving any byte of the response."""
+    """The time limits of a connection.
+
+    They limit the time for a header (from connecting, or from its first byte), the idle time between requests, the time
+    for a body (`body_grace_s` plus its bytes at `body_bytes_s`, without the time in which the server does not read),
+    and the time without the client receiving any byte of the response.
+    """
 
     header_s: float = 5.0
     idle_s: float = 15.0
@@ -47,8 +50,11 @@ class _LimitExceeded(Exception):
 
 
 class _PipelineFlow(FlowControl):
-    """Pauses reading while pipelined requests wait: uvicorn resumes reading after each response and each read of a
-    body, and would accept more requests than it answers."""
+    """Pauses reading while pipelined requests wait.
+
+    uvicorn alone would resume reading after each response and each read of a body, and thus accept more requests than
+    it answers.
+    """
 
     def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
         super().__init__(transport)
@@ -109,9 +115,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         vars(self)["cycle"] = self._answering = None
 
     def data_received(self, data: bytes) -> None:
-        """Receive bytes of a header or a body. More than 64 KiB in a row outside of a body (a header, trailers, a
-        chunk's extension) are refused with 431. Bytes read together with the end of another request are not counted, so
-        that a pipelined header may have up to twice as much."""
+        """Receive bytes of a header or a body.
+
+        More than 64 KiB in a row outside of a body (a header, trailers, a chunk's extension) are refused with 431.
+        Bytes that are read together with the end of the previous request are not counted, so that a pipelined header
+        may have up to twice that size.
+        """
         self._framing_bytes += len(data)
         if self._framing_bytes >= MAX_HEADER_BYTES:
             self._framing_bytes -= len(data)
@@ -141,8 +150,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header field. Trailers come here too and are dropped: they must not be mistaken for header fields
-        (RFC 9110 §6.5.1)."""
+        """Receive a header field. The parser also passes trailers to this method; they are dropped, since they must not
+        be mistaken for header fields (RFC 9110 §6.5.1)."""
         if self._phase == _BODY:
             return
         if len(self.headers) >= MAX_HEADERS:
@@ -166,7 +175,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is complete: the time until the response is ours."""
+        """Record that the request is complete: until the response, no time counts against the client."""
         self._phase = _BETWEEN
         self._framing_bytes = 0
         super().on_message_complete()
@@ -174,7 +183,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """After a response, start the next waiting request, or the idle time of the connection.
 
-        This replaces uvicorn's own, which sets a timer per response: the sweep closes idle connections.
+        This replaces uvicorn's method, which would set a timer per response: the sweep closes idle connections.
         """
         self._since_s = self.loop.time()
         if self.transport.is_closing():
@@ -185,7 +194,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, and close."""
+        """Refuse bytes that are not HTTP, and close the connection."""
         self._refuse(_BAD)
 
     def resume_writing(self) -> None:
@@ -205,7 +214,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse(_TIMEOUT)
 
     def _is_answering(self) -> bool:
-        """Whether a response is pending; responses are sent in order, so the last request decides."""
+        """Whether a response is pending. Responses are sent in order, so it is enough to check the last request."""
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _allowed_s(self) -> float:

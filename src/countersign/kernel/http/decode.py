@@ -84,7 +84,7 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
     """Convert the parameters to the route's struct; numbers and booleans are parsed from their text.
 
     Raises:
-        InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; it is named.
+        InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; the refusal names it.
     """
     try:
         decoded = msgspec.convert(values, shape, strict=False)
@@ -112,7 +112,7 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
     accepts a list may be repeated (RFC 8707 §2).
 
     Raises:
-        InvalidRequest: as for `query`, members being named by pointer.
+        InvalidRequest: as for `query`; the refusal names the member by its JSON pointer.
     """
     values: dict[str, str | list[str]] = {}
     seen: set[str] = set()
@@ -142,8 +142,9 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
     """Convert a JSON body to the route's struct.
 
     Raises:
-        InvalidRequest: it is not JSON (or has a duplicate key, is nested too deep, or contains text that no database
-            stores), or a member is unknown, missing, of a wrong type or out of range; it is named by its JSON pointer.
+        InvalidRequest: the body is not JSON, has a duplicate key, is nested too deep, or contains text that no database
+            stores; or a member is unknown, missing, of a wrong type or out of range. The refusal names the member by
+            its JSON pointer.
     """
     try:
         return json_reader.read_as(body, shape)
@@ -157,7 +158,7 @@ def json_object(body: bytes) -> dict[str, object]:
     """Parse a JSON body whose members the service checks itself; an empty body is an empty object.
 
     Raises:
-        InvalidRequest: it is not a JSON object; see `json_reader.read`.
+        InvalidRequest: the body is not a JSON object, or `json_reader.read` refuses it.
     """
     if not body:
         return {}
@@ -175,10 +176,10 @@ def _invalid_json(error: json_reader.InvalidJson) -> InvalidRequest:
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
-    """Convert the body to the route's struct; where no member is required, the body may be empty.
+    """Convert the body to the route's struct; if no member is required, the body may be empty.
 
     Raises:
-        UnsupportedMediaType: it is not JSON, nor a form where the route accepts forms.
+        UnsupportedMediaType: the body is neither JSON nor, if the route accepts forms, a form.
         InvalidRequest: as for `json` and `form`.
     """
     media_type = (content_type or "").split(";")[0].strip().lower()
@@ -195,7 +196,7 @@ def require_media_type(content_type: str | None, expected: str) -> None:
     """Check the Content-Type of a body that the handler decodes itself; the charset may be given as UTF-8.
 
     Raises:
-        UnsupportedMediaType: it is another one, or missing.
+        UnsupportedMediaType: the Content-Type is missing, or is not the expected one.
     """
     media_type, _, parameters = (content_type or "").partition(";")
     charset = parameters.strip().lower().replace('"', "")

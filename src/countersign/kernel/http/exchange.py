@@ -43,7 +43,7 @@ def configured_proxies(settings: Settings) -> TrustedProxies:
     """The configured proxies.
 
     Raises:
-        BadSetting: one of them is not a network.
+        BadSetting: an entry with a slash is not a network.
     """
     try:
         return TrustedProxies(settings.trusted_proxies)
@@ -109,8 +109,8 @@ class Exchange:
 
     @property
     def target(self) -> str:
-        """The path and query as they were sent, including the prefix that an outer application removed; for `instance`
-        in problems and for links."""
+        """The path and query as they were sent, including a prefix that an outer application removed. It is used for
+        the `instance` of problems, and for links."""
         query = b"?" + self.query_string if self.query_string else b""
         return self.root_path + (self.raw_path + query).decode("latin-1")
 
@@ -118,7 +118,7 @@ class Exchange:
         """The complete body.
 
         Raises:
-            BodyTooLarge: it has, or announces, more than `limit` bytes.
+            BodyTooLarge: the body has, or its Content-Length announces, more than `limit` bytes.
             ClientGone: the connection ended early.
         """
         announced = self.headers.get("content-length")
@@ -153,8 +153,8 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, body: AsyncIterator[bytes]) -> None:
-        """Send the pieces while the client is connected: the server accepts data for a disconnected client, and would
-        read a large blob to its end."""
+        """Send the pieces while the client is connected. The server accepts data for a disconnected client as well, so
+        that a large blob would otherwise be read to its end."""
         gone = asyncio.create_task(self._gone())
         try:
             async for piece in body:
@@ -167,7 +167,7 @@ class Exchange:
                 await body.aclose()
 
     async def _gone(self) -> None:
-        """Returns when the client has closed the connection; discards what it sends until then."""
+        """Wait until the client has closed the connection; discards the data that it sends until then."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
@@ -184,7 +184,7 @@ class Exchange:
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
-            # The response has the headers of the exceeded limit, which is another one.
+            # The response already has the headers of the limit that was exceeded; omit those of the caller's quota.
             self.limits = ()
         further = self.limits + self.notices
         if self.deprecations:
@@ -198,7 +198,7 @@ class Exchange:
 
 
 def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:
-    """The client's IP address; X-Forwarded-For is trusted from configured proxies only, from the right."""
+    """The client's IP address. X-Forwarded-For is read from the right, as far as its addresses are trusted proxies."""
     client = scope.get("client")
     address: str = client[0] if client else "local"
     if address not in trusted_proxies:

@@ -1,6 +1,7 @@
 """Plain HTML pages, in English and German, that work without scripts and load nothing: a form, a message, a redirect.
 
-Also one struct as JSON, text, HTML or YAML. A page whose title has no German translation stays English.
+This module also renders a struct as JSON, text, HTML or YAML. A page whose title has no German translation is in
+English.
 """
 
 import base64
@@ -21,7 +22,7 @@ from countersign.kernel.http.german import GERMAN
 from countersign.kernel.http.response import JSON, Response
 
 LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
-"""The language of pages, as far as they are translated: `en` or `de`."""
+"""The language of pages: `en` or `de`; texts without a translation are in English."""
 _FIRST_EMPTY = re.compile(r'(<input id="\w+" name="\w+" type="\w+" autocomplete="[\w-]+") required>')
 
 HTML = "text/html; charset=utf-8"
@@ -29,7 +30,7 @@ HTML = "text/html; charset=utf-8"
 Links: TypeAlias = Sequence[tuple[str, str]]
 """Texts and targets of links."""
 
-# The colours and faces of the pages' tokens (frontend/shared/tokens.css), which these pages load no part of.
+# The colours and fonts of the design tokens (frontend/shared/tokens.css), which these pages do not load.
 _STYLE = """
 :root{color-scheme:light dark;--ground:#f3f5f1;--card:#fff;--text:#13211d;--quiet:#4a5a55;--line:#71807a;--edge:#dce3df;
 --accent:#0b5a4b;--strong:#073f34;--on-accent:#fff;--soft:#e1efea;--signature:#a85f06;--signed:#f6c276;--bad:#9d152a;
@@ -83,14 +84,14 @@ _MARK = (
     '<path d="M11 19.5c3-1 5.5-13 8-12.5s-3 10.5-.5 11 3.5-5.5 5-5 .5 4.5 4 4"/></g>'
     '<path d="M3 24h26" stroke="currentColor" stroke-width="2"/></svg>'
 )
-# Named by its hash: no other style can be slipped into the page.
+# The policy allows the style by its hash, so that no other style can be injected into the page.
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
-    # The last one may be gone on with: see `page`.
+    # `form-action` must be last: `page` appends further origins.
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
 POLICY = ("Content-Security-Policy", _POLICY)
-"""The header of a page that is `render_page` and sent on by others."""
+"""The Content-Security-Policy header for pages that are made by `render_page` and sent by other modules."""
 
 _HEADERS = (
     ("Referrer-Policy", "same-origin"),
@@ -231,7 +232,7 @@ PLAIN_TEXT = "text/plain; charset=utf-8"
 YAML = "application/yaml"
 
 FORMATS = (JSON, "text/plain", "text/html", YAML)
-"""The media types of an answer that `readonly_field` makes, for its route's `produces`."""
+"""The media types of a response of `render_format`, for its route's `produces`."""
 
 
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -267,5 +268,5 @@ def _plain(member: object) -> str:
 
 
 def _scalar(member: object) -> str:
-    """A member as YAML; every JSON value is one (YAML 1.2 §1.3)."""
+    """A member as YAML; every JSON value is also a YAML value (YAML 1.2 §1.3)."""
     return response.encode(member).decode()

@@ -1,8 +1,9 @@
 """Idempotency-Key: the first response is stored in the transaction of its effect, and replayed.
 
-Table `idempotency` (each service's first migration creates it): `key_hash` names caller, method, path and key;
-`request_hash` parameters and body; the response follows. A body with secrets is encrypted with the key's own value,
-of which only a hash is stored, so that the record alone cannot be decrypted.
+The first migration of each service creates the table `idempotency`. Its column `key_hash` is a hash of caller, method,
+path and key, and `request_hash` a hash of parameters and body; the other columns contain the response. A body with
+secrets is encrypted with the value of the key, of which only a hash is stored, so that the record alone cannot be
+decrypted.
 """
 
 import hashlib
@@ -76,7 +77,7 @@ def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes
     """The request's key, bare or quoted, or None without one; `content` must be equal in a retry.
 
     Raises:
-        InvalidRequest: it is not a UUID, or was sent twice.
+        InvalidRequest: the key is not a UUID, or was sent twice.
     """
     raw = headers.get(HEADER)
     if raw is None:
@@ -88,7 +89,7 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
     """The key, bare or quoted, for requests of this scope; `content` as for `key_of`.
 
     Raises:
-        InvalidRequest: it is not a UUID.
+        InvalidRequest: the key is not a UUID.
     """
     value = sent.strip() if isinstance(sent, str) else ""
     if len(value) >= 2 and value[0] == value[-1] == '"':
@@ -111,7 +112,7 @@ class RunningKeys:
         """Hold the key during the block.
 
         Raises:
-            InProgress: another request in this process holds it.
+            InProgress: another request in this process holds the key.
         """
         if key.hash in self._hashes:
             raise InProgress
@@ -123,7 +124,7 @@ class RunningKeys:
 
 
 class StoredResponse(NamedTuple):
-    """A stored response; `is_derived`: without its body, which the route rebuilds."""
+    """A stored response. If it `is_derived`, its body is not stored, and the route rebuilds it."""
 
     answer: Response
     is_derived: bool
@@ -166,12 +167,13 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
 async def store(
     transaction: Transaction, key: Key, answer: Response, *, secret: bool, is_derivable: bool = True
 ) -> None:
-    """Store the response for the key, in the transaction of its effect. Streamed bodies and those over 1 MiB are left
-    out: their routes rebuild them from stored data. A body that cannot be rebuilt is stored whatever its size. A
-    transient response is not stored.
+    """Store the response for the key, in the transaction of its effect.
+
+    Streamed bodies and bodies over 1 MiB are not stored, since their routes rebuild them from stored data. A body that
+    cannot be rebuilt is stored at any size. A transient response is not stored.
 
     Raises:
-        InProgress: another node stored a response meanwhile; the effect must be rolled back.
+        InProgress: another node has concurrently stored a response; the effect must be rolled back.
     """
     if answer.is_transient:
         return

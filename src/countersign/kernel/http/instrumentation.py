@@ -59,7 +59,7 @@ def require_exporter(url: str) -> Callable[[str, str], Tracer]:
 
     Raises:
         TracesUnavailable: the packages are not installed.
-        ValueError: it is not an http(s) URL.
+        ValueError: `url` is not an http(s) URL.
     """
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("COUNTERSIGN_OTLP_URL must be an http or https address, like http://127.0.0.1:4318")
@@ -163,7 +163,7 @@ class RequestInstrumentation:
             self._tracer.record(self._span(exchange, elapsed_s))
         if self._log_requests:
             telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_s * 1000)
-        # Otherwise the exchange, its task and its connection would be a reference cycle.
+        # Break the reference cycle of the exchange, its task and its connection.
         telemetry.REQUEST.set(None)
 
     def _span(self, exchange: Exchange, elapsed_s: float) -> Span:

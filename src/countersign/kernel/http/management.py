@@ -1,7 +1,8 @@
 """The management port, for the operator: liveness, readiness and metrics.
 
-A process of its own answers, even when a service hangs. It asks the workers of the services: each answers from its
-event loop for itself, and one of each service for the dependencies of that service.
+A separate process serves the port, so that it responds even when a service hangs. That process queries the workers of
+the services. Each worker reports from its event loop that it runs, and one worker of each service reports on the
+dependencies of the service.
 """
 
 import asyncio
@@ -227,7 +228,8 @@ class ManagementApp:
         return Finding("workers", "ok", f"{self._siblings.count} of {self._siblings.count} answer")
 
     async def _checked_by(self, service: str, missing: Sequence[int]) -> list[Finding]:
-        """The findings of one worker of the service; none if all of its workers are silent, which are named already."""
+        """The findings of one worker of the service; none if all of its workers are silent, which another finding
+        reports."""
         worker = self._worker_of(service, missing)
         if worker is None:
             return []

@@ -1,4 +1,4 @@
-"""Responses of stored bytes, whole or a range, with validators and digests (RFC 9110 §13, §14; RFC 9530)."""
+"""Responses with stored bytes, complete or a range, with validators and digests (RFC 9110 §13, §14; RFC 9530)."""
 
 import base64
 import re
@@ -26,12 +26,12 @@ class ByteRange(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many bytes these are."""
+        """The number of bytes in the range."""
         return self.stop - self.start
 
 
 class RangeNotSatisfiable(Refused):
-    """The range is beyond the end."""
+    """The range begins beyond the end of the content."""
 
     status = 416
     code = "range_not_satisfiable"
@@ -43,7 +43,8 @@ def content_range(header: str, size: int) -> ByteRange:
     """The range of a request's body, from its Content-Range: `bytes FIRST-LAST/SIZE`.
 
     Raises:
-        InvalidRequest: another format, another size than `size`, or a range that is empty or beyond the end.
+        InvalidRequest: the header has a wrong format or names a size other than `size`, or the range is empty or beyond
+            the end.
     """
     matched = _CONTENT_RANGE.fullmatch(header)
     if matched is None:
@@ -57,11 +58,13 @@ def content_range(header: str, size: int) -> ByteRange:
 
 
 def requested_range(header: str | None, size: int) -> ByteRange | None:
-    """The range that Range requests, or None for all bytes: without the header, in another unit, malformed, or
-    several ranges (a server may ignore Range, RFC 9110 §14.2).
+    """The range that the header Range requests, or None for all bytes.
+
+    The header is ignored if it is malformed, has another unit, or names several ranges (RFC 9110 §14.2).
 
     Raises:
-        RangeNotSatisfiable: it begins beyond the end, or requests the last 0 bytes; Content-Range names the size.
+        RangeNotSatisfiable: the range begins beyond the end, or consists of the last 0 bytes; Content-Range names the
+            size.
     """
     matched = _RANGE.fullmatch(header) if header is not None else None
     if matched is None:
@@ -108,7 +111,8 @@ class StoredContent:
 
 
 def attachment(filename: str) -> str:
-    """A Content-Disposition that saves under the name: ASCII for old clients, UTF-8 for all others (RFC 6266, 8187)."""
+    """The Content-Disposition for a download with this file name: in ASCII for old clients, and in UTF-8 for all others
+    (RFC 6266, RFC 8187)."""
     plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
@@ -119,8 +123,8 @@ async def range_response(
     stored: StoredContent,
     begin: Callable[[], Awaitable[None]] | None = None,
 ) -> Response:
-    """304, 206 or 200, by If-None-Match, If-Range and Range. `begin` is awaited before the first byte of the blob is
-    sent, and neither for HEAD nor for a range that begins later.
+    """The response 304, 206 or 200, according to If-None-Match, If-Range and Range. `begin` is awaited before the first
+    byte of the blob is sent; it is not called for HEAD, or for a range that begins at a later byte.
 
     Raises:
         RangeNotSatisfiable: the range is beyond the end.

@@ -18,8 +18,8 @@ from countersign.kernel.errors import Refused
 
 COUNTERS_FILE = "counters.bin"
 
-# The file: a head of 64 bytes (magic, slot count, hash key, zeros), then buckets of 8 slots. A slot is the
-# hash of its key, the start of its window (µs), the length of the window (s), the count. A key has one bucket.
+# The file consists of a head of 64 bytes (magic, slot count, hash key, zeros) and buckets of 8 slots. A slot contains
+# the hash of its key, the start of its window (µs), the length of the window (s), and the count. A key has one bucket.
 _MAGIC = b"CSCOUNT1"
 _HEAD = struct.Struct("<8sI16s36x")
 _STATE = struct.Struct("<qII")
@@ -74,7 +74,7 @@ class SharedMemoryCounters:
         """Open `counters.bin` (32 bytes per slot) in the directory; a damaged or unknown file is replaced.
 
         Raises:
-            OSError: the directory is missing or not writable, or there is no room.
+            OSError: the directory is missing or not writable, or its volume is full.
             ValueError: `slots` is not a positive multiple of 8.
         """
         if slots <= 0 or slots % _BUCKET_SLOTS:
@@ -123,7 +123,7 @@ class SharedMemoryCounters:
                 count += cost
             _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
             if found == -1:
-                # The name is written last: a worker killed before that leaves an unused window.
+                # The hash of the key is written last: a worker killed before that leaves the slot unused.
                 self._memory[slot : slot + _NAME_BYTES] = name
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
@@ -144,7 +144,7 @@ class SharedMemoryCounters:
     def _window(self, slot: int, window_s: int, now: int) -> tuple[int, int]:
         start, _, count = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
         if now < start:
-            # The clock went back: keep the count, but for at most one window from now.
+            # The clock went back: the count remains, but for at most one window from now.
             return now, count
         if now - start >= window_s * clock.SECOND:
             return now, 0
@@ -207,7 +207,7 @@ def _placer(hash_key: bytes, slots: int) -> _Placer:
 def _open_file(path: Path, slots: int) -> mmap.mmap:
     size = _HEAD.size + slots * _SLOT_BYTES
     if not path.is_file() or path.stat().st_size != size:
-        # Never truncate a file that others may have mapped: that would kill them. A new one takes its name.
+        # Never truncate a file that other processes may have mapped, which would kill them: replace it by a new file.
         _create_file(path, size, slots)
     with path.open("r+b") as opened:
         memory = mmap.mmap(opened.fileno(), size)
@@ -250,8 +250,8 @@ class RateLimited(Refused):
     resolution = "Wait for the seconds in Retry-After, then continue more slowly."
 
     def __init__(self, detail: str, standing: Quota, way_up: str = "") -> None:
-        """`standing` is the exceeded quota, whose numbers the response has. `way_up` says how the caller gets a higher
-        one."""
+        """`standing` is the exceeded quota, which the response's headers show. `way_up` explains how the caller gets a
+        higher quota."""
         resolution = f"{self.resolution} {way_up}" if way_up else None
         super().__init__(detail, resolution=resolution, headers=used_up(standing.limit, standing.reset_s))
 
@@ -270,7 +270,7 @@ class RateLimiter:
     def __init__(
         self, counters: HitCounter, quotas: Mapping[str, int], ways_up: Mapping[str, str] | None = None
     ) -> None:
-        """`ways_up` say, by quota name, how a caller gets a higher quota."""
+        """`ways_up` explain, by quota name, how a caller gets a higher quota."""
         self._counters = counters
         self._quotas = quotas
         self._ways_up = ways_up or {}

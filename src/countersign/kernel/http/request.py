@@ -24,7 +24,7 @@ ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 class RequestCaller(Protocol):
-    """The caller of a request, as far as the HTTP kernel needs to know it."""
+    """The properties of a request's caller that the HTTP kernel needs."""
 
     @property
     def key(self) -> str:
@@ -43,7 +43,8 @@ class RequestCaller(Protocol):
 
 
 class Headers:
-    """The request's headers by lower-case name; of a repeated one, all values joined by a comma (RFC 9110 §5.3)."""
+    """The request's headers by lower-case name; the values of a repeated header are joined by commas
+    (RFC 9110 §5.3)."""
 
     __slots__ = ("_pairs", "_values")
 
@@ -52,7 +53,7 @@ class Headers:
         self._values: dict[bytes, bytes] | None = None
 
     def get(self, name: str) -> str | None:
-        """The value of the header, or None; bytes outside ASCII are kept as Latin-1."""
+        """The value of the header, or None; bytes outside ASCII are decoded as Latin-1."""
         if self._values is None:
             self._values = {}
             for key, value in self._pairs:
@@ -172,8 +173,10 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
         return self
 
     async def send_subrequest(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
-        """The response, with its complete body, to another request of the same caller. It is authorized, limited and
-        counted as a request of its own. Refusals and faults, which are logged, are responses too.
+        """Send another request of the same caller; returns the response with its complete body.
+
+        The subrequest is authorized, limited and counted as a separate request. Refusals and faults are returned as
+        responses; faults are logged.
 
         Routes that stream a body or read their own credentials answer NotBatchable.
         """

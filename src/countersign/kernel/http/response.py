@@ -18,8 +18,8 @@ _encoder = msgspec.json.Encoder()
 class Response:
     """An HTTP response, without the headers that every response gets.
 
-    `etag` is the strong entity tag of catalog data where the handler knows it already (quotes included). A
-    response that `is_transient` is not stored for its Idempotency-Key: a retry may get another one.
+    `etag` is the strong entity tag of catalog data, quotes included, if the handler knows it already. A response that
+    `is_transient` is not stored for its Idempotency-Key: a retry may get a different response.
     """
 
     status: int = 200
@@ -83,7 +83,7 @@ def require_match(header: str | None, etag: str) -> None:
     """Check that If-Match, when sent, names the tag (strong comparison, RFC 9110 §13.1.1).
 
     Raises:
-        PreconditionFailed: it names other tags only.
+        PreconditionFailed: If-Match names other tags only.
     """
     if header is None or header.strip() == "*":
         return

@@ -1,7 +1,7 @@
-"""Responses in memory: encoded 200s kept while their versions last, and bodies compressed once (RFC 9110 §8.4).
+"""Caches of responses in memory: 200 responses until their versions change, and compressed bodies (RFC 9110 §8.4).
 
-Only what is the same for every caller is ever compressed, and never for a request with a cookie or a credential: the
-length of a compressed response would reveal its content (BREACH).
+Only responses that are the same for every caller are compressed, and never for a request with a cookie or a credential:
+the length of a compressed response would reveal its content (BREACH).
 """
 
 import gzip
@@ -123,7 +123,7 @@ class ResponseCache:
         self._pages: OrderedDict[Target, CachedResponse] = OrderedDict()
 
     def is_repeat(self, target: Target) -> bool:
-        """Whether the target was requested before, as far as is remembered; only then is its response cached.
+        """Whether the target is among those remembered from earlier requests; only then is its response cached.
 
         Most pages of a crawl through a large catalog are requested once: caching them would evict the others.
         """
@@ -146,7 +146,8 @@ class ResponseCache:
         return page
 
     def put(self, target: Target, page: CachedResponse) -> None:
-        """Cache the response and evict the least recently used. One over a sixteenth of the limit is not cached."""
+        """Cache the response, and evict the least recently used ones. A response larger than a sixteenth of the limit
+        is not cached."""
         if _bytes_of(target, page) > self._limit_bytes // 16:
             return
         self._drop(target)

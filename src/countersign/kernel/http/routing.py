@@ -15,7 +15,7 @@ from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
 MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
-"""Paths of raw routes that are remembered: those of commands are few."""
+"""The number of paths of raw routes that are cached; the paths of commands are few."""
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):

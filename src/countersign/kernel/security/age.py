@@ -63,7 +63,7 @@ class Damaged(Refused):
 
 
 class AgeEncryptor:
-    """Encrypts what is written to it with a passphrase, and writes the ciphertext on; in constant memory."""
+    """Encrypts the bytes written to it with a passphrase, and passes the ciphertext to `write`; in constant memory."""
 
     def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
         file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
@@ -79,7 +79,7 @@ class AgeEncryptor:
         """Encrypt the next bytes."""
         self._waiting += data
         start = 0
-        # The last chunk is never empty, so a full one waits for more data.
+        # The last chunk must not be empty, so a full chunk is encrypted only when more data follows.
         while len(self._waiting) - start > CHUNK_BYTES:
             self._seal(bytes(self._waiting[start : start + CHUNK_BYTES]), is_last=False)
             start += CHUNK_BYTES
@@ -119,15 +119,16 @@ class DamagedRange(NamedTuple):
 
 
 class AgeDecryptor:
-    """Decrypts a file from its beginning to its end. `read` returns that many bytes, fewer only at the end."""
+    """Decrypts a file from its beginning to its end. `read` returns the requested number of bytes, fewer only at the
+    end of the file."""
 
     def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
         """Read the header.
 
         Raises:
-            Unavailable: scrypt needs more memory than there is.
+            Unavailable: scrypt needs more memory than is available.
             WrongPassphrase: the passphrase is wrong.
-            Damaged: it is not such a file, or its header was changed.
+            Damaged: the file is not encrypted in this format with a passphrase, or its header was changed.
         """
         head = read(_MAX_HEADER_LENGTH)
         found = _HEADER.match(head)
@@ -188,7 +189,7 @@ class AgeDecryptor:
         """Why the chunk cannot be decrypted."""
         if not is_last:
             return CHANGED
-        # Intact, and encrypted as one that is not the last.
+        # The chunk decrypts if it is not treated as the last one: the chunks after it are missing.
         is_cut = not block or self._opened(block, number, is_last=False) is not None
         return ENDS_EARLY if is_cut else LAST_CHANGED
 
@@ -205,7 +206,7 @@ def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Damag
     """Every damaged range of the file; adjacent ones with the same fault are merged.
 
     Raises:
-        WrongPassphrase, Damaged: its header cannot be decrypted.
+        WrongPassphrase, Damaged: the header cannot be decrypted.
     """
     begun: DamagedRange | None = None
     for chunk in AgeDecryptor(read, passphrase).chunks():

@@ -25,8 +25,8 @@ from countersign.kernel.security.masterkey import KEY_BYTES, MasterKey, is_key_i
 
 SIGNATURE_BYTES = 16
 
-# An encrypted value is: format, then (master format only) length of the key id and the key id; nonce; ciphertext
-# and tag. All before the nonce is authenticated, too.
+# An encrypted value consists of: format; in the master format only, the length of the key id and the key id; nonce;
+# ciphertext and tag. The bytes before the nonce are authenticated as well.
 _MASTER_FORM = 0x01
 _SECRET_FORM = 0x81
 _NONCE_BYTES = 12
@@ -60,7 +60,7 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
     """The plaintext that `encrypt` was given.
 
     Raises:
-        DecryptionFailed: not an encrypted value, an unknown key, another purpose, or a changed byte.
+        DecryptionFailed: the value is not encrypted, its key is unknown, its purpose differs, or a byte was changed.
     """
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
@@ -111,7 +111,8 @@ def decrypt_with_secret(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
     """The plaintext that `encrypt_with_secret` was given with the same secret and salt.
 
     Raises:
-        DecryptionFailed: not a value of `encrypt_with_secret`, another secret or salt, or a changed byte.
+        DecryptionFailed: the value is not from `encrypt_with_secret`, the secret or the salt differs, or a byte was
+            changed.
     """
     if not sealed or sealed[0] != _SECRET_FORM:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
@@ -193,15 +194,18 @@ _CONVERGENT_PURPOSE = b"countersign/1/veil/"
 
 
 def encrypt_convergent(content: bytes, secret: bytes) -> bytes:
-    """The content, 16 bytes longer; the same every time. The nonce is the content's own, so that no two contents share
-    one under the same secret. That it was changed has to be seen in another way."""
+    """Encrypt the content deterministically; the result is 16 bytes longer.
+
+    The nonce is derived from the content and the secret, so that different contents have different nonces. The result
+    is not authenticated: the caller must detect changes in another way.
+    """
     key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
     nonce = blake3.blake3(content, key=key).digest(_CTR_NONCE_BYTES)
     return nonce + _apply_ctr(key, nonce, content)
 
 
 def decrypt_convergent(veiled: bytes, secret: bytes) -> bytes:
-    """What `encrypt_convergent` was given with the same secret; any bytes with another one."""
+    """The content that `encrypt_convergent` was given; with a different secret, the result is meaningless bytes."""
     key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
     nonce = veiled[:_CTR_NONCE_BYTES].ljust(_CTR_NONCE_BYTES, b"\0")
     return _apply_ctr(key, nonce, veiled[_CTR_NONCE_BYTES:])

@@ -100,7 +100,7 @@ class ExternalToken:
         """Check that the key signed the token.
 
         Raises:
-            BadSignature: it did not, or the key is for another algorithm.
+            BadSignature: the key did not sign the token, or does not support the token's algorithm.
         """
         if not key.has_signed(self._message, self._signature, self.algorithm):
             raise BadSignature("the signature is wrong")
@@ -110,8 +110,9 @@ def read(token: str, typ: str) -> ExternalToken:
     """Parse a compact JWS whose header names the type, with or without `application/` (RFC 8725 §3.11).
 
     Raises:
-        BadToken: over 16 KiB, not a canonical compact JWS, header or payload not an unambiguous JSON object, another
-            type, no algorithm, or a header member that contains or references a key or is critical.
+        BadToken: the token is longer than 16 KiB, is not a canonical compact JWS, has a wrong type, or names no
+            algorithm; its header or payload is not an unambiguous JSON object; or a header member is critical, or
+            contains or references a key.
     """
     if len(token) > MAX_TOKEN_LENGTH:
         raise BadToken(f"the token has more than {MAX_TOKEN_LENGTH} characters")
@@ -161,7 +162,7 @@ def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
     RSA keys under 2,048 bits and private keys are skipped, too.
 
     Raises:
-        ValueError: it is not a JWK Set, or has more than 20 keys.
+        ValueError: the document is not a JWK Set, or has more than 20 keys.
     """
     found = json_reader.read_object(document).get("keys")
     try:

@@ -149,7 +149,7 @@ class KeyRing:
         """The ring that `to_json` wrote.
 
         Raises:
-            ValueError: not a stored ring, or a key in it is not a P-256 key.
+            ValueError: the bytes are not a stored ring, or contain a key that is not a P-256 key.
         """
         try:
             ring = msgspec.json.decode(stored, type=_StoredRing)
@@ -202,8 +202,8 @@ class KeyRing:
         """The payload of a token that one of our keys signed for this `typ`; its claims are not checked.
 
         Raises:
-            InvalidToken: too long, not a compact JWS, another algorithm, type or key, an unknown header member, or a
-                wrong signature.
+            InvalidToken: the token is too long or not a compact JWS, has a wrong algorithm, type or signature, was
+                signed by an unknown key, or has an unknown header member.
         """
         if len(token) > MAX_TOKEN_LENGTH:
             raise InvalidToken("too long")
@@ -223,7 +223,7 @@ class KeyRing:
         if header.alg != ALGORITHM:
             raise InvalidToken("algorithm is not allowed")
         if header.typ != token_type:
-            raise InvalidToken("type is another")
+            raise InvalidToken("wrong token type")
         if header.kid == self._kid:
             return self._current
         retired = self._previous.get(header.kid)
@@ -304,8 +304,9 @@ class AccessTokens:
         """The claims of a valid token (RFC 9068 §4); the caller checks its revocation.
 
         Raises:
-            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, issuer or audience differ, it
-                expired more than 60 s ago, was issued more than 60 s ahead, or has too long a lifetime.
+            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, the issuer or the audience is
+                wrong, the token expired more than 60 s ago, its issue time is more than 60 s in the future, or its
+                lifetime is not positive or too long.
         """
         cached = self._cache.get(token)
         if cached is not None:
@@ -322,9 +323,9 @@ class AccessTokens:
     def _check(self, claims: AccessClaims) -> None:
         now_s = clock.now() // clock.SECOND
         if claims.iss != self._issuer:
-            raise InvalidToken("issuer is another", "the token is from another issuer")
+            raise InvalidToken("wrong issuer", "the token is from another issuer")
         if claims.aud != self._audience:
-            raise InvalidToken("audience is another", "the token is for another audience")
+            raise InvalidToken("wrong audience", "the token is for another audience")
         if not (claims.sub and claims.client_id and claims.jti):
             raise InvalidToken("a required claim is empty")
         if now_s > claims.exp + SKEW_S:
@@ -332,7 +333,7 @@ class AccessTokens:
         if claims.iat > now_s + SKEW_S:
             raise InvalidToken("issued in the future", "the token is not valid yet")
         if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
-            raise InvalidToken("life is empty or too long")
+            raise InvalidToken("lifetime is not positive, or is too long")
 
 
 def _fresh_key() -> ECKey:

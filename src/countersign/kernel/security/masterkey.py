@@ -55,7 +55,7 @@ class MasterKey:
         return self.keys[0]
 
     def named(self, key_id: str) -> Key | None:
-        """The key of that id, or None."""
+        """The key with this id, or None."""
         for key in self.keys:
             if key.id == key_id:
                 return key
@@ -94,9 +94,9 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
     get the same key. The id of an unnamed key is the first 8 hexadecimal digits of its SHA-256.
 
     Raises:
-        MasterKeyRefused: value and file are both set, or neither and no data directory; the text is not base64 of 32
-            bytes; an id is repeated; the file is missing, not regular, or accessible to group or others; databases
-            exist without their key.
+        MasterKeyRefused: the value and the file are both given, or neither is and there is no data directory; the text
+            is not base64 of 32 bytes; an id is repeated; the file is missing, not regular, or accessible to group or
+            others; or databases exist without their key.
     """
     if value is not None and file is not None:
         raise MasterKeyRefused(
@@ -122,7 +122,7 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
 
 
 def parse_master_key(text: str, source: str) -> MasterKey:
-    """The keys written in the text, in its order; `source` names the place in the refusal.
+    """Parse the keys in the text, in their order; refusals name `source` as the origin of the text.
 
     Raises:
         MasterKeyRefused: a part is not base64 of 32 bytes or has a malformed id, or an id or key is repeated.

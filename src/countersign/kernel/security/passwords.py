@@ -54,7 +54,7 @@ def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
 
 def bounded_for_estimate(password: str) -> str:
     """A bounded form of the password, which limits the time of the estimate: the first 72 characters, since more only
-    increase the strength; and few kinds of signs that may replace letters, since all readings are tried."""
+    increase the strength; and few kinds of characters that may replace letters, since zxcvbn tries all readings."""
     signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
     return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
 
@@ -80,7 +80,7 @@ _threads = ThreadPoolExecutor(MAX_CONCURRENT, thread_name_prefix="passwords")
 
 
 class WeakPassword(Refused):
-    """The new password breaks a rule; the detail says which."""
+    """The new password breaks a rule, which the detail names."""
 
     code = "weak_password"
     title = "Password not accepted"
@@ -115,7 +115,7 @@ def check_rules(password: str) -> None:
     """Check that a new password has 10 to 200 characters and is not blank.
 
     Raises:
-        WeakPassword: too short, too long, blank, or not encodable as UTF-8.
+        WeakPassword: the password is too short, too long, blank, or not encodable as UTF-8.
     """
     if not password.strip():
         raise WeakPassword("the password is blank")
