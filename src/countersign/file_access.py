@@ -6,8 +6,11 @@ from pathlib import Path
 
 
 def explain_permission_error(path: Path, error: OSError, action: str = "read") -> str:
-    """Why the path could not be read (written, made): the first parent directory that cannot be entered, else the path
-    itself; the user of the process; and the system's reason."""
+    """Explain why the path could not be read (or written, or made).
+
+    The text names the first parent directory that cannot be entered, or else the path itself; the user of the process;
+    and the system's reason.
+    """
     is_denied = isinstance(error, PermissionError)
     parents = reversed(path.absolute().parents) if is_denied else ()
     closed = next((each for each in parents if each.exists() and not _can_enter(each)), None)
@@ -16,7 +19,7 @@ def explain_permission_error(path: Path, error: OSError, action: str = "read") -
 
 
 def current_user() -> str:
-    """The name of the user that this process runs as, or the number of one without a name."""
+    """The name of the user that this process runs as, or the user's number if it has no name."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name

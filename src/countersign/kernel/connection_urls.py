@@ -1,6 +1,6 @@
 """URLs of other servers in settings, which may contain a password: an unreadable URL is never quoted.
 
-A parser quotes the part that it cannot read: after an unencoded `/` in a password, that is a part of the password.
+A parser's message quotes the part that it cannot read, which is a part of the password after an unencoded `/` in it.
 """
 
 import re
@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 REMEDY = "percent-encode special characters of user and password (/ is %2F, @ %40, : %3A, # %23, ? %3F, [ %5B, % %25)"
 _MAX_PORT = 65_535
-# User names in the query may contain an @.
+# User names in the query string may contain an @.
 _LOGIN = ("user=", "username=", "password=")
 
 
@@ -77,10 +77,10 @@ def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
     """Check that the URL can be parsed: the drivers quote unreadable parts, which may contain the password.
 
     Raises:
-        ValueError: it cannot be parsed; the text names the setting and the remedy, and quotes nothing.
+        ValueError: the URL cannot be parsed; the text names the setting and the remedy, and quotes nothing.
     """
     parts = require_readable(url, setting)
-    # For asyncpg the first @ ends the password, and the rest would be resolved as a host.
+    # asyncpg ends the password at the first @, and would resolve the rest as a host.
     is_clear = parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not parts.fragment
     if not is_clear or not _is_readable_query(parts.query):
         raise unreadable(setting)

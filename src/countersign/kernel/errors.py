@@ -142,7 +142,7 @@ def is_volume_full(path: Path) -> bool:
 
 
 def disk_full(place: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
-    """The refusal of a write to the place, with the system's reason unless that is a full volume."""
+    """The refusal of a write to `place`, with the system's reason unless the reason is a full volume."""
     reason = ""
     if isinstance(error, OSError) and error.errno in ERRNOS and error.errno != errno.ENOSPC:
         reason = f" ({(error.strerror or os.strerror(error.errno)).lower()})"

@@ -35,8 +35,8 @@ from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
 
 
 def session() -> requests.Session:
-    """A session that reads the status and headers of a response and never its body, which may be endless. Use it within
-    `deadline` alone."""
+    """A session that reads the status and headers of a response, and never its body, which may be endless. Use it only
+    within `deadline`."""
     made = requests.Session()
     made.stream = True
     made.hooks["response"] = [_discard_body]
@@ -47,8 +47,8 @@ def session() -> requests.Session:
 
 @contextmanager
 def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
-    """Use the session in this thread during the block, with connections that end with it, at the latest after
-    `limit_s`."""
+    """Use the session in this thread during the block. Its connections are closed when the block ends, at the latest
+    after `limit_s`."""
     with _ConnectionCutter(limit_s) as cutting:
         token = _UNDER_WAY.set(cutting)
         try:

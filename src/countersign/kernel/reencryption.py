@@ -20,10 +20,10 @@ MAX_KEYS = 100
 class EncryptedColumn:
     """A column of encrypted values, declared next to the code that encrypts them; each service lists its own.
 
-    page        reads at most $1 values in the order of the rows' key, each with that key, after the key $2, …
+    page        reads at most $1 values with the keys of their rows, in the order of the keys, after the key $2, …
     first_key   sorts before the key of every row
     smallest    reads the smallest value that is not below $1
-    replace     replaces the value $1 by $2 in the row with the key $3, …; no effect if the row has another value
+    replace     replaces the value $1 by $2 in the row with the key $3, …; no effect if the row's value is not $1
     """
 
     table: str
@@ -35,7 +35,7 @@ class EncryptedColumn:
 
 
 class KeyUsage(NamedTuple):
-    """The values of a table under one key (empty: unknown), and how many of them cannot be decrypted."""
+    """The number of values that are encrypted with one key (empty: unknown), and how many cannot be decrypted."""
 
     table: str
     key_id: str
@@ -47,7 +47,7 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
     """Check that every key that encrypted a value is present, without decrypting values.
 
     Raises:
-        DecryptionFailed: keys are missing; it names them.
+        DecryptionFailed: keys are missing; the refusal names them.
         Unavailable: the database cannot be read.
     """
     needed = {key_id for column in columns for key_id in await _key_ids(database, column)}

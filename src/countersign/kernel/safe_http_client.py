@@ -1,7 +1,7 @@
-"""An HTTP client for addresses that users configure: JSON by GET or POST, never into the own network (SSRF).
+"""An HTTP client for addresses that users configure: JSON by GET or POST, never to the internal network (SSRF).
 
-Each name is resolved in a thread of its own: one whose servers never answer delays no other name, no shutdown, and
-nothing else that waits for a thread.
+Each name is resolved in a separate thread: a name whose servers never answer delays no other name, no shutdown, and no
+other work that waits for a thread.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 
 
 class Unreachable(Exception):
-    """The request failed. The text says why, for our own log only: it would reveal the structure of our network."""
+    """The request failed. The reason is for our own log only: it would reveal the structure of our network."""
 
 
 class RequestTimeout(Unreachable):
@@ -184,7 +184,7 @@ async def _exchange(
 
     Raises:
         RequestTimeout: the deadline passed.
-        Unreachable: the connection failed, or an operation on it.
+        Unreachable: the connection, or an operation on it, failed.
     """
     try:
         async with asyncio.timeout(total_s):

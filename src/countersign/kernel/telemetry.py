@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on standard error, with request ids and never a secret."""
+"""Logs: one JSON object per line on standard error, with request ids and without secrets."""
 
 import logging
 import re
@@ -115,12 +115,12 @@ class LossyStream:
 
 
 def logger(name: str) -> Logger:
-    """A logger whose lines contain the name as `part`."""
+    """A logger that adds the name to each line, as the member `part`."""
     return structlog.get_logger(part=name)
 
 
 def access(method: str, route: str, status: int, elapsed_ms: float) -> None:
-    """One line per request, with the template of its route, never with its path or query."""
+    """Log a line about a request, with the template of its route, and without its path and query."""
     logger("access").info("request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3))
 
 

@@ -1,1 +1,1 @@
-"""The web pages: clients of a service's public API, served beside it, with no other way to its data."""
+"""The web pages: clients of a service's public API, served together with it, without any other access to its data."""

@@ -135,8 +135,8 @@ class Site:
         await self.service({**scope, "headers": [*scope["headers"], authorization]}, receive, send_private)
 
     async def _handle(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Handle requests to the site itself: built files, the session, the configured handlers. Returns whether it was
-        one."""
+        """Handle requests to the site itself: built files, the session, the configured handlers. Returns whether the
+        request was handled."""
         exchange = Exchange(scope, receive, send)
         handler = self._config.handlers.get((exchange.method, path))
         if handler is not None:

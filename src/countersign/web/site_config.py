@@ -15,7 +15,7 @@ from countersign.web.sessions import Sessions
 
 
 class PageRequest(Protocol):
-    """A request for a page, as its renderer sees it."""
+    """A request for a page, as passed to the renderer."""
 
     address: PublicAddress
     headers: Headers

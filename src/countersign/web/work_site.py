@@ -1,6 +1,6 @@
 """The site of the work app: its configuration, and POST /signin and /signout, which set and delete an HttpOnly cookie.
 
-It signs in itself, and reads every model from /api/meta.
+The app has its own sign-in page, and reads every model from /api/meta.
 """
 
 from countersign.kernel.http.exchange import Exchange

@@ -27,8 +27,8 @@ class _UnstableFolder(Exception):
 class DiskQuota:
     """The quota of a folder; for any number of threads and processes.
 
-    The size of the folder is measured periodically, and the writes of this process are counted in between: with several
-    processes, the limit may be exceeded by what the others write in two seconds.
+    The size of the folder is measured periodically, and the writes of this process are counted in between. With several
+    processes, the limit may be exceeded by the bytes that the others write in two seconds.
     """
 
     def __init__(self, folder: Path, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -57,7 +57,7 @@ class DiskQuota:
         """Reserve this number of bytes, which the block writes.
 
         Raises:
-            StorageFull: they would exceed the quota of the folder.
+            StorageFull: the bytes would exceed the quota of the folder.
         """
         if not self._max_bytes:
             yield
@@ -89,7 +89,7 @@ def _used_bytes(folder: Path) -> int:
     Folders are scanned from the last name to the first, since files move from `staging` to `sealed`.
 
     Raises:
-        _UnstableFolder: they could not be counted.
+        _UnstableFolder: the files could not be counted.
     """
     total = 0
     waiting = [str(folder)]
@@ -120,7 +120,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _FLUSH_BYTES = 32 * PIECE_BYTES
-"""Unflushed bytes: a single flush at the end would block the caller."""
+"""The number of bytes after which a file is flushed: a single flush at the end would block the caller."""
 
 
 class Descriptor:
@@ -194,7 +194,7 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
     file stays unchanged, and the result is False.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     fresh = path.with_name(f".{path.name}-{ids.new_uuid()}")
     try:
@@ -214,10 +214,10 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
 
 
 class IncomingFile:
-    """A file being received: one piece is hashed and written while the next arrives.
+    """A file that is being received: one piece is hashed and written while the next arrives.
 
-    It has a single writer, and gets its final name when it is complete: a later or slower writer cannot change sealed
-    content.
+    The file has a single writer, and gets its final name only when it is complete, so that a later or slower writer
+    cannot change sealed content.
     """
 
     def __init__(self, pool: Executor, path: Path, quota: DiskQuota) -> None:
@@ -233,7 +233,7 @@ class IncomingFile:
         self.length = 0
 
     async def add(self, piece: bytes | bytearray) -> None:
-        """Add the next bytes; returns when the previous ones are written, and may raise for those."""
+        """Add the next bytes. Returns when the previous bytes are written; raises the exception if that failed."""
         await self._settle()
         self.length += len(piece)
         self._working = [self._pool.submit(self._hash.update, piece), self._pool.submit(self._write, piece)]

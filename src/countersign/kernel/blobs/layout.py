@@ -1,4 +1,4 @@
-"""How stored bytes are named and cut into pieces, and which ranges of which parts make a whole."""
+"""The names of stored objects, the size of pieces, and the assembly of parts to a blob."""
 
 import heapq
 import itertools
@@ -44,7 +44,7 @@ def upload_name(upload: str) -> str:
     """The upload's id, validated as a path segment.
 
     Raises:
-        NotFound: it is not 1 to 64 letters, digits and hyphens, so no upload has it.
+        NotFound: the id is not 1 to 64 letters, digits and hyphens, so that no upload can have it.
     """
     if _UPLOAD.fullmatch(upload) is None:
         raise NotFound("There is no such upload.")
@@ -55,7 +55,7 @@ def sealed_name(sha256: str) -> str:
     """The path of a sealed blob in the store; two levels keep folders small.
 
     Raises:
-        NotFound: not a SHA-256 in lower-case hexadecimal, so no blob has it.
+        NotFound: the text is not a SHA-256 in lower-case hexadecimal, so that no blob can have it.
     """
     if not is_digest(sha256):
         raise NotFound("There is no such blob.")
@@ -65,8 +65,8 @@ def sealed_name(sha256: str) -> str:
 def part_name(part: Part) -> str:
     """A part's name in its upload.
 
-    It contains the digest of the bytes: other bytes sent for the same range, at the same time or later, cannot replace
-    this part.
+    The name contains the digest of the bytes, so that different bytes for the same range, sent concurrently or later,
+    cannot replace this part.
 
     Raises:
         NotFound: the part's SHA-256 is malformed.
@@ -77,10 +77,10 @@ def part_name(part: Part) -> str:
 
 
 def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
-    """The spans of the blob, in order; where parts overlap, the later one in `parts` wins.
+    """The spans of the blob, in order; if parts overlap, the later one in `parts` is used.
 
     Raises:
-        ValueError: the parts leave a gap in 0…size or reach beyond it.
+        ValueError: the parts have a gap in 0…size, or extend beyond it.
     """
     edges = sorted({0, size} | {edge for part in parts for edge in (part.offset, part.offset + part.length)})
     if edges[0] < 0 or edges[-1] > size:
@@ -113,14 +113,14 @@ def check_digest(found: str, announced: str | None) -> None:
     """Compare the digest of the received bytes with the announced one, if any.
 
     Raises:
-        ChecksumMismatch: they differ.
+        ChecksumMismatch: the digests differ.
     """
     if announced is not None and announced != found:
         raise ChecksumMismatch(f"The bytes have the SHA-256 {found}, but {announced} was announced.")
 
 
 def parts_missing() -> ChecksumMismatch:
-    """The refusal when a received part is missing, or has another size."""
+    """The refusal when a received part is missing, or its size differs."""
     return ChecksumMismatch("A received part is missing.")
 
 

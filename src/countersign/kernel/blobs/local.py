@@ -24,11 +24,11 @@ _THREADS = 8
 class LocalBlobs:
     """A BlobStore in the directory `root`; one machine, any number of processes.
 
-    `installation.json` is the marker, `staging/<upload>/` contains a file for each part, named by its digest,
-    `sealed/ab/cd/<sha256>` the blobs.
-    A file is renamed once its bytes are on the disk, and never modified again; a crash leaves at worst an unnamed file
-    in `staging`, which `discard` removes.
-    Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `max_bytes`
+    `installation.json` is the marker, `staging/<upload>/` contains a file for each part, named by its digest, and
+    `sealed/ab/cd/<sha256>` are the blobs. A file is renamed once its bytes are on the disk, and never modified again; a
+    crash leaves at most an unnamed file in `staging`, which `discard` removes.
+
+    Writing is refused if less than `reserve_bytes` would remain free, or if all files would use more than `max_bytes`
     (0: no limit). Blobs in the directory `beneath` can be read as well; that directory is never changed.
     """
 
@@ -162,7 +162,7 @@ class LocalBlobs:
         return self._root / layout.sealed_name(sha256)
 
     def _readable(self, sha256: str) -> Path:
-        """The path for reading the blob: here, or `beneath` if only there."""
+        """The path for reading the blob: in this directory, or in `beneath` if only that directory has the blob."""
         own = self._sealed(sha256)
         return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 

@@ -41,7 +41,7 @@ def open_blobs(
     AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. This does not connect; `check` does.
 
     Raises:
-        ValueError: the URL cannot be used; the text says how to write it.
+        ValueError: the URL cannot be used; the text explains how to write it.
     """
     if not url:
         return LocalBlobs(
@@ -77,7 +77,7 @@ def read_address(url: str) -> BucketAddress:
     """Parse an s3:// URL.
 
     Raises:
-        ValueError: another scheme, no bucket, credentials in it, or a parameter that is unknown or malformed.
+        ValueError: the URL has a wrong scheme, no bucket, credentials, or a parameter that is unknown or malformed.
     """
     parts = urlsplit(url)
     if parts.scheme != "s3" or not parts.netloc:

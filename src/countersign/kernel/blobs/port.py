@@ -47,10 +47,10 @@ class BlobStore(Protocol):
     """
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """Store a range of an upload from `offset` on; durable when it returns, in constant memory.
+        """Store a range of an upload that begins at `offset`; durable when this returns, in constant memory.
 
-        The same range may be sent again, and replaces the previous one. If `chunks` raises, the bytes of this call are
-        discarded and the exception propagates.
+        A range that is sent again replaces the previous one. If `chunks` raises, the bytes of this call are discarded
+        and the exception propagates.
         """
         ...
 
@@ -118,8 +118,8 @@ class BlobStore(Protocol):
         ...
 
     async def clear(self) -> None:
-        """Remove all blobs, all staged bytes, and then the marker, and nothing else. After an interruption, the next
-        call continues."""
+        """Remove all blobs, all staged bytes, and finally the marker, but no other objects. After an interruption, the
+        next call continues."""
         ...
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:

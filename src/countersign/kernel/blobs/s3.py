@@ -32,8 +32,8 @@ class S3Blobs:
     A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and SHA-256
     refers to them, so that sending the same range again cannot change a received part. The blobs are
     `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears completely or not at all; the database
-    decides which of them are in use. A process that dies leaves its open multipart upload in the bucket: configure a
-    lifecycle rule that aborts those after some days.
+    decides which objects are in use. A process that dies leaves its open multipart upload in the bucket: configure a
+    lifecycle rule that aborts such uploads after some days.
     """
 
     def __init__(self, store: S3Store) -> None:
@@ -177,8 +177,9 @@ class S3Blobs:
                 return None
 
     async def mark(self, content: bytes, *, is_new: bool) -> bool:
-        """See BlobStore; a new marker is a conditional write (`If-None-Match: *`). If the service does not support
-        that, the marker is read first, so that only concurrent writers could replace each other's marker."""
+        """See BlobStore. A new marker is a conditional write (`If-None-Match: *`). If the service does not support
+        conditional writes, the marker is read first, so that only concurrent writers could replace each other's
+        marker."""
         with refusals():
             try:
                 await obstore.put_async(self._store, layout.MARKER, content, mode="create" if is_new else "overwrite")

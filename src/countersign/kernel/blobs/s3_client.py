@@ -47,7 +47,7 @@ _CONNECTION_LOST = Cause(
     "could not be reached, or aborted its response", "Try again; check the server and the network."
 )
 
-# The codes of S3 (its reference, error responses), which others that speak its protocol use as well.
+# The error codes of S3 (API reference, Error Responses), which other services with its API use as well.
 _S3_ERRORS = {
     "InvalidAccessKeyId": Cause(
         "was accessed with an access key that its server does not know", "Correct AWS_ACCESS_KEY_ID."
@@ -100,7 +100,7 @@ def refusal(error: Exception) -> Refused:
     """The refusal for an error of the client; cause and remedy are a note for the operator."""
     said = str(error)
     status = next(iter(_STATUS.findall(said)), "")
-    # The client has no class for it; servers with their own disks answer 507.
+    # The client has no exception class for a full disk; servers with their own disks respond with 507.
     if status == "507":
         return disk_full("the bucket of the blobs")
     cause = _cause(said, status)
@@ -183,7 +183,7 @@ async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None
 class MultipartUpload:
     """A multipart upload of one object, in parts of `multipart_bytes`.
 
-    The object appears with `finish`, or never. Memory: a few pieces of `multipart_bytes`.
+    The object appears when `finish` returns, or never. The upload uses memory for a few pieces of `multipart_bytes`.
     """
 
     def __init__(self, store: S3Store, path: str, multipart_bytes: int) -> None:
@@ -217,7 +217,7 @@ class MultipartUpload:
         """Complete the upload: the object appears.
 
         Raises:
-            StorageFull, Unavailable: the store refused, and the object does not appear.
+            StorageFull, Unavailable: the store refused the upload, and the object does not appear.
         """
         self._queue.put_nowait(None)
         with refusals():

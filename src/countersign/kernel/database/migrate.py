@@ -1,12 +1,12 @@
 """Migrations: numbered SQL files of a service, applied once, in order, forward only.
 
 A file is called `0001_what_it_does.sql` and never changes after it was shipped. Each is applied in one transaction
-together with its row in `schema_migration`, so that an interrupted upgrade continues where it stopped; of several
-processes that start at once, one applies it and the others wait.
+together with its row in `schema_migration`, so that an interrupted upgrade continues where it stopped. If several
+processes start at once, one applies the migration and the others wait.
 
 The text is written once, for SQLite's STRICT tables with four types: TEXT, BIGINT, REAL, BLOB. On PostgreSQL every TEXT
-column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table is for SQLite alone.
-SQL for one engine only is between a line `-- only: sqlite` (or `postgres`) and a line `-- end`.
+column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table applies to SQLite only.
+SQL for a single engine is written between a line `-- only: sqlite` (or `postgres`) and a line `-- end`.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _TYPES: dict[Dialect, dict[str, str]] = {
 
 
 class NotPortable(Exception):
-    """The schema text uses a feature that not both engines support; the text names it."""
+    """The schema text uses a feature that only one of the engines supports; the message names the feature."""
 
 
 def in_dialect(text: str, dialect: Dialect) -> str:
@@ -112,7 +112,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('schema_migration.' || c
 
 
 class SchemaMismatch(Exception):
-    """The database does not match the code's migrations; the text or the remedy says what to do."""
+    """The database does not match the code's migrations; the text or the remedy explains what to do."""
 
     remedy: str = ""
 
@@ -193,7 +193,7 @@ async def require_applied(database: Database, package: str, schema: str) -> None
     """Check that no migration is pending; read-only.
 
     Raises:
-        Behind: something is; the remedy is the command that applies it.
+        SchemaBehind: migrations are pending; the remedy is the command that applies them.
         SchemaMismatch: as `upgrade`.
     """
     names = await pending(database, package)
@@ -206,7 +206,7 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
 
     Raises:
         SchemaMismatch: an applied file was changed, or newer code has migrated the database.
-        NotPortable: a file uses a feature that not both engines support.
+        NotPortable: a file uses a feature that only one of the engines supports.
         PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     known = migrations(package)
@@ -237,10 +237,10 @@ def log_applied(package: str, name: str, began_s: float) -> None:
 
 
 async def require_rights(database: Database) -> None:
-    """Check that tables can be created and altered; on SQLite every writer may.
+    """Check that tables can be created and altered; on SQLite this is always possible.
 
     Raises:
-        PrivilegeMissing: PostgreSQL's role may not.
+        PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     if database.dialect == "postgres":
         (await privileges(database)).require_upgrade()
@@ -250,7 +250,7 @@ async def create_within(transaction: Transaction, package: str, dialect: Dialect
     """Apply every migration in an open transaction, in a schema that has none; concurrent callers wait.
 
     Raises:
-        NotEmpty: another process was first.
+        NotEmpty: another process has already started to use the database.
         SchemaMismatch, NotPortable: as `upgrade`.
     """
     await _lock_migrations(transaction, dialect)

@@ -1,8 +1,9 @@
-"""The marker that a folder's databases are in PostgreSQL, so that SQLite files are not written there by accident.
+"""The marker that a folder's databases are in PostgreSQL, so that no SQLite files are written there by mistake.
 
-A migration to PostgreSQL writes it before the target becomes visible: killed in between, it leaves files that are not
-served, and never two active installations. A folder without SQLite files gets it when PostgreSQL is opened for it: a
-command without the setting would otherwise create an empty installation there, and back that one up.
+A migration to PostgreSQL writes the marker before the target becomes visible. If the migration is killed in between,
+the files are not served, so that there are never two active installations. A folder without SQLite files gets the
+marker when PostgreSQL is opened for it. Otherwise a command without the setting would create an empty installation in
+the folder, and back up the empty one.
 """
 
 import os
@@ -40,7 +41,7 @@ def read_marker(folder: Path) -> MigrationMarker | None:
     """The folder's marker, or None.
 
     Raises:
-        DatabaseMoved: it cannot be read.
+        DatabaseMoved: the marker cannot be read.
     """
     try:
         return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=MigrationMarker)
@@ -56,7 +57,7 @@ def require_not_moved(folder: Path) -> None:
     """Check that the folder's files are in use.
 
     Raises:
-        DatabaseMoved: they are not.
+        DatabaseMoved: the databases were moved to PostgreSQL.
     """
     if not (folder / FILE_NAME).exists():
         return
@@ -77,7 +78,7 @@ def require_in_use(folder: Path, url: str) -> None:
     """Check that the folder's own files are in use, if the database URL is empty.
 
     Raises:
-        DatabaseMoved: they are not.
+        DatabaseMoved: the URL is empty, and the databases were moved to PostgreSQL.
     """
     if not url:
         require_not_moved(folder)
@@ -107,7 +108,7 @@ def write_marker(folder: Path, mark: MigrationMarker) -> None:
     """Write the marker durably.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the marker cannot be written.
     """
     # Several processes may start in a new folder at once.
     path = folder / f"{FILE_NAME}.{os.getpid()}.unfinished"

@@ -56,8 +56,8 @@ class Database(Reader, Protocol):
 
     @property
     def broken(self) -> asyncio.Event:
-        """Set after the disk failed during a commit: this process does not write any more and must be restarted, so
-        that the new one reads the state on the disk."""
+        """Set after the disk failed during a commit. This process then refuses to write, and must be restarted, so that
+        the new process reads the state on the disk."""
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
@@ -71,7 +71,7 @@ class Database(Reader, Protocol):
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches of at most MAX_ROWS and about MAX_BYTES, in constant memory, from one snapshot.
 
-        It holds a connection until it ends: leave it early only inside `contextlib.aclosing`.
+        The stream uses a connection until it ends: leave it early only inside `contextlib.aclosing`.
         """
         ...
 
@@ -79,7 +79,7 @@ class Database(Reader, Protocol):
         """A writing transaction, durable (fsync) when the block has been left normally.
 
         Raises:
-            StorageFull: no space; the transaction was rolled back.
+            StorageFull: there is no space; the transaction was rolled back.
             Unavailable: the engine cannot be reached or refused to write; the transaction was rolled back.
         """
         ...
@@ -103,7 +103,7 @@ class WrittenOutsideTransaction(Exception):
 
 MAX_ROWS = 500
 MAX_BYTES = 1 << 18
-"""A single row may be longer."""
+"""The approximate maximum size of a batch; a single row may be larger."""
 
 
 def length(row: Row) -> int:

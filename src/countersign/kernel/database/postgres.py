@@ -24,7 +24,7 @@ _FIRST_ROWS = 32
 CACHED_STATEMENTS = 500
 LOCK_WAIT_MS = 10_000
 
-# The driver raises InternalClientError on an idle connection that the server has closed, until it notices that.
+# The driver raises InternalClientError on an idle connection until it has noticed that the server closed it.
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -36,7 +36,7 @@ _LOST = (
 
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
 
-# SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
+# The remedy by SQLSTATE or its class (PostgreSQL documentation, appendix A).
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
     "25P03": "PostgreSQL ended the transaction, which was idle for too long; try again.",
@@ -254,14 +254,14 @@ class PostgresDatabase:
                 yield connection
             except (*_LOST, asyncio.CancelledError):
                 # A statement cancelled between its preparation and its execution leaves a transaction open on the
-                # server: the next one could not begin.
+                # server, and no further transaction could begin on this connection.
                 _close(connection)
                 raise
             finally:
                 self._reading.value -= 1
 
     async def close(self) -> None:
-        """Wait for what is under way, then close every connection."""
+        """Wait for running operations, then close every connection."""
         await self._pool.close()
 
 
@@ -273,7 +273,7 @@ async def open_postgres(
 
     Raises:
         Unavailable: the server cannot be reached, or refuses the user; the text names the cause.
-        PrivilegeMissing: the schema cannot be created, or used.
+        PrivilegeMissing: the role may not create the schema, or may not use it.
     """
     settings = {
         "application_name": APPLICATION,
@@ -323,7 +323,7 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
 
 
 async def _returned(lease: Lease) -> None:
-    """Return the connection to the pool, even when the caller is cancelled."""
+    """Return the connection to the pool, even if the caller is cancelled."""
     await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 
 
@@ -333,7 +333,7 @@ async def _commit(connection: Connection, transaction: PostgresTransaction) -> N
     except _ERRORS as error:
         refuse(error)
     if tag != "COMMIT":
-        # A statement failed, and the block ignored that.
+        # A statement has failed, and the block ignored the exception.
         raise ConstraintViolation("a statement failed and the transaction was rolled back: use a savepoint")
     for action in transaction.actions:
         asyncio.get_running_loop().call_soon(action)
@@ -354,7 +354,7 @@ def _close(connection: Connection) -> None:
 
 
 def refuse(error: BaseException) -> NoReturn:
-    """Convert the error to a refusal and raise it; raise errors of the statement itself as they are.
+    """Convert the error to a refusal and raise it; errors of the statement itself are raised unchanged.
 
     Raises:
         StorageFull: no space on the server's volume.

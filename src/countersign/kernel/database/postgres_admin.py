@@ -40,11 +40,11 @@ class AdminConnection(Protocol):
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
-        """Run it; returns PostgreSQL's command tag."""
+        """Run the query; returns PostgreSQL's command tag."""
         ...
 
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
-        """Run it for every row."""
+        """Run the command for every row."""
         ...
 
     async def copy_from_query(self, query: str, *, output: ByteSink, format: str) -> str:
@@ -76,7 +76,7 @@ class AdminConnection(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close it when it is idle."""
+        """Close the connection when it is idle."""
         ...
 
 
@@ -100,7 +100,8 @@ async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
     """A connection for the block, with a short lock timeout and no statement timeout.
 
     Raises:
-        StorageFull, Unavailable: the server cannot be reached, has no space, or refused; also raised from the block.
+        StorageFull, Unavailable: the server cannot be reached, has no space, or refused a statement; errors of the
+            block are converted as well.
     """
     settings = {
         "application_name": ADMIN_APPLICATION,
@@ -127,7 +128,7 @@ async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
 
 
 async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
-    """The privileges of the role on each of the schemas; creates none of them.
+    """The privileges of the role on each of the schemas; does not create missing schemas.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
@@ -262,11 +263,11 @@ _lock_connect = cast("_LockConnect", asyncpg.connect)
 async def advisory_lock(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool]:
     """Hold the advisory lock of that name during the block; yields whether it was acquired within `patience_s`.
 
-    It has a connection of its own, so that it is released when the process dies or the node is disconnected.
+    The lock has a separate connection, so that it is released when the process dies or the node is disconnected.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
-        ValueError: the address cannot be read.
+        ValueError: the URL cannot be parsed.
     """
     connection_urls.require_postgres(url)
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)

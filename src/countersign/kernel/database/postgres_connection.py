@@ -1,6 +1,6 @@
 """The part of asyncpg that this package uses, with types; and errors of connecting, each with cause and remedy.
 
-The texts name hosts, users and databases: they are for starts and commands, never for callers of the API.
+The texts name hosts, users and databases: they are meant for operators, and never sent to callers of the API.
 """
 
 import ssl
@@ -28,11 +28,11 @@ class Connection(Protocol):
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
-        """Run it; returns PostgreSQL's command tag."""
+        """Run the query; returns PostgreSQL's command tag."""
         ...
 
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
-        """Run it for every row."""
+        """Run the command for every row."""
         ...
 
     async def cursor(self, query: str, *args: Value) -> "Cursor":
@@ -48,7 +48,7 @@ class Connection(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close it when it is idle."""
+        """Close the connection when it is idle."""
         ...
 
 
@@ -71,7 +71,7 @@ class Pool(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close it, once it is idle."""
+        """Close the pool when all of its connections are idle."""
         ...
 
     def terminate(self) -> None:
@@ -80,7 +80,7 @@ class Pool(Protocol):
 
 
 class Driver(Protocol):
-    """The module."""
+    """The functions of the module asyncpg."""
 
     def connect(self, dsn: str, *, timeout: float) -> Awaitable[Connection]:
         """A connection outside of any pool."""
@@ -105,7 +105,7 @@ _HBA = (
     f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS_SETTING}."
 )
 
-# Parts of PostgreSQL's English messages for the SQLSTATE 28000, and the remedy.
+# The remedy by a part of PostgreSQL's English message for the SQLSTATE 28000.
 _LOGINS = {
     "no encryption": f"If it accepts this user over TLS only, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
     "pg_hba.conf": _HBA,
@@ -113,7 +113,7 @@ _LOGINS = {
     "not permitted to log in": "Allow the user to log in: ALTER ROLE … LOGIN.",
 }
 
-# SQLSTATE (PostgreSQL documentation, appendix A), and the remedy.
+# The remedy by SQLSTATE (PostgreSQL documentation, appendix A).
 _STATES = {
     "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
     "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf there.",
@@ -128,7 +128,7 @@ async def connect(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
     """Await the connection to the URL, which `require_postgres` has checked.
 
     Raises:
-        Unavailable: it failed; the text names the cause, and never the password.
+        Unavailable: the connection failed; the text names the cause, and never the password.
     """
     try:
         return await connecting

@@ -5,7 +5,7 @@ from typing import NamedTuple, NoReturn, Protocol
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import NotEmpty, Refused
 
-# Tables of the job engine have this prefix, and do not count as tables of the service.
+# The tables of the job engine have this prefix; they do not count as tables of the service.
 _PRIVILEGES = """
 SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(s.name),
     s.oid IS NOT NULL,
@@ -52,8 +52,8 @@ class Privileges(NamedTuple):
 
     has_schema, has_tables  whether the schema exists; whether it has tables of a service
     is_empty                whether it has no objects
-    schema_owner            its owner, if that is another role; else empty
-    owners                  other roles that own tables in it
+    schema_owner            the owner of the schema if it is a different role; otherwise empty
+    owners                  the other roles that own tables in the schema
     """
 
     role: str
@@ -73,7 +73,7 @@ class Privileges(NamedTuple):
         """Check that the schema can be used, or created.
 
         Raises:
-            PrivilegeMissing: it cannot.
+            PrivilegeMissing: the role can neither use nor create the schema.
         """
         if not self.has_schema and not self.may_make_schema:
             self.require_making()
@@ -81,10 +81,10 @@ class Privileges(NamedTuple):
             self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
 
     def require_write(self) -> None:
-        """Check that its tables can be read and written, too.
+        """Check that the tables of the schema can be read and written, too.
 
         Raises:
-            PrivilegeMissing: they cannot.
+            PrivilegeMissing: the role may not use the schema, or may not read or write a table.
         """
         self.require_use()
         if not self.may_write:
@@ -95,7 +95,7 @@ class Privileges(NamedTuple):
         """Check that tables can be created and altered, too.
 
         Raises:
-            PrivilegeMissing: they cannot.
+            PrivilegeMissing: the role lacks a privilege that this needs.
         """
         self.require_write()
         if self.has_schema and not self.may_create:
@@ -111,8 +111,8 @@ class Privileges(NamedTuple):
         """Check that the schema does not exist, or is empty and owned by the role, and that it can be filled.
 
         Raises:
-            NotEmpty: it has objects, or another role owns it.
-            PrivilegeMissing: it cannot be created.
+            NotEmpty: the schema has objects, or another role owns it.
+            PrivilegeMissing: the role may not create the schema.
         """
         if not self.is_empty:
             whose = f"; its tables belong to the role {self.owners}" if self.owners else ""
@@ -127,10 +127,10 @@ class Privileges(NamedTuple):
         self.require_making()
 
     def require_making(self) -> None:
-        """Check that schemas can be created, which filling one requires even if it exists.
+        """Check that the role may create schemas, which filling a schema requires even if the schema exists.
 
         Raises:
-            PrivilegeMissing: they cannot.
+            PrivilegeMissing: the role may not create schemas.
         """
         if not self.may_make_schema:
             raise PrivilegeMissing(

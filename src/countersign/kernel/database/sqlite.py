@@ -73,8 +73,8 @@ class SqliteReaders:
     async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
         """The rows in batches, from the snapshot of the first one.
 
-        It has a connection of its own, so that a slow consumer does not block scans, and no deadline. While it is open
-        the write-ahead log cannot be reset, and grows.
+        The stream has a separate connection, so that a slow consumer does not block scans, and it has no deadline.
+        While the stream is open, the write-ahead log grows, since it cannot be reset.
         """
         patience = ReadDeadline(float("inf"))
 
@@ -137,7 +137,7 @@ RESERVE_BYTES = 64 * 1024 * 1024
 STEPS_BETWEEN_CHECKS = 1_000
 BUDGET_CHECKS = 20
 THREAD_CALLS = 50
-"""How often a slow statement runs in a thread, before the event loop is tried again."""
+"""How often a slow statement is run in a thread before it is tried on the event loop again."""
 
 MAX_LONG = 1_000
 
@@ -209,7 +209,7 @@ class SqliteDatabase:
             self._reads.add(clock.monotonic_s() - started_s)
 
     async def _scanned(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
-        # By its hash, since texts may be long; a collision is harmless.
+        # Statements are remembered by their hash, since they may be long; a collision is harmless.
         key = hash(statement)
         left = self._long.get(key, 0)
         if left:
@@ -234,7 +234,7 @@ class SqliteDatabase:
         return self._writer.transaction()
 
     async def close(self) -> None:
-        """Wait for what is under way, then close every connection."""
+        """Wait for running operations, then close every connection."""
         await self._readers.close()
         self._reader.close()
         await self._writer.close()
@@ -252,13 +252,13 @@ async def open_sqlite(
 ) -> SqliteDatabase:
     """Open the file, or create it. `readers` threads serve scans and streams; `name` is its label in metrics.
 
-    A transaction waits `busy_timeout_ms` for another process that writes, and is refused when less than
-    `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one. A write
-    beyond `max_bytes` is refused as well; 0: no limit.
+    A transaction waits up to `busy_timeout_ms` for another process that writes. It is refused if less than
+    `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full volume. A
+    write that would make the file larger than `max_bytes` is refused as well; 0: no limit.
 
     Raises:
         Unavailable: the file cannot be opened or is not a database.
-        Moved: it was moved to PostgreSQL.
+        DatabaseMoved: the database was moved to PostgreSQL.
     """
 
     def opened() -> SqliteDatabase:

@@ -1,4 +1,4 @@
-"""One SQLite connection: how it is opened, how statements run on it, what its errors mean to a caller."""
+"""SQLite connections: opening them, running statements, and converting errors to refusals."""
 
 import os
 import re
@@ -17,10 +17,11 @@ from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_f
 
 CACHED_STATEMENTS = 500
 MAX_KEPT_LENGTH = 16 * 1024
-"""Maximum length of a statement whose translation is cached. Longer ones have lists of values, and seldom repeat."""
+"""The maximum length of a statement whose translation is cached. Longer statements contain lists of values, and are
+seldom repeated."""
 
 CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
-"""A writer touches random pages in every index, and reads back those in the log."""
+"""The page cache of a connection. A writer changes random pages of every index, and reads those in the log again."""
 
 OPEN_PATIENCE_MS = 5_000
 PAGE_BYTES = 4096
@@ -29,7 +30,8 @@ PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
-# Either not a placeholder (literals, quoted names, comments, names with a dollar sign), or one, with its number.
+# Matches a placeholder with its number, or text that contains none: a literal, a quoted name, a comment, or a name with
+# a dollar sign.
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
 
 _CANNOT_OPEN = "The database file cannot be opened; check that the data directory exists and its owner."
@@ -72,7 +74,7 @@ class Cursor(Protocol):
         ...
 
     def close(self, force: bool = False) -> None:
-        """End the statement; with `force` before its end."""
+        """End the statement; with `force`, even if it has more rows."""
         ...
 
     def __iter__(self) -> Iterator[Row]: ...
@@ -125,10 +127,10 @@ class Connection(Protocol):
 
 
 def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) -> Connection:
-    """A connection to the file, which a writer creates. A reader is read-only. The file does not grow beyond
-    `max_bytes`; 0: no limit.
+    """A connection to the file, which a writer creates if it is missing. A reader is read-only. The file does not grow
+    beyond `max_bytes`; 0: no limit.
 
-    Journal in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
+    The journal is in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
 
     Raises:
         Unavailable: the file cannot be opened or is not a database.
@@ -138,10 +140,10 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
-        # Plans do not depend on values: otherwise a statement is planned again whenever its LIMIT is bound.
+        # Plans must not depend on values: SQLite would plan a statement again whenever its LIMIT is bound.
         opened.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection = cast(Connection, opened)
-        # Wait for another process that recovers the file; BEGIN has its own wait.
+        # Wait while another process recovers the file; BEGIN has its own timeout.
         connection.set_busy_timeout(OPEN_PATIENCE_MS)
         if use == "write":
             _keep_log(connection)
@@ -163,7 +165,7 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
 def _create_private(path: Path) -> None:
     """Create a missing file, readable by its owner only; SQLite copies the mode to the log and its index."""
     try:
-        # An existing file is never opened: closing it would release the locks that this process holds on it.
+        # Never open an existing file: closing it would release the locks that this process has on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
@@ -174,7 +176,7 @@ def _create_private(path: Path) -> None:
 
 
 def _keep_log(connection: Connection) -> None:
-    """Switch the file to WAL mode. Here SQLite does not wait for other processes that open a new file, so we do."""
+    """Switch the file to WAL mode. For this, SQLite itself does not wait for other processes that open a new file."""
     deadline_s = clock.monotonic_s() + OPEN_PATIENCE_MS / 1000
     while True:
         try:
@@ -187,10 +189,10 @@ def _keep_log(connection: Connection) -> None:
 
 
 def empty_log(connection: Connection) -> None:
-    """Checkpoint the log that a crash has left and reset it, unless another process is using it.
+    """Checkpoint and reset the log that a crash has left, unless another process is using it.
 
-    After a failed sync, reads of the log may return pages of the kernel's cache that are not on the disk: commits after
-    such pages would be lost with them. Copied and rewritten, they are on the disk.
+    After a failed sync, reads of the log may return pages in the kernel's cache that are not on the disk. Commits after
+    such pages would be lost together with them. The checkpoint writes these pages to the disk.
 
     Raises:
         Unavailable: the disk failed, or the file is damaged.
@@ -200,7 +202,7 @@ def empty_log(connection: Connection) -> None:
     except (apsw.BusyError, apsw.LockedError):
         return
     except apsw.FullError:
-        # No space for the copy. Reads are correct, and a later start tries again.
+        # There is no space for the checkpoint. Reads are correct, and a later start tries again.
         return
     except apsw.Error as error:
         refuse(error, connection)
@@ -266,7 +268,7 @@ def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -
 
 
 def rows(connection: Connection, statement: str, values: Sequence[Value]) -> Iterator[Row]:
-    """The rows of the statement, one after the other.
+    """The rows of the statement, one at a time.
 
     Raises:
         as `fetch`.
@@ -303,7 +305,7 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
         made = apsw.Connection(str(path))
         target = cast(Connection, made)
         try:
-            # Only the caller knows the copy, and flushes it when it has to be durable.
+            # Only the caller uses the copy, and flushes it when it must be durable.
             target.pragma("journal_mode", "OFF")
             target.pragma("synchronous", "OFF")
             with made.backup("main", cast(apsw.Connection, connection), "main") as backup:
@@ -317,14 +319,14 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
 
 
 def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> NoReturn:
-    """Convert the error to a refusal and raise it; raise errors of the statement itself as they are.
+    """Convert the error to a refusal and raise it; errors of the statement itself are raised unchanged.
 
     Raises:
-        StorageFull: no space on the volume.
-        Unavailable: the file is locked, damaged or unreadable; the text names the remedy, never the path, which a note
-            to the exception names.
+        StorageFull: there is no space on the volume.
+        Unavailable: the file is locked, damaged or unreadable. The text names the remedy; only a note of the exception
+            contains the path.
         ConstraintViolation: a constraint was violated.
-        WrittenOutsideTransaction: the connection is a reader's.
+        WrittenOutsideTransaction: the statement writes, and the connection is read-only.
     """
     if isinstance(error, apsw.ConstraintError):
         raise ConstraintViolation(str(error)) from error

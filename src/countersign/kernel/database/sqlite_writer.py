@@ -91,7 +91,7 @@ class SqliteTransaction:
             yield
         except BaseException:
             del self.actions[kept:]
-            # A transaction that the engine has ended has no savepoint any more.
+            # If the engine has ended the transaction, the savepoint no longer exists.
             if self._writer.is_in_transaction:
                 await self.run("ROLLBACK TO inner_block; RELEASE inner_block")
             raise
@@ -105,13 +105,14 @@ class SqliteTransaction:
 class SqliteWriter:
     """Runs transactions one after the other, and commits concurrent ones together.
 
-    The holder of a fair lock, the turn, uses the connection. The first transaction of a group begins it and starts the
-    committer, a task that queues for the turn as well: transactions that queued before it join the group. The committer
-    commits in a thread, so that the event loop does not wait for the disk, and then every member gets the outcome.
+    A fair lock, the turn, controls the use of the connection. The first transaction of a group begins the group and
+    starts the committer, a task that queues for the turn as well: transactions that queued before the committer join
+    the group. The committer commits in a thread, so that the event loop does not wait for the disk; then every member
+    gets the outcome.
 
-    After an I/O error during COMMIT the state on the disk is unknown (the kernel may have dropped the pages that it
-    could not write). So no transaction begins until the process was restarted and SQLite has read the file again, as in
-    PostgreSQL. Reads continue. `broken` is set, and the process has to be restarted.
+    After an I/O error during COMMIT, the state on the disk is unknown (the kernel may have dropped the pages that it
+    could not write). Therefore, as in PostgreSQL, no transaction can begin until the process has been restarted and
+    SQLite has read the file again. `broken` is then set; reads continue.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -140,12 +141,12 @@ class SqliteWriter:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
-        """A transaction, durable when the block has been left normally, and rolled back alone by an exception.
+        """A transaction, durable when the block has been left normally; an exception rolls back only this transaction.
 
-        A block that waits for anything but its own statements blocks every other writer.
+        A block that waits for anything except its own statements blocks every other writer.
 
         Raises:
-            StorageFull: no space, or less than the reserve; the transaction was rolled back.
+            StorageFull: the free space is less than the reserve, or there is none; the transaction was rolled back.
             Unavailable: the file is locked or damaged, or an earlier COMMIT failed on the disk.
             RuntimeError: this task is in a transaction already.
         """
@@ -239,7 +240,7 @@ class SqliteWriter:
             except apsw.Error as error:
                 sqlite.refuse(error, self._connection)
             # Another process writes. SQLite's own busy handler sleeps up to 0.1 s at a time, and starves next to a busy
-            # one.
+            # writer.
             await asyncio.sleep(BUSY_POLL_S)
         self._require_here()
         self._ended_by = None
@@ -248,7 +249,8 @@ class SqliteWriter:
         return group
 
     def _require_here(self) -> None:
-        """A migration to PostgreSQL writes its marker before it releases the write lock."""
+        """Check that the database was not moved: a migration to PostgreSQL writes its marker before it releases the
+        write lock."""
         try:
             migration_marker.require_not_moved(self._path.parent)
         except migration_marker.DatabaseMoved:
@@ -271,11 +273,11 @@ class SqliteWriter:
                     failure = await self._committed(group)
                     self._end(group, failure)
         finally:
-            # Only when the loop is shut down under the committer: no member may assume a commit.
+            # This happens only if the event loop is shut down while the committer runs: no member may assume a commit.
             self._end(group, Unavailable(_TRANSACTION_ENDED))
 
     async def _committed(self, group: CommitGroup) -> Refused | None:
-        """Commit; returns None, or the refusal. Without a change there is no wait for the disk."""
+        """Commit; returns None, or the refusal. If nothing was changed, it does not wait for the disk."""
         try:
             if self._connection.total_changes() == group.changes:
                 self._connection.execute("COMMIT")

@@ -1,7 +1,7 @@
 """Named version counters, for cache validation by one small read.
 
-They are in the table `version (name TEXT PRIMARY KEY, number BIGINT NOT NULL)`, which the service's own migration
-creates together with a row for each name.
+The table `version (name TEXT PRIMARY KEY, number BIGINT NOT NULL)` contains them; the service's own migration creates
+it together with a row for each name.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ async def check_writable(transaction: Transaction) -> None:
 
 
 async def bump(transaction: Transaction, name: str) -> int:
-    """Count a change; the number is the current time (µs), or the next number if that is not larger.
+    """Count a change; the new number is the current time (µs), or the previous number plus one if that is larger.
 
-    Call it last in the transaction: on PostgreSQL the row stays locked until its end, so that numbers are committed in
-    order.
+    Call this last in the transaction: on PostgreSQL the row stays locked until the transaction ends, so that numbers
+    are committed in order.
 
     Raises:
-        LookupError: the table has no row of that name.
+        LookupError: the table has no row with this name.
     """
     row = await transaction.fetch_one(_NEXT_NUMBER, name, clock.now())
     if row is None:
@@ -39,10 +39,10 @@ async def bump(transaction: Transaction, name: str) -> int:
 
 
 class Versions:
-    """Reads the counters of the given names, never staler than the call.
+    """Reads the counters with the given names, never staler than the call.
 
-    On PostgreSQL, callers that arrive during a read share the next one: one round trip serves them all, and none gets a
-    number that was read before its call.
+    On PostgreSQL, callers that arrive during a read share the next read: one round trip serves them all, and no caller
+    gets a number that was read before its call.
     """
 
     def __init__(self, database: Database, names: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ class Versions:
 
         Raises:
             Unavailable: the database cannot be reached.
-            LookupError: the table has no row of one of the names.
+            LookupError: the table lacks a row for one of the names.
         """
         if self._database.dialect == "sqlite":
             return await self.read()
@@ -68,7 +68,7 @@ class Versions:
     async def _read_after(self, running: asyncio.Task[tuple[int, ...]] | None) -> tuple[int, ...]:
         if running is not None and not running.done():
             await asyncio.wait([running])
-        # Callers from here on need a later read than this one.
+        # Callers that arrive from now on need a later read.
         self._running, self._next = self._next, None
         return await self.read()
 

@@ -74,7 +74,7 @@ class ErrorRenderer(Protocol):
     """The service's own format of errors."""
 
     def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-        """The response to a refused request for `target`; `route` may be missing, if no route matches or for a batch."""
+        """The response to a refused request for `target`; `route` may be missing: no route matches, or a batch."""
         ...
 
 

@@ -44,12 +44,12 @@ class Worker(NamedTuple):
 
 
 Application: TypeAlias = Callable[[Worker, Listener], AbstractAsyncContextManager[ASGIApp]]
-"""Opens the application in a worker; the listener has the real port by then."""
+"""Opens the application in a worker; the listener contains the actual port."""
 
 
 class Program(NamedTuple):
-    """An application with its listener and its processes. One that `outlasts` a shutdown is served until the last
-    request to the others has ended."""
+    """An application with its listener and its processes. A program that `outlasts` the others is served during a
+    shutdown until the last request to the others has ended."""
 
     application: Application
     listener: Listener
@@ -65,7 +65,7 @@ class Acceptor(NamedTuple):
 
 
 class CannotListen(OSError):
-    """A listener's address cannot be bound; the text says why."""
+    """A listener's address cannot be bound; the text names the reason."""
 
     def __init__(self, listener: Listener, error: OSError) -> None:
         super().__init__(f"{listener.host}:{listener.port} cannot be listened on: {error.strerror or error}")
@@ -90,7 +90,7 @@ def run(server: Server) -> None:
 
     Raises:
         CannotListen: an address is in use or not available.
-        WorkerFailed: a worker could not start, or cannot go on.
+        WorkerFailed: a worker could not start, or cannot continue.
     """
     _raise_file_limit()
     sockets = [_bind(each.listener) for each in server.programs]
@@ -98,7 +98,7 @@ def run(server: Server) -> None:
         each.listener._replace(port=bound.getsockname()[1])
         for each, bound in zip(server.programs, sockets, strict=True)
     ]
-    # Which program each worker serves, and as which of its workers.
+    # The program of each worker, and the worker's index in that program.
     places = [(program, index) for program, each in enumerate(server.programs) for index in range(each.workers)]
     scoreboard = Scoreboard([real[program].name for program, _ in places])
 
@@ -143,7 +143,7 @@ class _WorkerSetup(NamedTuple):
 
 
 def _raise_file_limit() -> None:
-    """Raise the limit of open files: each connection is one."""
+    """Raise the limit of open files: each connection uses a file descriptor."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):
@@ -204,8 +204,8 @@ async def _beat(worker: Worker) -> None:
 
 
 def _tune_garbage_collection() -> None:
-    """Objects allocated so far live as long as the process, and requests create few reference cycles: exclude the
-    former from garbage collection, and run it less often for the latter."""
+    """Exclude the objects allocated so far, which live as long as the process, from garbage collection, and run it less
+    often, since requests create few reference cycles."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -241,8 +241,11 @@ async def _accept(
 
 
 async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
-    """Refuse new connections, and accept those in the backlog. The system listens as long as one copy of the socket is
-    open, and clients would wait in vain: so the copy is closed as well, after the backlog was accepted."""
+    """Refuse new connections, and accept those in the backlog.
+
+    The system listens as long as one copy of the socket is open, and clients would wait in vain. Therefore this copy is
+    closed as well, after the connections in the backlog were accepted.
+    """
     loop = asyncio.get_running_loop()
     accepting.server.close()
     last = _waiting(bound)
@@ -265,7 +268,7 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
 
 
 def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:
-    """Close all ports but those that outlast the others."""
+    """Close all ports except those of programs that outlast the others."""
     sd_notify(SD_STOPPING)
     _close(each for program, each in zip(server.programs, sockets, strict=True) if not program.outlasts)
 

@@ -44,7 +44,8 @@ def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
     """The route as it is called by a subrequest.
 
     Raises:
-        NotBatchable: it streams a body, cannot return JSON, reads its own credentials, or is never part of a batch.
+        NotBatchable: the route streams a body, cannot return JSON, reads its own credentials, or is never part of a
+            batch.
     """
     if inner.batched and route.alone:
         raise NotBatchable("a batch must not contain another batch")
@@ -54,8 +55,8 @@ def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
 
 
 def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
-    """The route with its streamed responses collected before its transaction commits, so that a response that is too
-    long, or not JSON, has no effect."""
+    """The route, which reads a streamed response completely before its transaction commits, so that a request whose
+    response is too long, or not JSON, has no effect."""
     derive = route.derive
 
     async def collected(call: Request[ContextT, Any, Any, Any]) -> Response:
@@ -71,7 +72,7 @@ async def _collected(answer: Response, max_bytes: int) -> Response:
     """The response with its complete body.
 
     Raises:
-        NotBatchable: it has more than `max_bytes` bytes, or is not JSON.
+        NotBatchable: the response has more than `max_bytes` bytes, or is not JSON.
     """
     if answer.body != b"" and answer.media_type != JSON:
         raise NotBatchable(f"the response would be {answer.media_type}: request JSON, or call it directly")

@@ -1,11 +1,12 @@
 """Communication between a server, its workers and systemd: shared memory, mailboxes, and sd_notify(3).
 
-The scoreboard is memory that all share, made before the first fork. A worker writes its own heartbeat only and the
-supervisor everything else, so that no lock is needed. Readers compare values for change only, or show them.
+The scoreboard is memory that all processes share, allocated before the first fork. A worker writes only its own
+heartbeat, and the supervisor writes everything else, so that no lock is needed. Readers only compare values for change,
+or show them.
 
-A mailbox is a pair of datagram sockets, made before the workers are forked. The sender of a question passes one end of
-a fresh pair along, and the worker writes its answer into it from its event loop: an answer proves that the loop runs.
-Nothing has a name in the file system, and nothing from a dead worker is ever mistaken for an answer.
+A mailbox is a pair of datagram sockets, created before the workers are forked. A question is sent together with one
+socket of a new pair, to which the worker writes its answer from its event loop: an answer proves that the loop runs.
+The sockets have no names in the file system, and bytes of a dead worker are never mistaken for an answer.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from countersign.kernel import clock
 _HEAD_BYTES = 8
 _BEAT = struct.Struct("=Q")
 _SLOT = struct.Struct("=IIIIqq")
-"""Process id, state, restarts, stalls; when it was started and when it last stalled, in µs since 1970."""
+"""A slot: process id, state, restarts, stalls, and the times of the start and of the last stall in µs since 1970."""
 _SLOT_BYTES = _BEAT.size + _SLOT.size
 _IS_STOPPING = 1
 
@@ -33,7 +34,7 @@ class State(IntEnum):
     """The state of a worker, as known to the supervisor."""
 
     WAITING = 0
-    """No process: the next one is started after a pause."""
+    """The worker has no process; the next process is started after a pause."""
     STARTING = 1
     SERVING = 2
 
@@ -234,7 +235,7 @@ def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> No
 
 
 async def _write_answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
-    """Write the answer; the other end may be closed by then."""
+    """Write the answer; the sender of the question may have closed its socket by then."""
     back.setblocking(False)
     _, writer = await asyncio.open_unix_connection(sock=back)
     with suppress(OSError):

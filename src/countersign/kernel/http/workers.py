@@ -29,8 +29,8 @@ CLOSING_S = 3.0
 """Time beyond the grace time for a running worker to cancel requests and to close its application."""
 _KILLED_WITHIN_S = 4.0
 STOPPING_S = 2 * CLOSING_S + _KILLED_WITHIN_S
-"""Maximum time of a shutdown beyond the grace time: programs that outlast the others close after them, and killed
-processes end. The service manager has to wait longer than both times together."""
+"""The maximum time of a shutdown beyond the grace time, in which programs that outlast the others close, and killed
+processes end. The service manager must wait longer than the sum of both times."""
 BEAT_S = 0.5
 """Interval of a worker's heartbeats."""
 TICK_S, STOP_TICK_S = 1.0, 0.25
@@ -195,7 +195,7 @@ class _Supervisor:
         """Start and monitor the workers until a signal.
 
         Raises:
-            _Stop: SIGTERM or SIGINT came.
+            _Stop: SIGTERM or SIGINT was received.
             WorkerFailed: see `supervise`.
         """
         for each in self._firsts:
@@ -237,7 +237,7 @@ class _Supervisor:
                 each.due_s = clock.monotonic_s() + _MAX_PAUSE_S
 
     def _start(self, worker: _Worker) -> None:
-        """Fork its process, which may take any time until it is ready: it may migrate data."""
+        """Fork the worker's process. The process may take any time until it is ready, since it may migrate data."""
         with ExitStack() as unless_started, ExitStack() as finally_closed:
             reading, writing = os.pipe()
             unless_started.callback(os.close, reading)
@@ -327,14 +327,14 @@ class _Supervisor:
         telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
 
     def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
-        """Whether a worker that ended cannot be replaced: it says so, it cannot start, or the server was never
+        """Whether a worker that ended cannot be replaced: it reported that, it could not start, or the server was never
         ready."""
         if failure is None:
             return not self._is_up and worker in self._firsts
         return failure.is_final or not worker.was_ready
 
     def _tick(self, *, ends: bool) -> None:
-        """Check the heartbeats; `ends` says whether to kill stalled workers."""
+        """Check the heartbeats; kill stalled workers if `ends` is set."""
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
             sd_notify(SD_ALIVE)

@@ -24,10 +24,10 @@ class Engine(Protocol):
         ...
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
-        """Call `take` whenever there may be a job, as long as it finds one, until stopping is set.
+        """Call `take` whenever there may be a job, and again as long as it finds one, until stopping is set.
 
         Raises:
-            Unavailable: the engine cannot be reached; the process has to be restarted.
+            Unavailable: the engine cannot be reached; the process must be restarted.
         """
         ...
 
@@ -41,7 +41,7 @@ class EmbeddedEngine:
     """Polls the job table, which contains all deferred jobs."""
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
-        """Nothing to do: workers poll."""
+        """Do nothing: workers poll."""
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """Poll until stopping is set; waits for an unavailable database."""

@@ -6,7 +6,7 @@ from countersign.settings import BadSetting
 
 
 async def open_engine(choice: str, database: Database, url: str, schema: str, *, lease_s: int) -> Engine:
-    """The chosen engine (`auto`, `embedded`, `procrastinate`), with its tables created, if it has any.
+    """Open the chosen engine (`auto`, `embedded`, `procrastinate`), and create its tables if it has any.
 
     Raises:
         BadSetting: Procrastinate was chosen without PostgreSQL.

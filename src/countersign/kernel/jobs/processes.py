@@ -77,7 +77,7 @@ class _Supervised:
             telemetry.logger("jobs").error("a worker could not be started", worker=self._number, exc_info=error)
             return NOT_STARTED
         if process.stdin is not None:
-            # The process may end before it has read them.
+            # The process may end before it has read the orders.
             with suppress(ConnectionError):
                 process.stdin.write(self._orders + b"\n")
                 await process.stdin.drain()
@@ -102,7 +102,7 @@ class _Supervised:
 
 _PR_SET_PDEATHSIG = 1
 OOM_SCORE_ADJ = "500"
-"""Of 1,000: when memory runs out, the system kills a job before a server."""
+"""The OOM score adjustment, of 1,000: when memory runs out, the system kills a job before a server."""
 
 
 def limit_process(*, nice: int, memory_mib: int) -> None:
@@ -113,7 +113,7 @@ def limit_process(*, nice: int, memory_mib: int) -> None:
     os.nice(nice)
     _set_limit(resource.RLIMIT_AS, memory_mib << 20)
     _set_limit(resource.RLIMIT_CORE, 0)
-    # Only Linux has it, and a container may forbid it.
+    # The file exists on Linux only, and a container may forbid writing it.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
 
@@ -125,9 +125,9 @@ def _set_limit(kind: int, most: int) -> None:
 
 
 def die_with_parent(parent_pipe: int) -> None:
-    """End this process when its parent has ended, which closes the pipe from there.
+    """End this process when its parent has ended, which closes the other end of the pipe.
 
-    On Linux, the kernel also kills it then, even if it cannot run a thread.
+    On Linux, the kernel also kills this process then, even if the process cannot run a thread.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

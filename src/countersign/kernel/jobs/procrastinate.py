@@ -1,8 +1,8 @@
 """Procrastinate as the engine, on PostgreSQL: workers on any number of machines, woken by NOTIFY.
 
-Each deferred job of Procrastinate wakes a worker that polls our own job table, where leases assign jobs. So a redundant
-wake-up is harmless, and the periodic poll compensates for one that is lost with its worker. Its tables are in our
-schema, since its functions find them by the search path of the caller.
+Each deferred job of Procrastinate wakes a worker that polls our own job table, where leases assign jobs. Therefore a
+redundant wake-up is harmless, and the periodic poll compensates for a wake-up that is lost with its worker.
+Procrastinate's tables are in our schema, since its functions find them by the search path of the caller.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class ProcrastinateEngine:
         self._lease_s = lease_s
 
     async def install(self, database: Database) -> None:
-        """Create Procrastinate's tables, or migrate them to its installed version; of concurrent callers one does it.
+        """Create Procrastinate's tables, or migrate them to the installed version; concurrent callers do this once.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
@@ -70,14 +70,14 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL lock_timeout = 0")
             await transaction.fetch(_ONE_AT_A_TIME)
             await transaction.run("SET LOCAL client_min_messages = warning")
-            # Before checking what exists: after a wait for the lock, only this shows tables created by others.
+            # The lock is acquired before the check, which then sees the tables that other processes have created.
             await transaction.run(_LEDGER)
             missing = await _missing(transaction, known)
             if missing == known:
                 await transaction.run(_text("schema.sql"))
                 await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
                 return False
-            # One at a time: a value added to an enum cannot be used before the commit.
+            # One migration per transaction: a value added to an enum cannot be used before the commit.
             if missing:
                 await transaction.run(_text(f"migrations/{missing[0]}"))
                 await transaction.run(_APPLY, missing[0], clock.now())
@@ -143,7 +143,7 @@ class ProcrastinateEngine:
         stop.cancel()
         worker.stop()
         if not stopping.is_set():
-            # One of the two failed: the process restarts.
+            # One of the two tasks failed: the process restarts.
             looking.cancel()
         await asyncio.wait({working, looking})
         for task in (working, looking):
@@ -157,7 +157,7 @@ class ProcrastinateEngine:
         while not stopping.is_set():
             stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
             for job in stalled:
-                # Another worker may have done the same.
+                # Another worker may have reassigned it already.
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)
             await drain()

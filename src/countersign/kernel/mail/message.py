@@ -14,7 +14,7 @@ MAX_ADDRESS_LENGTH = 254
 MAX_LINE_LENGTH = 900
 
 # The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: programs map a
-# name of other letters to different domains, so that a stranger could verify it.
+# non-ASCII name to different domains, so that the owner of a different domain could verify the address.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
@@ -37,7 +37,7 @@ def sender(text: str) -> Address:
     """The configured sender, as `Name <name@example.com>` or the address alone.
 
     Raises:
-        BadSetting: it is neither.
+        BadSetting: the text has neither form.
     """
     name, address = parseaddr(text)
     if not is_address(address) or not text.isprintable():
@@ -46,8 +46,8 @@ def sender(text: str) -> Address:
 
 
 def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
-    """The message, with a Message-ID and a Date of its own. Line breaks in the subject become spaces, so that no
-    header can be added through it.
+    """The message, with a new Message-ID and the current Date. Line breaks in the subject become spaces, so that the
+    subject cannot inject a header.
 
     Raises:
         BadAddress: `to` is not exactly one address.

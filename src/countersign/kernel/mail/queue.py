@@ -12,7 +12,8 @@ from countersign.kernel.mail.transports import Mail
 MAX_WAITING = 1_000
 MAX_CONCURRENT = 4
 PAUSES_S = (0.05, 2.0, 15.0)
-"""Before each attempt. The first lets the response leave before any work whose duration could reveal something."""
+"""The delay before each attempt. The first delay lets the response be sent before any work whose duration could reveal
+something."""
 CLOSING_S = 5.0
 
 WAITING = metrics.gauge("countersign_mail_waiting", "E-mails in memory that wait to be sent or retried.")
@@ -32,14 +33,14 @@ ComposeEmail: TypeAlias = Callable[[], Awaitable[Email | None]]
 
 
 class Log(Protocol):
-    """Where the queue logs failures."""
+    """The logger for failures of the queue."""
 
     def warning(self, event: str, **members: object) -> None:
-        """Something an operator should look at."""
+        """Log an event that an operator should look at."""
         ...
 
     def error(self, event: str, **members: object) -> None:
-        """A fault; `exc_info` carries the exception."""
+        """Log a fault; `exc_info` is the exception."""
         ...
 
 
@@ -52,7 +53,7 @@ class MailQueue:
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._log = log
-        # Exported as 0 until something is counted.
+        # Export the metric as 0 until something is counted.
         WAITING.of()
         FAILED.of()
 
@@ -65,8 +66,8 @@ class MailQueue:
         await self.mail.send(to, subject, text)
 
     def enqueue(self, write: ComposeEmail) -> None:
-        """Compose an e-mail and send it after the current response, so that nothing about the response, its time
-        included, reveals whether an e-mail was sent. A failure is retried twice, then logged.
+        """Compose an e-mail and send it after the current response, so that neither the response nor its duration
+        reveals whether an e-mail was sent. A failure is retried twice, then logged.
 
         Raises:
             Unavailable: 1,000 e-mails are queued.

@@ -22,8 +22,8 @@ _REMEDY = "The operator finds the cause with `countersign doctor`; then try agai
 
 
 class SmtpServer(NamedTuple):
-    """A mail server and its connection. With `is_encrypted` TLS comes first; otherwise STARTTLS is used where it is
-    offered, and required before a password is sent to another machine."""
+    """A mail server and the security of its connection. With `is_encrypted`, the connection begins with TLS; otherwise
+    STARTTLS is used if offered, and required before a password is sent to another machine."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class SmtpServer(NamedTuple):
         """The server of smtp://[user:password@]host[:port] or smtps://…; ports 587 and 465 unless one is named.
 
         Raises:
-            BadSetting: the URL has another form.
+            BadSetting: the URL does not have this form.
         """
         form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
         bad = BadSetting(f"{form}; {connection_urls.REMEDY}")
@@ -65,7 +65,7 @@ def _has_form(parts: SplitResult) -> bool:
 
 
 class SmtpMail:
-    """A Mail that hands each message to a mail server over a connection of its own."""
+    """A Mail that hands over each message to a mail server in a separate connection."""
 
     def __init__(self, server: SmtpServer, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self._server = server

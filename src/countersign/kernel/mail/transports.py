@@ -35,7 +35,7 @@ class Mail(Protocol):
         """Check whether a message would be accepted, without sending one.
 
         Raises:
-            Unavailable, StorageFull: it would not.
+            Unavailable, StorageFull: a message would not be accepted.
         """
         ...
 
@@ -124,8 +124,8 @@ class NullMail:
 
 
 def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
-    """The transport that the settings choose: SMTP for a URL, the folder `mail` of the data directory without one, and
-    none for `discard:`.
+    """The transport that the settings choose: SMTP for a URL, the folder `mail` of the data directory without a URL,
+    and for `discard:` a transport that drops all messages.
 
     Raises:
         BadSetting: the URL or the sender is malformed.

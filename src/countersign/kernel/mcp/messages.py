@@ -34,7 +34,7 @@ MARCH_2025 = Revision("2025-03-26", has_batches=True, has_titles=False)
 JUNE_2025 = Revision("2025-06-18")
 NOVEMBER_2025 = Revision("2025-11-25")
 JULY_2026 = Revision("2026-07-28")
-"""Without a handshake: every request describes itself in its `_meta`."""
+"""The revision without a handshake: every request states its revision in its `_meta`."""
 
 HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
 """The revisions with a handshake, which are always enabled, the latest first."""
@@ -59,7 +59,8 @@ INTERNAL_ERROR = -32603
 
 MAX_BATCHED = 50
 MAX_DEPTH = json_reader.MAX_DEPTH + 8
-"""The arguments of a tool are a few levels deep in a message, and may be nested as deep as a body."""
+"""The maximum nesting of a message. A tool's arguments begin a few levels deep in the message, and may themselves be
+nested as deep as the body of a request."""
 
 _INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
 _encode = msgspec.json.Encoder().encode
@@ -82,7 +83,8 @@ class JsonRpcError(Exception):
         self.data = data
 
     def encoded(self, request_id: bytes | None = None) -> bytes:
-        """The error response. One without an id has no member `id`: null is no id (2025-06-18, Requests)."""
+        """The error response. Without an id it has no member `id`, since null is not a valid id (2025-06-18,
+        Requests)."""
         found = self.id if self.id is not None else request_id
         error: dict[str, object] = {"code": self.code, "message": self.message}
         if self.data is not None:
@@ -134,8 +136,8 @@ def read(body: bytes) -> Message | list[bytes]:
     """Parse the message of a body; for a batch its elements, to be parsed by `read_one`.
 
     Raises:
-        JsonRpcError: it is not JSON in UTF-8 (-32700), or not a message, empty, with a duplicate key or too many values
-            (-32600); with status 400.
+        JsonRpcError: with status 400, -32700: the body is not JSON in UTF-8; -32600: the body is not a message, is an
+            empty or too long batch, or has a duplicate key or too many values.
     """
     if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
         raise JsonRpcError(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
@@ -199,8 +201,8 @@ class _WithParams(msgspec.Struct):
 
 
 def _require_unique_keys(message: bytes) -> None:
-    """Refuse a message with a duplicate key. The tool judges its arguments: a refused input is a result, not an error
-    of the protocol."""
+    """Refuse a message with a duplicate key. Arguments are not checked, since the tool validates them: refused input is
+    a result, not an error of the protocol."""
     try:
         arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -222,7 +224,7 @@ def _unreadable(error: Exception) -> JsonRpcError:
 
 
 def _id(raw: bytes) -> bytes:
-    """The id as it is echoed: a string or an integer with its type and digits."""
+    """The id as the response repeats it: a string or an integer, with its type and digits unchanged."""
     if raw.startswith(b'"'):
         try:
             return _encode(_text(raw))
@@ -265,8 +267,8 @@ def header_of(headers: Headers, name: str) -> str | None:
 
 
 def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
-    """Whether a message is in this revision or a later one: it says so, or its header names none with a handshake.
-    The handshake itself never is (2026-07-28, Versioning, Backward Compatibility)."""
+    """Whether a message is in revision 2026-07-28 or later: its metadata or its header name a revision without a
+    handshake. An `initialize` request without such metadata is not (2026-07-28, Versioning, Backward Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
     if wanted is None and request is not None and request.method == "initialize":
         return False

@@ -29,8 +29,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_origin_allowed(origin: str | None, root_url: str) -> bool:
-    """Whether a request with this Origin is allowed (DNS rebinding; 2025-11-25, Transports, Security Warning 1):
-    clients other than browsers send none; pages of this machine and of the service's own address are allowed."""
+    """Whether a request with this Origin is allowed (DNS rebinding; 2025-11-25, Transports, Security Warning 1).
+
+    Clients other than browsers send no Origin. Pages of this machine and of the service's own address are allowed.
+    """
     if origin is None:
         return True
     try:
@@ -95,8 +97,8 @@ _ParamsT = TypeVar("_ParamsT", bound=msgspec.Struct)
 
 
 class McpServer(Generic[ContextT]):
-    """Answers POSTs to the MCP endpoint. Each is answered from what it holds alone (2025-11-25, Transports, Sending
-    Messages); nothing is ever sent to a client that did not ask."""
+    """Answers POST requests to the MCP endpoint. Each is answered from its content alone (2025-11-25, Transports,
+    Sending Messages); the server never sends messages on its own."""
 
     def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool) -> None:
         """With `with_2026`, revision 2026-07-28 is enabled in addition to those with a handshake."""
@@ -133,7 +135,7 @@ class McpServer(Generic[ContextT]):
         return await self._batch(context, revision, message) if isinstance(message, list) else Reply(202)
 
     async def _batch(self, context: ContextT, revision: Revision, elements: list[bytes]) -> Reply:
-        """An answer to each request (2025-03-26, Batching)."""
+        """Respond to each request of a batch (2025-03-26, Batching)."""
         if not revision.has_batches:
             raise JsonRpcError(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
         read = [_element(each) for each in elements]
@@ -143,7 +145,7 @@ class McpServer(Generic[ContextT]):
         for each in read:
             if isinstance(each, RpcRequest):
                 answers.append(await self._next(context, revision, each, sum(map(len, answers))))
-                await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
+                await asyncio.sleep(0)  # a response from memory never suspends, and would block other requests
             elif isinstance(each, JsonRpcError):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
@@ -182,7 +184,7 @@ class McpServer(Generic[ContextT]):
     async def _call(self, context: ContextT, request: RpcRequest) -> Outcome:
         asked = _params(request, _Call)
         arguments = bytes(asked.arguments)
-        # Some clients send null where there are none.
+        # Some clients send null if there are no arguments.
         if arguments == b"null":
             arguments = b"{}"
         if not arguments.startswith(b"{"):

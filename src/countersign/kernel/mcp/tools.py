@@ -37,8 +37,8 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `input_schema` and `output_schema` are JSON Schema 2020-12 of objects; without the latter clients
-    know nothing of the structured content."""
+    """One tool. `input_schema` and `output_schema` are JSON Schema 2020-12 of objects. Without `output_schema`, clients
+    do not know the structure of the result's structured content."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
 
     def encoded(self, revision: Revision) -> bytes:
-        """The tool with the members of the revision; before titles, the annotations had one."""
+        """The tool with the members of the revision; in revisions without titles, the annotations contain the title."""
         hints: dict[str, object] = {**self.hints.encoded()}
         shown: dict[str, object] = {"name": self.name, "description": self.description}
         if revision.has_titles:
@@ -61,12 +61,12 @@ class Tool:
 
 
 class ToolList:
-    """The tools of one visibility, in the order of their names. Each page is encoded once for every revision."""
+    """The tools that some callers can see, sorted by name. Each page is encoded once for every revision."""
 
     def __init__(self, tools: Iterable[Tool], page: int = PAGE) -> None:
         self._tools = sorted(tools, key=lambda each: each.name)
         self._page = page
-        # A cursor is the name of the last tool of the page before.
+        # A cursor is the name of the last tool of the previous page.
         self._starts = {"": 0, **{self._tools[n - 1].name: n for n in range(page, len(self._tools), page)}}
         self._encoded: dict[tuple[str, str], bytes] = {}
 
@@ -120,12 +120,12 @@ def refused(reason: str) -> Outcome:
 
 
 def text(words: str) -> bytes:
-    """Content of one text."""
+    """Content that consists of one text."""
     return b'[{"type":"text","text":%b}]' % _encode(words)
 
 
 class UnknownTool(JsonRpcError):
-    """The tool does not exist for this caller: the same text for a hidden one."""
+    """The tool does not exist, or is hidden from this caller: the text is the same."""
 
     def __init__(self, name: str) -> None:
         super().__init__(INVALID_PARAMS, f"Unknown tool: {name}")
@@ -144,6 +144,6 @@ class Tools(Protocol[ContextT]):
 
         Raises:
             UnknownTool: the caller cannot see such a tool.
-            JsonRpcError: it failed (-32603); the fault was logged.
+            JsonRpcError: the tool failed (-32603); the fault was logged.
         """
         ...

@@ -22,7 +22,7 @@ RETRY_DELAYS_S = (
     *(5.0, 5 * _MINUTE, 30 * _MINUTE),
     *(2 * _HOUR, 5 * _HOUR, 10 * _HOUR, 14 * _HOUR, 20 * _HOUR, 24 * _HOUR),
 )
-"""After each failed attempt, as Standard Webhooks proposes: ten attempts in a little more than three days."""
+"""The delay after each failed attempt, as Standard Webhooks proposes: ten attempts in slightly more than three days."""
 JITTER = 0.2
 MAX_RETRY_S = sum(RETRY_DELAYS_S) * (1 + JITTER) + 12 * _HOUR
 """A delivery that has waited longer is given up even with fewer attempts: its receiver was down all the time."""
@@ -30,8 +30,8 @@ MAX_BACKOFF_S = 300.0
 
 
 def retry_delay_s(attempts: int) -> float | None:
-    """Seconds until the next attempt after this number of failed ones; None: there is no next one. A jitter of 20 %
-    spreads the retries of deliveries that failed together."""
+    """Seconds until the next attempt after this number of failed attempts; None: there is no further attempt. A jitter
+    of 20 % spreads the retries of deliveries that failed together."""
     return None if attempts > len(RETRY_DELAYS_S) else _jittered(RETRY_DELAYS_S[attempts - 1])
 
 
@@ -107,7 +107,7 @@ async def ping(transaction: Transaction, owner: str, webhook_id: str) -> Event:
 
 
 def wants(types: str, kind: str) -> bool:
-    """Whether a receiver that chose these types gets events of this one."""
+    """Whether a receiver that chose these types gets events of type `kind`."""
     return types == ALL or f" {kind} " in types
 
 
@@ -135,7 +135,7 @@ async def paused_since(reader: Reader) -> Instant | None:
 
 
 async def pause(transaction: Transaction) -> None:
-    """Pause all deliveries; a pause that exists stays as it is."""
+    """Pause all deliveries; an existing pause stays unchanged."""
     await transaction.run(PAUSE, clock.now())
 
 
@@ -156,7 +156,7 @@ async def describe_pause(reader: Reader) -> str:
 State: TypeAlias = Literal["waiting", "delivered", "given_up"]
 
 AFTER_EVERY_ID = "~"
-"""Sorts after every id."""
+"""A text that sorts after every id."""
 MAX_REPLAYED = 10_000
 
 DELIVERIES_PAGE = """
@@ -229,7 +229,7 @@ class Delivery(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """The number of deliveries that were queued again, and up to which moment; None: up to now."""
+    """The number of deliveries that were queued again, and the moment up to which they were; None: up to now."""
 
     deliveries: int
     through: Instant | None
@@ -256,8 +256,8 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
 
 
 async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
-    """Queue every event of the receiver's types again, from the moment on, also events from before it was added;
-    10,000 at most (and all of the same moment), oldest first."""
+    """Queue every event of the receiver's types since the moment again, including events from before the receiver was
+    added: the oldest 10,000 at most, and all events with the same time as the last of them."""
     row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)

@@ -60,7 +60,7 @@ _COLUMNS = "id, url, types, created_at, failures, delivered_at"
 OF_OWNER = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 ORDER BY created_at, id"
 BY_ID = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 AND id = $2"
 COUNT = "SELECT count(*) FROM webhook WHERE owner = $1"
-# Two concurrent transactions would not count each other. SQLite has one writer anyway.
+# Without the lock, two concurrent transactions would not count each other's webhook. SQLite has a single writer.
 ONE_ADDER = "SELECT pg_advisory_xact_lock(hashtext('webhook.' || $1))"
 ADD = """
     INSERT INTO webhook (id, owner, url, types, secrets, created_at, lease, lease_until, rest_until, failures)
@@ -154,7 +154,7 @@ async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
     """One of the owner's receivers.
 
     Raises:
-        WebhookNotFound: the owner has no such one.
+        WebhookNotFound: the owner has no such receiver.
     """
     row = await reader.fetch_one(BY_ID, owner, webhook_id)
     if row is None:
@@ -196,7 +196,7 @@ def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
     """The secrets that sign now, the current one first.
 
     Raises:
-        DecryptionFailed: they were encrypted with another master key.
+        DecryptionFailed: the secrets were encrypted with another master key.
     """
     now = clock.now()
     return [each.secret for each in _opened(master, sealed) if each.until is None or each.until > now]

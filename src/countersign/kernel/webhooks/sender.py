@@ -1,8 +1,8 @@
-"""Sending deliveries: one lane for each receiver, so that none waits for another, under a lease on the receiver.
+"""Sends deliveries: each receiver has a separate lane, so that no receiver waits for another, and a lease.
 
-A lease is a random token held by one node, so that of several nodes one sends to a receiver, one delivery after the
-other. A node that was silent for longer than its lease has lost the receiver: its token is no longer in the row, so its
-late writes change nothing. What it had sent by then may be sent again.
+A lease is a random token of one node, so that only one of several nodes sends to a receiver, one delivery at a time. A
+node that was silent for longer than its lease has lost the receiver: the row no longer contains its token, so that its
+late writes have no effect. Deliveries that it had sent by then may be sent again.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from countersign.kernel.webhooks import outbox, receivers
 from countersign.kernel.webhooks.outbox import Event, Outbox
 
 LEASE_S = 30.0
-"""Longer than an attempt may take."""
+"""The duration of a lease, which is longer than an attempt may take."""
 
 READY = """
     SELECT w.id
@@ -96,7 +96,7 @@ class DeliveryOutcome(NamedTuple):
 
 
 async def ready_receivers(database: Database, most: int) -> list[str]:
-    """Receivers with due deliveries and without a lease, those that rested longest first."""
+    """Receivers with due deliveries and without a lease, in the order of the times at which their backoff ended."""
     return [row[0] for row in await database.scan(READY, clock.now(), most)]
 
 
@@ -127,7 +127,7 @@ async def record_attempt(
     rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
     until = clock.later(now, seconds=LEASE_S)
     delivered_at = now if outcome.is_delivered else None
-    # First, so that the second of two nodes waits here and then finds that its lease is lost.
+    # This statement runs first, so that the second of two nodes waits for it, and then finds that its lease is lost.
     if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
         raise LeaseLost(held.id)
     state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
@@ -144,7 +144,7 @@ def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, 
 
 
 async def end_lease(database: Database, held: LeasedReceiver) -> None:
-    """End the lease, so that any node can take the receiver."""
+    """End the lease, so that any node can lease the receiver."""
     async with database.transaction() as transaction:
         await transaction.run(END_LEASE, held.id, held.lease)
 
@@ -152,7 +152,7 @@ async def end_lease(database: Database, held: LeasedReceiver) -> None:
 POLL_EVERY_S = 1.0
 MAX_LANES = 64
 MAX_IN_A_ROW = 200
-"""Deliveries in a row to one receiver; then the lane goes to another receiver where lanes are scarce."""
+"""The number of consecutive deliveries to one receiver; then another receiver gets the lane if lanes are scarce."""
 CLOSING_S = 3.0
 
 
