@@ -1,5 +1,5 @@
-"""The items of a question bound to each other from left to right: "not" to the slot that follows, "or" between two
-values of a slot, "only" to the platform or channel beside it.
+"""Bind the items of a question to each other from left to right: "not" to the next slot, "or" between two values of a
+slot, "only" to the platform or channel beside it.
 
 The classes of items beside the slots of the filter: `answer`, `find`, `order`, `when`, `field`, `time` and `number` are
 members of the filter, in key=value pairs `limit` and `by` too; `not`, `only`, `or`, `and` and `but` bind values; `sort`
@@ -21,12 +21,13 @@ from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
 MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
-"""Slots of which a product has several values: named side by side, all are meant."""
+"""Slots of which a product has several values: if a question lists several values, the product must have all of
+them."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _JOINED = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
 _OWNERS = frozenset(["i", "i've", "we", "we've", "he", "she", "my", "our", "office"])
-"""Before "only" they say what somebody has, not what a product is limited to."""
+"""Words before "only" that refer to what somebody has, not to a restriction of the product."""
 _PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
 _SIGNS = dict.fromkeys(["newer", "later", "higher", "above", "after", "since"], ">") | dict.fromkeys(
     ["older", "earlier", "lower", "below", "before", "pre", "prior"], "<"
@@ -34,7 +35,7 @@ _SIGNS = dict.fromkeys(["newer", "later", "higher", "above", "after", "since"], 
 
 
 class Bound:
-    """What is bound after all items were read: `found` are the items of a slot or class, `values` the conditions in the
+    """The bound items of a question: `found` contains the items by slot or class, `values` the conditions in the
     order of the question."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
@@ -86,7 +87,7 @@ class Bound:
                 self.found[item.slot].append(item)
 
     def _split(self) -> None:
-        """ "Split into games, apps and tools": counted by the slot of these values."""
+        """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
         end = max([each.end for each in self.found["each"]], default=len(self.words))
         following = [value for value in self.values if value.start >= end]
         slots = {value.slot for value in following}
@@ -95,39 +96,39 @@ class Bound:
             self.found["each"].clear()
 
     def _doubt_or(self, item: Item) -> None:
-        """ "Free or for Linux", "free or released in May": no filter joins different slots by "or"."""
+        """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
         before = self.found["time"] if item.slot == "time" else self.of(item.slot)
         is_other = item.slot in _JOINED and not (before or item.is_pair or self._is_negated)
         if is_other and self.values and self._joint == "or" and self.words[self._or_at] == "or":
             self.found["guard"].append(Item("guard", "or", self._or_at, self._or_at + 1))
 
     def _is_each(self, item: Item) -> bool:
-        """Whether it is counted by: the field right after "each"."""
+        """Whether the item is the field to count by: it directly follows "each"."""
         each = self.found["each"][-1:]
         is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
         return is_field and [item.start] in [[last.end + more] for last in each for more in (0, 1)]
 
     def _end(self) -> None:
-        """The conditions that only the whole question shows."""
+        """Bind what depends on the complete question."""
         self._split()
         begin = self.words[self.sentence.start : self.sentence.start + 1]
         tail = [word for word in self.words if word != "?"][-3:]
         if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
-            # "It isn't free, is it?": Yes and No are of what is before, without its "not".
+            # "It isn't free, is it?" asks whether the statement before it is true, without its "not".
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
         if begin == ["will"] and not {"you", "run", "work"} & {*self.words}:
             self.found["beyond"].append(Item("beyond", "the future", 0, 0))
         if all((self.found["titled"], not self.of("title"))):
-            # "Titled …" is of the words that follow, or else of those before it: "rail" in the title.
+            # "Titled …" refers to the following words, or else to the preceding ones, as in: "rail" in the title.
             for item in self.of("text"):
                 item.slot = "title"
         if all(("most" in self.words, not self.orders)):
             self.guards.append("most")
 
     def _between(self, words: Sequence[str], item: Item) -> None:
-        """What punctuation before the item ends or begins."""
+        """End a negated list or a sentence at the punctuation before the item."""
         ends_list = self._is_negated and self._negated_slot and "," in words and self._joint != "or"
         if ends_list or SENTENCE_ENDS & {*words}:
             self._but(item)
@@ -135,10 +136,10 @@ class Bound:
     def _not(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
         if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
-            # "No, I mean …" denies nothing; "iOS no" denies what is before it.
+            # "No, I mean …" negates nothing; "iOS no" negates the words before it.
             self.found["guard"] += [] if is_first else [item]
         elif self._is_negated and not self._negated_slot:
-            # "Except those without …" denies twice.
+            # "Except those without …" is a double negation.
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether it is.
         elif not (is_first and word in AUXILIARIES):
@@ -147,28 +148,28 @@ class Bound:
             self._negated_slot = self._joint = ""
 
     def _denied(self, _item: Item) -> None:
-        """ "Betas left out": what is before is denied."""
+        """Negate the preceding values, as in "Betas left out"."""
         for value in reversed(self.values):
             if value.slot != self.values[-1].slot:
                 break
             value.is_negated = True
 
     def _included(self, _item: Item) -> None:
-        """ "Betas included": the channel is no condition."""
+        """Remove the condition on the channel, as in "Betas included"."""
         while self.values and self.values[-1].slot == "channel":
             self.values.pop()
 
     def _only_beside(self, item: Item) -> None:
-        """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
+        """Bind "only" to the platforms or channels that follow ("only run on iOS"), or else to the preceding ones."""
         following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
         beside = (*following, *self._directly_before(item))
         slots = [each.slot for each in beside if each.slot in ("platform", "channel")]
         if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
-            # "Not just stable ones": the channel is no condition.
+            # In "Not just stable ones", the channel is not a condition.
             following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
             return
         if True in (self._is_negated, *map(attrgetter("is_negated"), last)):
-            # "Not Windows only" denies that it is the only one.
+            # "Not Windows only" means that Windows is not the only platform.
             self.found["guard"].append(item)
         if not self._is_of_asker(item):
             self._only |= {*slots[:1]}
@@ -179,7 +180,7 @@ class Bound:
         return [each for each in last if each.end >= item.start - 1 and self.words[each.end] not in SENTENCE_ENDS]
 
     def _is_of_asker(self, item: Item) -> bool:
-        """Whether "only" is about the asker ("I just got a Mac"), or about things named before ("only those")."""
+        """Whether "only" refers to the asker ("I just got a Mac"), or to things named before ("only those")."""
         is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
         is_aside = self.words[item.start] == "just" and not self.sentence.has(item)
         return is_aside or bool(is_of_those or _OWNERS & {*self.words[max(0, item.start - 3) : item.start]})
@@ -195,7 +196,7 @@ class Bound:
         self._negated_slot = self._joint = ""
 
     def _find(self, item: Item) -> None:
-        # Of "no Linux version" the platform is denied, not its releases; "a Linux version" is a platform as well.
+        # "no Linux version" negates the platform, not the releases; "a Linux version" means a platform as well.
         last = self.values[-1] if self.values else item
         if (last.slot, last.end) == ("platform", item.start) and not self.of("product"):
             return
@@ -207,7 +208,8 @@ class Bound:
             self.when = item.value
 
     def _denies_releases(self, item: Item) -> bool:
-        """Whether "not" is of releases: of all, or of "never released as stable" those in the channel that follows."""
+        """Whether "not" refers to releases: to all of them, or in "never released as stable" to those in the channel
+        that follows."""
         is_denied = self._is_negated and not self._negated_slot
         following = self._items[self._items.index(item) + 1 :][:1]
         if is_denied and not (following and following[0].slot == "channel"):
@@ -225,7 +227,7 @@ class Bound:
             self._version(item)
 
     def _version(self, item: Item) -> None:
-        """A version, or the one next to it: "right before 2.9.0"."""
+        """Add a condition on the version, or on the next or previous one, as in "right before 2.9.0"."""
         step = self.found.pop("step", [])[-1:]
         for each in step:
             self.limit = 1
@@ -234,7 +236,7 @@ class Bound:
         self._value(Item("version", compared, item.start, item.end))
 
     def _compared(self, item: Item) -> str:
-        """The version, with `>` or `<` where the words before it compare with it."""
+        """The version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
         compared = [word for word in before if word in _SIGNS]
         if compared:

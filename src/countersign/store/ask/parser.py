@@ -1,5 +1,6 @@
-"""A question read: what is looked for, and in which form it is answered, from the conditions of the question and, where
-it changes the question before it ("and on Windows?", "how many of those?"), of that one."""
+"""Interpret a question: determine what it asks for, and the form of the answer. The conditions are those of the
+question and, if the question changes the previous one ("and on Windows?", "how many of those?"), those of the
+previous question."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from countersign.store.catalog.filter import Filter, Values, conditions, slot, w
 from countersign.store.catalog.search import words as terms_of
 
 MAX_PLURAL = 10
-"""How many of "the newest games" are meant."""
+"""The number of results for a request without a number, such as "the newest games"."""
 MAX_NOTES = 50
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
@@ -31,7 +32,7 @@ _OTHERS = frozenset(["else", "others", "besides"])
 _MAKING = frozenset(["made", "make", "they"])
 _CHOICES = ("kind", "access")
 OF_OTHERS = frozenset(["who", "why", "how", "where"])
-"""What a question begins with that asks for something else than a list."""
+"""Words that begin a question that asks for something other than a list."""
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
@@ -41,8 +42,9 @@ _PRONOUNS = frozenset(["it", "that", "this", "they", "there"])
 
 @dataclass(slots=True)
 class Reading:
-    """What was understood. `unused` are the words that are nothing in the filter, `beyond` what no catalog holds,
-    `guards` words that change the meaning, `unknown` the name of something that the catalog does not have."""
+    """The interpretation of a question. `unused` are words that did not become part of the filter, `beyond` asks for
+    what no catalog contains, `guards` are words that change the meaning, `unknown` is a name that nothing in the
+    catalog has."""
 
     filter: Filter
     unused: list[str] = field(default_factory=list[str])
@@ -54,12 +56,12 @@ class Reading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every word that has a meaning was used."""
+        """Whether every word with a meaning was used."""
         return not (self.unused or self.guards or self.beyond or self.unknown)
 
 
 async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
-    """The question as of now; `base` is what the question before it meant."""
+    """Interpret the question at the time `now`; `base` is the filter of the previous question."""
     tokens = tokens_of(question)
     recognition = await recognize(database, question, tokens, now)
     bound = Bound(tokens, recognition.items)
@@ -67,7 +69,7 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
         return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
-        # "What else …" leaves out what was named before.
+        # "What else …" excludes the products that were named before.
         is_other = not _OTHERS.isdisjoint(words)
         bound.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
         bound.used |= _OTHERS if is_other else set()
@@ -78,13 +80,14 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
 
 
 def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
-    """Whether the question makes sense only after another: it points back, begins in the middle, or names nothing."""
+    """Whether the question depends on the previous one: it refers back, begins like a continuation, or names
+    nothing."""
     is_fragment = words[:1] and (words[0] in _OPENINGS or words[1:2] == ["about"])
     return bool(_BACKWARD & {*words} or is_fragment or not slots & {"kind", "product", "find", "org"})
 
 
 def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
-    """The base with what the new question says of it."""
+    """The base filter with the changes that the new question makes."""
     changes: dict[str, Any] = {}
     if (query.since, query.until, query.when) != (None, None, "any"):
         changes |= {"since": query.since, "until": query.until, "when": query.when}
@@ -99,7 +102,7 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
 
 
 def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
-    """Whether the form is that of the question before: "and on Windows?", but not "and how many?"."""
+    """Whether the question has the form of the previous one: true for "and on Windows?", not for "and how many?"."""
     is_about = "about" in words[1:2] or "and" in words[:1]
     is_plain = query.answer in ("list", "exists", "fields") and not query.fields
     return "same" in words or (is_about and is_plain and base.answer != "list")
@@ -124,7 +127,7 @@ def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bo
 
 
 class _Builder:
-    """Decides what is looked for and how it is answered."""
+    """Determines what is searched for and how it is answered."""
 
     def __init__(self, bound: Bound, recognition: Recognition) -> None:
         self._bound, self._recognition = bound, recognition
@@ -141,7 +144,7 @@ class _Builder:
         self._asks_whether = self._is_whether()
 
     def _is_whether(self) -> bool:
-        """Whether Yes or No is asked for: "Does Keyturn …", "And Keyturn, does it run on Linux?"."""
+        """Whether it is a yes/no question: "Does Keyturn …", "And Keyturn, does it run on Linux?"."""
         words = self._bound.words
         if self._first in AUXILIARIES and not self._bound.found["polite"]:
             return True
@@ -151,7 +154,7 @@ class _Builder:
         return bool(AUXILIARIES & {*words[at : at + 1]} and _PRONOUNS & {*words[at + 1 : at + 2]})
 
     async def reading(self, database: Database) -> Reading:
-        """The filter, and what was not used."""
+        """The filter, and the words that were not used."""
         bound, recognition = self._bound, self._recognition
         self._times()
         if not bound.is_terse:
@@ -175,19 +178,20 @@ class _Builder:
         return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
 
     def _is_afterthought(self, item: Item) -> bool:
-        """Whether it is asked in a clause of its own after all conditions: "What's new in X, worth the update?"."""
+        """Whether a separate clause after all conditions asks the question: "What's new in X, worth the update?"."""
         end = max([each.end for each in self._bound.values], default=item.start)
         return "," in self._bound.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
-        """What is asked of products that are not named, and a list does not have: fields, or who somebody is."""
+        """What the question asks about unnamed products and a list does not contain: fields, or a publisher's
+        identity."""
         if self._products or (found.answer, found.find) != ("list", "products"):
             return []
         others = [self._first] if self._unused and self._first in OF_OTHERS else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
 
     def _pairs(self) -> None:
-        """What was written as key=value goes before what was concluded."""
+        """Prefer the members that were written as key=value over inferred ones."""
         pairs = self._bound.pairs
         for name, values in pairs.items():
             self._members[name] = tuple(values) if name == "fields" else values[0]
@@ -195,7 +199,7 @@ class _Builder:
             self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
     def _nouns(self) -> None:
-        """What the nouns of the question say beside what is looked for."""
+        """Apply the nouns of the question other than the one that it asks for."""
         bound = self._bound
         bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
         if bound.of("product") and any(noun.value == "publishers" for noun in bound.nouns):
@@ -207,7 +211,7 @@ class _Builder:
             bound.when = "any"
 
     def _times(self) -> None:
-        """The times as one range."""
+        """The times, combined into one range."""
         bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
@@ -217,14 +221,14 @@ class _Builder:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
             self._members |= {**span, "when": bound.when or "any"}
             if all(({"no", "without"} & {*bound.words[slice(*bound.sentence)]}, "channel" in self._slots)):
-                # "No beta since March" denies such a release, or only the channel of the releases since then.
+                # "No beta since March" negates such a release, or only the channel of the releases since then.
                 bound.guards.append("no")
         elif bound.when == "none":
             self._members["when"] = "none"
 
     @staticmethod
     def _are_apart(ranges: Sequence[Item]) -> bool:
-        """Whether they are not one time: "in September of this year"."""
+        """Whether the times do not combine into one: "in September of this year" does."""
         return any(
             second.start > first.end + 2
             or first.value.since >= second.value.until
@@ -248,7 +252,8 @@ class _Builder:
         self._members["find"] = find
 
     def _find_releases(self, noun: int) -> str:
-        """Releases, unless the kind of product is what is asked for: "games with a release in May"."""
+        """Search for releases, unless the question asks for a kind of product, as in "games with a release in
+        May"."""
         bound = self._bound
         if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
             bound.orders.append(Item("order", "newest", 0, 0))
@@ -257,7 +262,7 @@ class _Builder:
         return "products" if is_of_products else "releases"
 
     def _is_extreme_channel(self) -> bool:
-        """Whether "the newest beta" is asked for."""
+        """Whether the question asks for "the newest beta"."""
         ends = [item.end for item in self._bound.orders[-1:]]
         return any(item.start in ends for item in self._bound.of("channel"))
 
@@ -271,7 +276,7 @@ class _Builder:
             self._members["find"] = "publishers"
 
     async def _of_publisher(self, database: Database) -> None:
-        """ "What else have the makers of it made?": the other products of its publisher."""
+        """Search for the other products of the publisher, as in "What else have the makers of it made?"."""
         products = self._bound.of("product")
         if len(products) == 1 and _OTHERS & self._words and ("org" in self._fields or _MAKING & self._words):
             org = await names.publisher_of(database, products[0].value)
@@ -281,7 +286,8 @@ class _Builder:
             self._members["find"] = "products"
 
     def _compare(self) -> None:
-        """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
+        """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
+        B?"."""
         bound = self._bound
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
         if all((len(self._products) > 1, self._asks_whether, "than" in bound.guards, bound.orders)):
@@ -291,7 +297,7 @@ class _Builder:
             bound.answer, self._members["fields"] = "exists", fields
 
     def _doubts(self) -> tuple[tuple[str, bool], ...]:
-        """What could be meant in several ways, or cannot be said in a filter."""
+        """Report what is ambiguous, or cannot be expressed in a filter."""
         bound, words, products = self._bound, self._words, self._products
         begin = bound.sentence.start + 1
         is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
@@ -307,7 +313,7 @@ class _Builder:
         )
 
     def _answer(self) -> None:
-        """The form of the answer: the first that fits."""
+        """The form of the answer: the first form that matches."""
         bound, members = self._bound, self._members
         if bound.answer == "exists":
             members["answer"] = "exists"
@@ -321,7 +327,7 @@ class _Builder:
             self._answer_of_products()
 
     def _answer_of_products(self) -> None:
-        """Compare named products, tell about them, or say whether there is one."""
+        """Compare named products, describe them, or answer whether there is one."""
         named = self._slots.get("product", Values())
         if self._bound.answer == "compare" and len(self._bound.of("product")) > 1:
             self._members["answer"] = "compare"
@@ -332,19 +338,19 @@ class _Builder:
             self._members["answer"] = "exists"
 
     def _is_of_channels(self) -> bool:
-        """Whether the newest release in each channel is asked for."""
+        """Whether the question asks for the newest release in each channel."""
         bound = self._bound
         return all((self._products, bound.orders, bound.by == "channel" or len(bound.of("channel")) > 1))
 
     def _is_of_extreme(self) -> bool:
-        """Whether a number is one of fields: "the number of platforms of X", "the number of its latest release"."""
+        """Whether a number refers to fields: "the number of platforms of X", "the number of its latest release"."""
         is_of_product = self._products and (self._bound.orders or _COUNTED_FIELDS & {*self._fields})
         return bool(is_of_product) or self._order_of == "products"
 
     def _about_products(self) -> None:
-        """Answer about named products."""
+        """Answer a question about named products."""
         fields = tuple(self._fields[:4])
-        # "Is it free or paid?": one of the values of a slot that has a single one.
+        # "Is it free or paid?" asks for one value of a slot that has a single one.
         choices = self._choices()
         if choices and len(self._products) == 1:
             self._members |= {"answer": "fields", "fields": choices}
@@ -368,7 +374,7 @@ class _Builder:
         return tuple(name for name in _CHOICES if name in several)
 
     def _is_of_version(self) -> bool:
-        """Whether all is asked about a version: "Summarise the 1.9.1 release"."""
+        """Whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
         bound = self._bound
         nouns = [] if bound.found["all"] else bound.nouns
         return "version" in self._slots and not [*self._fields, *bound.orders, *nouns]
@@ -397,7 +403,7 @@ class _Builder:
         return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
 
     def _in_notes(self) -> None:
-        """Unknown words of a question about what changed are looked for in the notes."""
+        """Search the release notes for the unknown words of a question about changes."""
         about_notes, is_whether = "notes" in self._fields, self._asks_whether
         is_of_releases = [*self._releases, *({"published_at"} & {*self._fields})]
         is_question = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
@@ -412,7 +418,7 @@ class _Builder:
         self._unused, self._recognition.unknown = [], ""
 
     def _limit(self) -> None:
-        """How many are meant where the question gives no number."""
+        """The number of results if the question contains no number."""
         members, order = self._members, self._order_of
         if not order or "limit" in members:
             return

@@ -1,4 +1,4 @@
-"""Which part of a text is the question, and which part says what the question is about.
+"""Select the part of a text that is the question, and the part that names the subject of the question.
 
 People write more than they ask: "Our hosts run Linux. Which free tools are there? The budget is for May." The question
 decides. A sentence beside it counts where the question has no condition of its own or points back to it; of all others
@@ -14,21 +14,21 @@ from countersign.store.ask.lexicon import IGNORED, WordToken
 from countersign.store.catalog.filter import SLOTS
 
 _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
-"""The slots of items that limit what is found. A version alone does not say of which product it is."""
+"""The slots of items that restrict the results. A version alone does not identify a product."""
 _ASKED = frozenset(["kind", "find", "field", "answer", "order"])
-"""The slots of items that say what is asked for; words before the first of them are an opening."""
+"""The slots of items that state what is asked for; words before the first such item are an opening."""
 _TELLING = (_CONDITIONS | _ASKED | {"beyond"}) - {"time"}
 _ASKED_OF_PRODUCT = frozenset(["find", "field", "order", "all"])
-"""What a question asks of a product that another sentence names: "What was in it?"."""
+"""The slots that a question can ask of a product named in another sentence, as in "What was in it?"."""
 AUXILIARIES = frozenset(
     str.split(
         "is are was were does do did has have had can could any will would am"
         " isn't aren't doesn't don't didn't hasn't haven't wasn't can't"
     )
 )
-"""What a question of Yes and No begins with."""
+"""Words that begin a yes/no question."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
-"""What a sentence that names the product adds to such a question."""
+"""The slots that a sentence naming the product adds to such a question."""
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why whether what's who's how's"))
 _REQUESTS = frozenset(
     str.split("show list give find tell name so please just kindly enumerate identify state specify compare count")
@@ -39,11 +39,12 @@ _BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but
 _SAYING = frozenset(str.split("said says told wants bet guess think hope swear promise heard forgot"))
 _CONTRASTS = frozenset(str.split("but though although however"))
 _OPENS_ASIDE = ((_BEFORE_ASKERS, _ASKERS), (_ASKERS, _SAYING))
-"""What a clause about the asker begins with: a reason; after a comma the asker; elsewhere these pairs of words."""
+"""Word pairs that begin a clause about the asker. Such a clause also begins with a reason, or with the asker after a
+comma."""
 _SUBJECTS = frozenset(
     str.split("i we you they he she it there that this all any everything everyone nobody a an the my our")
 )
-"""What follows "or did" in a second question; "or are on Linux" goes on with the first."""
+"""Words that follow "or did" in a second question; "or are on Linux" continues the first question."""
 _LIMITS = frozenset(["time", "number", "version"])
 _OBLIGATIONS = frozenset(str.split("must should have has need needs mustn't shouldn't"))
 _DENIED_VERBS = (AUXILIARIES | {each.replace("'", "") for each in AUXILIARIES}) - {"don't", "dont"}
@@ -51,27 +52,28 @@ _WISHES = frozenset(str.split("want need like prefer hate"))
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
-"""Words by which a question points to the sentence before it."""
+"""Words by which a question refers to the sentence before it."""
 ORDERS = "stories and orders"
-"""What is asked of a machine and not of a catalog."""
+"""The value of items that ask for stories or orders, which a machine may answer but a catalog cannot."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 MIN_WORDS_BEFORE = 6
-"""Words before a clause that asks by itself; after fewer ("On Linux, which …") it goes on."""
+"""The minimum number of words before a clause that is a question by itself; after fewer words ("On Linux, which …")
+the clause continues the sentence."""
 MAX_WORDS_OF_LIMIT = 12
-"""Of a part that begins with a denial or "only", and limits the question beside it."""
+"""The maximum number of words of a part that begins with a negation or "only" and restricts the question beside it."""
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
-"""What counts in sentences that are neither the question nor its context."""
+"""The slots that count in sentences that are neither the question nor its context."""
 _OF_UNMARKED = (_CONDITIONS - {"time", "tag", "text"}) | {"and", "or", "not", "only"}
 _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
-"""What only the question itself says, where it names what it is about."""
+"""The slots that count only in the question itself, if the question names its subject."""
 
 
 @dataclass(slots=True)
 class Item:
-    """Something that was recognised: tokens `start` to `end` mean a value of a slot or class. `is_pair`: it was written
-    as key=value."""
+    """A recognised item: tokens `start` to `end` mean a value of a slot or class. `is_pair` is true if the item was
+    written as key=value."""
 
     slot: str
     value: Any
@@ -83,13 +85,13 @@ class Item:
 
 
 class Sentence(NamedTuple):
-    """Tokens `start` to `end`."""
+    """A sentence: tokens `start` to `end`."""
 
     start: int
     end: int
 
     def has(self, item: Item) -> bool:
-        """Whether the item begins in it."""
+        """Whether the item begins in the sentence."""
         return self.start <= item.start < self.end
 
 
@@ -97,7 +99,7 @@ _NOWHERE = Sentence(0, 0)
 
 
 class _Text:
-    """A text cut into sentences."""
+    """A text, divided into sentences."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
@@ -112,7 +114,7 @@ class _Text:
         return at >= len(self._tokens) or self._tokens[at - 1].end < self._tokens[at].start
 
     def _sentences(self) -> list[Sentence]:
-        """Cut after marks that end a sentence and that a blank follows."""
+        """Split the text after each mark that ends a sentence and is followed by a blank."""
         ends = [at + 1 for at in range(len(self._tokens)) if self._is_end(at)]
         return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(self._tokens)}))]
 
@@ -121,7 +123,8 @@ class _Text:
         return is_mark and at not in self._within and self._has_blank_before(at + 1)
 
     def _is_pause(self, at: int) -> bool:
-        """Whether there is a colon, "; show …", or a dash between blanks with something known on both sides."""
+        """Whether the token is a colon, a semicolon before a request, or a dash between blanks with recognised words
+        on both sides."""
         if at in self._within or not self._has_blank_before(at + 1):
             return False
         if self._word(at) == "-":
@@ -133,12 +136,12 @@ class _Text:
         return self._word(at) in _OPENS_REQUEST
 
     def _slots_of(self, sentence: Sentence) -> set[str]:
-        """What it says of products, releases and times."""
+        """The slots of the conditions in the sentence."""
         return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
 
     def _request(self, sentence: Sentence) -> Sentence:
-        """The part of a sentence that asks: after a colon or a dash, after ", what …" where nothing before it is a
-        condition, and before ", I …"."""
+        """The part of a sentence that asks: after a colon or a dash, after ", what …" if no condition precedes it,
+        and before ", I …"."""
         start, end = sentence
         start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
         last = max(self._starts(_CONDITIONS, start, end), default=start)
@@ -146,7 +149,8 @@ class _Text:
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
-        """Where the last clause without a condition before it begins. After many words, a time is no condition."""
+        """The start of the last clause that no condition precedes. After many words, a time does not count as a
+        condition."""
         conditions = [*self._starts(_CONDITIONS, start, end), end]
         dated = min(at for at in conditions if at in (start, end) or self._slot_at[at] != "time")
         opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
@@ -155,7 +159,8 @@ class _Text:
         return max(begins, default=start)
 
     def _is_late(self, at: int, dated: int) -> bool:
-        """Whether a clause after many words is the question: it asks by itself, or no more than a time is before it."""
+        """Whether a clause after many words is the question: it is a question by itself, or only a time precedes
+        it."""
         return self._is_question(at) or (at <= dated and self._tells_soon(at))
 
     def _tells_soon(self, at: int) -> bool:
@@ -166,14 +171,14 @@ class _Text:
         return (is_after_comma and self._word(at) in _OPENS_CLAUSE) or self._word(at) == "whether"
 
     def _is_question(self, at: int) -> bool:
-        """Whether a clause asks by itself, whatever is before it: "so which games …", "what's new …"."""
+        """Whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
         at += self._word(at) in ("so", "and")
         is_relative = self._word(at) in ("which", "who", "whose", "where")
         return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
 
     def _is_aside(self, at: int, last: int) -> bool:
-        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …". `last` is where the last
-        condition is."""
+        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …". `last` is the position
+        of the last condition."""
         word = self._word(at)
         if word in (",", ";"):
             is_to_reader = last < at and self._word(at + 2) == "you"
@@ -184,7 +189,7 @@ class _Text:
         return word in _REASONS or self._is_reason(at, word)
 
     def _is_reason(self, at: int, word: str) -> bool:
-        """Whether such a clause begins without a comma: "or did I …", "to see who …", "so we can …"."""
+        """Whether a clause about the asker begins without a comma: "or did I …", "to see who …", "so we can …"."""
         following, after = self._word(at + 1), self._word(at + 2)
         if word == "or":
             return following in AUXILIARIES and after in _SUBJECTS
@@ -193,14 +198,14 @@ class _Text:
         return any(word in words and following in others for words, others in _OPENS_ASIDE) and not self._limits(at)
 
     def _is_wish(self, at: int) -> bool:
-        """Whether a clause says what the asker wants to be found: "I want only the free ones"."""
+        """Whether a clause states what the asker wants to find, as in "I want only the free ones"."""
         verbs = {self._word(at + 1), self._word(at + 2)}
         is_of_asker = self._word(at) in ("i", "we", "i'd", "we'd") and not _WISHES.isdisjoint(verbs)
         return is_of_asker and bool(self._starts(_CONDITIONS - {"time", "kind"}, at, self._end_of_clause(at)))
 
     def _limits(self, at: int) -> bool:
-        """Whether a clause about the asker limits what is asked for: "before my visit in May", "since I
-        installed 2.8.0", "if I do not pay"."""
+        """Whether a clause about the asker restricts the results: "before my visit in May", "since I installed
+        2.8.0", "if I do not pay"."""
         limits = _CONDITIONS | _LIMITS if self._word(at) == "if" else _LIMITS
         return self._word(at) != "so" and bool(self._starts(limits, at, self._end_of_clause(at)))
 
@@ -212,7 +217,7 @@ class _Text:
 
 
 class Scope(_Text):
-    """The sentence that asks, and the one beside it that says of what, if it needs one."""
+    """The sentence that asks, and its context: the sentence that names its subject, if it needs one."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         super().__init__(tokens, items)
@@ -239,7 +244,7 @@ class Scope(_Text):
         return [each for each in (*self._all, self._preface) if self._is_limiting(each)]
 
     def _is_limiting(self, part: Sentence) -> bool:
-        """Whether a part beside the question says which of the things found are meant: "Only the free ones.", "They
+        """Whether a part beside the question restricts the results: "Only the free ones.", "They
         must be free.", "Besides the ones on Windows, which …"."""
         if part == self._whole or not self._starts(_CONDITIONS - {"time", "kind"}, *part):
             return False
@@ -257,12 +262,12 @@ class Scope(_Text):
         return item.slot in _OF_LIMITS and True in [part.has(item) for part in self._limiting]
 
     def _asking(self) -> Sentence:
-        """The sentence that looks most like the question; of several the last."""
+        """The sentence that most resembles a question; the last one if several rank equally."""
         return max(enumerate(self._all), key=lambda each: (self._rank(each[1]), each[0]), default=(0, _NOWHERE))[1]
 
     def _rank(self, sentence: Sentence) -> int:
-        """A question mark goes before a beginning like that of a question, and that before a request; "True?" is of the
-        sentence before it."""
+        """The rank of the sentence: a question mark ranks above a question word at the start, and that above a
+        request. "True?" belongs to the sentence before it."""
         size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
         if self._word(sentence.end - 1) == "?":
             return 4 * (is_known or size > 2)
@@ -271,7 +276,7 @@ class Scope(_Text):
         return (1 + bool(self._starts(_TELLING, *sentence))) * (is_known and size > 3)
 
     def _find_context(self) -> Sentence:
-        """The nearest sentence with a condition, where the question has none or points back."""
+        """The nearest other sentence with a condition, if the question has no condition or refers back."""
         others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
         before = [each for each in others if each.end <= self._whole.start]
         if not self._slots:
@@ -282,7 +287,7 @@ class Scope(_Text):
         return not _BACKWARD.isdisjoint([self._word(at) for at in range(*self.question)])
 
     def _remarks(self) -> set[int]:
-        """The places between brackets where nothing is asked: "(don't tell my boss)"."""
+        """The positions of tokens in brackets that contain no question: "(don't tell my boss)"."""
         question = {*self._starts(_CONDITIONS | _ASKED | {"only", "guard"}, 0, len(self._tokens))}
         question |= {at for at in self._starts({"when"}, 0, len(self._tokens)) if self._starts({"not"}, at - 2, at)}
         found: set[int] = set()
@@ -296,7 +301,7 @@ class Scope(_Text):
         return found
 
     def items(self) -> list[Item]:
-        """The items that say what is asked."""
+        """The items that state what is asked."""
         remarks = self._remarks()
         ignored = remarks | self._introduction()
         denied = self._denied(remarks)
@@ -304,12 +309,12 @@ class Scope(_Text):
         return [item for item in mentioned if self.question.has(item) or self._counts(item, denied)]
 
     def _denied(self, remarks: Set[int]) -> set[int]:
-        """The places of sentences in which something is denied."""
+        """The positions of tokens in sentences that contain a negation."""
         denials = {item.start for item in self._items if item.slot == "not"} - remarks
         return {at for each in self._all if not denials.isdisjoint(range(*each)) for at in range(*each)}
 
     def _counts(self, item: Item, denied: Set[int]) -> bool:
-        """Whether an item beside the question counts."""
+        """Whether an item outside of the question counts."""
         if self.limits(item):
             return True
         if item.slot in self._slots:
@@ -333,12 +338,13 @@ class Scope(_Text):
         return item.slot not in ("tag", "text") or not self._is_label()
 
     def _is_label(self) -> bool:
-        """Whether the context is before a question that is whole without it, and names no kind of thing."""
+        """Whether the context precedes a question that is complete without it, and does not name a kind or class of
+        result."""
         is_whole = self._context == self._preface and self._tells()
         return is_whole and not self._starts({"kind", "find"}, *self._context)
 
     def unknown(self) -> list[int]:
-        """The places of words that are nothing known, and that could say what is asked."""
+        """The positions of unrecognised words that could state what is asked."""
         positions = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
         return [at for at in sorted(positions) if not self._is_ignored(at)]
 
@@ -355,11 +361,12 @@ class Scope(_Text):
         return bool(self._slots or self._starts(_ASKED, *self.question))
 
     def _is_ignored(self, at: int) -> bool:
-        # A label is no condition: "task: …".
+        # A label such as "task:" is not a condition.
         return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
 
     def _introduction(self) -> set[int]:
-        """Where items before the first question word stand that say nothing of what is asked: "I don't know what …"."""
+        """The positions of qualifiers before the first question word that do not affect the question: "I don't know
+        what …"."""
         start, end = self.question
         question = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
         mentioned = self._starts(_CONDITIONS | _ASKED, start, question)
@@ -367,7 +374,8 @@ class Scope(_Text):
         return {item.start for item in qualifiers if not mentioned and start <= item.start < question}
 
     def opening(self) -> set[int]:
-        """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
+        """The positions of the words before the first word that states what is asked for, such as "Please disclose
+        …"."""
         return {at for part in (self.question, self._context) for at in range(part.start, self._asked_at(part))}
 
     def _asked_at(self, part: Sentence) -> int:

@@ -1,4 +1,5 @@
-"""The filter object: what a question means, what agents and models send, and all that is ever looked up.
+"""The filter object: the meaning of a question, the form in which agents and models send queries, and the only input
+of a lookup.
 
 Times are RFC 3339 texts in UTC; `since` belongs to the range, `until` does not. The same filter can be written as text,
 `kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
@@ -18,7 +19,7 @@ from countersign.store.catalog.search import words
 
 MAX_VALUES = 12
 MAX_TERMS = 24
-"""Words that are looked for in titles and texts, of one filter."""
+"""Maximum number of words of one filter that are searched for in titles and texts."""
 FieldName: TypeAlias = Literal[
     "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
     "homepage", "artifacts",
@@ -32,7 +33,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "channel": get_args(ChannelName),
     "access": get_args(Access),
 }
-"""The slots whose values are fixed."""
+"""The slots with a fixed set of values."""
 
 
 PLATFORM_NAMES = {
@@ -97,33 +98,33 @@ SLOTS = (*Where.__struct_fields__, "channel")
 
 
 def slot(query: Filter, name: str) -> Values:
-    """What the filter says of a slot."""
+    """The conditions of the filter on a slot."""
     values: Values = getattr(query if name == "channel" else query.where, name)
     return values
 
 
 def with_slots(query: Filter, **slots: Values) -> Filter:
-    """The filter with other values in these slots."""
+    """A copy of the filter with other values in these slots."""
     channel = slots.pop("channel", query.channel)
     return replace(query, channel=channel, where=replace(query.where, **slots))
 
 
 def conditions(query: Filter) -> Iterator[tuple[str, Values]]:
-    """The slots that say something."""
+    """The slots that have conditions."""
     return ((name, values) for name in SLOTS if (values := slot(query, name)))
 
 
 def moment(text: str) -> Instant:
-    """A moment of the filter as the database has it.
+    """A time of the filter in the form that the database stores.
 
     Raises:
-        ValueError: there is no such day.
+        ValueError: the date does not exist.
     """
     return clock.from_datetime(datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z"))
 
 
 def error_in(query: Filter) -> str | None:
-    """What is wrong with a filter: its form, a value that its slot does not have, a day that does not exist."""
+    """What is wrong with a filter: its form, a value that its slot does not accept, or a date that does not exist."""
     try:
         msgspec.convert(msgspec.to_builtins(query), Filter)
     except msgspec.ValidationError as error:
@@ -152,7 +153,7 @@ def _error_in_times(query: Filter) -> str | None:
 
 
 def describe(filter: Filter) -> str:
-    """The filter in words that mean the same when they are asked."""
+    """The filter as text that has the same meaning when it is asked as a question."""
     where = filter.where
     noun = join_words([f"{kind}s" for kind in where.kind.any], "or") or filter.find
     text = " ".join([*where.access.any, *where.tag.any[:1], noun])
@@ -162,7 +163,7 @@ def describe(filter: Filter) -> str:
 
 
 def _condition(name: str, values: Values) -> str:
-    """The condition as it follows the noun; kinds, access and one tag are before it."""
+    """The condition as text after the noun; kinds, access and one tag precede the noun."""
     is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
     positive = () if is_before else (*values.all, *values.any)
     parts = (("", positive, "and" if values.all else "or"), ("not ", values.none, "or"))
@@ -174,5 +175,5 @@ def _condition(name: str, values: Values) -> str:
 
 
 def join_words(items: Sequence[str], last: str = "and") -> str:
-    """a, b and c."""
+    """The texts as a list: a, b and c."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""

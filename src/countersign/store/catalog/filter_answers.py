@@ -1,4 +1,4 @@
-"""The answer to a filter in words, made of nothing but the rows that it finds, with where each statement is from."""
+"""Answer a filter in words, using only the rows that it matches, and name the source of each statement."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -17,14 +17,14 @@ Status = Literal["answered", "partial", "refused"]
 MAX_SHOWN = 20
 MAX_OF_RANGE = 50
 MAX_WITH_FILES = 40
-"""Releases of several products that are answered with their files."""
+"""The maximum number of releases of several products that are answered with their files."""
 MAX_NOTES = 600
 _YES_NO = {True: "Yes", False: "No"}
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a statement of an answer is from; `release` is a version of the product."""
+    """The source of a statement in an answer; `release` is a version of the product."""
 
     product: str
     release: str | None
@@ -32,7 +32,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class FilterAnswer(msgspec.Struct, frozen=True):
-    """The answer to a filter. `total` is how many rows were found."""
+    """The answer to a filter. `total` is the number of matching rows."""
 
     text: str
     sources: tuple[Source, ...] = ()
@@ -58,7 +58,7 @@ async def _list_of_products(store: Store, query: Filter) -> FilterAnswer:
     count = len(products)
     text = f"{_listed([each.title for each in products])}." if products else "None: no product fits."
     if count > 1 and not query.limit:
-        # To count more of them would be to read all.
+        # Counting more of them would require reading all rows.
         text = f"{'At least ' if count == MAX_ROWS else ''}{count} products: {text}"
     return FilterAnswer(text, _sources(store, products), count)
 
@@ -106,7 +106,7 @@ async def _breakdown(store: Store, query: Filter) -> FilterAnswer:
 
 
 async def _exists(store: Store, query: Filter) -> FilterAnswer:
-    """Yes or no: whether there is one; of named products, whether all of them are so."""
+    """Answer yes or no: whether any row matches; for named products, whether all of them match."""
     if query.where.version and query.order in ("newest", "oldest"):
         return await _is_extreme(store, query)
     names = (*query.where.product.any, *query.where.product.all)
@@ -124,7 +124,8 @@ async def _exists(store: Store, query: Filter) -> FilterAnswer:
 
 
 async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> FilterAnswer:
-    """Whether the named products have the same fields; with an order, whether the first of them comes first."""
+    """Whether the named products have equal fields; with an order, whether the first named product is the first in
+    that order."""
     if query.order == "title":
         is_so = len({_predicates(each, query.fields) for each in products}) == 1
         text = " ".join(_about(each, query.fields) for each in products)
@@ -136,7 +137,7 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
 
 
 async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
-    """Whether the version is the newest or oldest of those that fit otherwise."""
+    """Whether the version is the newest or oldest of those that match the other conditions."""
     rows = await filter_queries.releases(store.database, replace(with_slots(query, version=Values()), limit=1))
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
     is_so = any(row.version.lower().removeprefix("v") in versions for row in rows)
@@ -144,7 +145,8 @@ async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
 
 
 async def _fields(store: Store, query: Filter) -> FilterAnswer:
-    """What is asked of each product; where releases are asked for, of each that has such a release."""
+    """The requested information about each product; if releases are requested, about each product that has a matching
+    one."""
     products = await filter_queries.products(store.database, _products_of(query))
     if not products:
         return FilterAnswer("None: no product fits.")
@@ -158,11 +160,12 @@ async def _fields(store: Store, query: Filter) -> FilterAnswer:
 
 
 def _products_of(query: Filter) -> Filter:
-    """The filter of the products that something is asked of: those that are named even where no release fits."""
+    """The filter of the products that the question is about: named products also if none of their releases
+    matches."""
     narrowed = replace(with_slots(query, version=Values()), find="products", limit=MAX_SHOWN)
     if query.where.product.any:
         return Filter(where=replace(narrowed.where, text=Values()), order=query.order, limit=MAX_SHOWN)
-    # Of releases, the limit is of those of each product.
+    # If releases are requested, the limit applies to the releases of each product.
     limit = MAX_SHOWN if _OF_RELEASES & {*query.fields} else min(query.limit or MAX_SHOWN, MAX_SHOWN)
     return replace(narrowed, limit=limit)
 
@@ -184,7 +187,8 @@ async def _of_product(store: Store, query: Filter, product: Facts, among: int) -
 
 
 def _releases_of(product: Facts, query: Filter, among: int) -> Filter:
-    """The filter of the product's releases: the newest, where nothing says which; few of each of many products."""
+    """The filter of the product's releases: the newest one if the question does not select any; few of each if there
+    are many products."""
     is_open = not any((query.where.version, query.where.text, query.since, query.until))
     limit = query.limit or (1 if is_open else MAX_OF_RANGE)
     most = MAX_WITH_FILES if "artifacts" in query.fields and among > 1 else MAX_ROWS
@@ -216,7 +220,7 @@ def _newest_of_channels(store: Store, query: Filter, product: Facts) -> FilterAn
 
 
 def _about(product: Facts, fields: Sequence[str] = ()) -> str:
-    """What is said of a product: the fields, or all of them."""
+    """The text about a product: the requested fields, or all of them."""
     detail = product.detail
     text = f"{detail.title} {_predicates(product, fields)}"
     if fields:
@@ -227,7 +231,7 @@ def _about(product: Facts, fields: Sequence[str] = ()) -> str:
 
 
 def _predicates(product: Facts, fields: Sequence[str]) -> str:
-    """The fields of a product, or all of them, as what follows its title."""
+    """The text that follows a product's title: the requested fields, or all of them."""
     detail = product.detail
     platforms = join_words([PLATFORM_NAMES[name] for name in detail.platforms])
     channels = join_words([f"{each.channel} ({each.version})" for each in detail.channels])
@@ -263,12 +267,12 @@ def _source(store: Store, slug: str, version: str | None = None) -> Source:
 
 
 def _sources(store: Store, rows: Iterable[ProductMatch | Facts | ReleaseMatch]) -> tuple[Source, ...]:
-    """The products, or the releases, that an answer is from."""
+    """The products or releases that are the sources of an answer."""
     return tuple(_source(store, row.slug, row.version if isinstance(row, ReleaseMatch) else None) for row in rows)
 
 
 def unable(reason: str) -> str:
-    """How an answer says that it has none."""
+    """The words of an answer without results."""
     return f"I cannot tell: {reason}"
 
 

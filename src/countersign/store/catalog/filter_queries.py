@@ -1,4 +1,5 @@
-"""What a filter finds, and the filter in SQL: fixed fragments, with values as parameters only.
+"""Run filters: the rows that a filter matches, and the filter in SQL, as fixed fragments with values as parameters
+only.
 
 The statements read the table of public products and published releases alone, so that nothing else can be found,
 counted or guessed at, whatever is asked.
@@ -38,11 +39,11 @@ FILES = """
     LIMIT 50
 """
 OPEN, NO_LICENSE = "open", "none"
-"""Of licences: any but a proprietary one; none at all."""
+"""Values of the licence slot: `open` means any but a proprietary licence, `none` means no licence."""
 _TAG = re.compile(r"[a-z0-9-]{1,40}")
 _BY_TITLE = "c.title, c.product_id"
 _SORTED = "c.title || '', c.product_id"
-"""By title, in an order that no index has."""
+"""The order by title as an expression that no index has."""
 MAX_WALKED = 1_000
 _WALKED = """
     SELECT p.product_id, p.slug, p.title, p.kind, p.platforms, p.channels, p.is_free, p.license, p.license_key, p.tags,
@@ -56,7 +57,7 @@ _WALK_OF_TAG = f"""
 """
 _SIZE_OF_TAG = "(SELECT count(*) FROM (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet} LIMIT {size}) AS walk)"
 _WALKED_SLOTS = frozenset(["kind", "platform", "channel", "access", "license", "tag"])
-"""The slots whose conditions each row of `catalog_public` fits or not by itself."""
+"""The slots whose conditions can be checked on each row of `catalog_public` alone."""
 _RELEASES = "(SELECT count(*) FROM release r WHERE r.product_id = c.product_id AND r.status = 'published')"
 _ORDERS = {
     "title": _BY_TITLE,
@@ -84,7 +85,7 @@ _HAS_TERM = (
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
 _BITS = {"platform": PLATFORMS, "channel": CHANNELS}
 MAX_TAG_SETS = 20_000
-"""Sets of tags that are counted, the most frequent first."""
+"""The maximum number of distinct tag sets that are counted, the most frequent first."""
 _COLUMNS = {
     "tag": "c.tags",
     "kind": "c.kind",
@@ -96,14 +97,14 @@ Built = tuple[str, list[Value]]
 
 
 class ProductMatch(NamedTuple):
-    """A product that a filter finds."""
+    """A product that a filter matches."""
 
     slug: str
     title: str
 
 
 class ReleaseMatch(NamedTuple):
-    """A release that a filter finds."""
+    """A release that a filter matches."""
 
     slug: str
     title: str
@@ -114,7 +115,7 @@ class ReleaseMatch(NamedTuple):
 
 
 class PublisherMatch(NamedTuple):
-    """A publisher that a filter finds, with how many of the products they publish."""
+    """A publisher that a filter matches, with the number of matching products."""
 
     slug: str
     name: str
@@ -122,7 +123,7 @@ class PublisherMatch(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the catalog says of a product, and its publisher's name."""
+    """The facts of a product in the catalog, and its publisher's name."""
 
     detail: ProductDetail
     publisher: str
@@ -143,7 +144,7 @@ class ArtifactFile(NamedTuple):
 
 
 async def total(database: Database, query: Filter) -> int:
-    """How many rows there are, whatever the limit."""
+    """The number of matching rows, regardless of the limit."""
     statement = SqlBuilder()
     what = "count(DISTINCT c.org_slug)" if query.find == "publishers" else "count(*)"
     text = f"SELECT {what} FROM {_FROM[query.find]} WHERE {_where(statement, query)}"
@@ -151,32 +152,32 @@ async def total(database: Database, query: Filter) -> int:
 
 
 async def has_rows(database: Database, query: Filter) -> bool:
-    """Whether there is a row."""
-    # Without an order: PostgreSQL would read and sort all that fits to find the first of a frequent tag.
+    """Whether any row matches."""
+    # Without an order: PostgreSQL would read and sort all matching rows to find the first one of a frequent tag.
     statement = SqlBuilder()
     text = f"SELECT 1 FROM {_FROM[query.find]} WHERE {_where(statement, query)}{_dated_only(query)} LIMIT 1"
     return bool(await database.scan(text, *statement.values))
 
 
 async def products(database: Database, query: Filter) -> list[ProductMatch]:
-    """The first products that fit, whatever is to be found otherwise."""
+    """The first products that match the conditions, whatever the filter searches for."""
     query = replace(query, find="products")
     rows = await _walked(database, query) if _is_walked(database, query) else None
     return [ProductMatch(*row) for row in (await _rows(database, query) if rows is None else rows)]
 
 
 async def releases(database: Database, query: Filter) -> list[ReleaseMatch]:
-    """The first releases that fit, whatever is to be found otherwise."""
+    """The first releases that match the conditions, whatever the filter searches for."""
     return [ReleaseMatch(*row) for row in await _rows(database, replace(query, find="releases"))]
 
 
 async def publishers(database: Database, query: Filter) -> list[PublisherMatch]:
-    """The first publishers of products that fit, whatever is to be found otherwise."""
+    """The first publishers of products that match the conditions, whatever the filter searches for."""
     return [PublisherMatch(*row) for row in await _rows(database, replace(query, find="publishers"))]
 
 
 async def counts(database: Database, query: Filter, by: By) -> Counter[str]:
-    """How many rows there are for each value of a slot."""
+    """The number of rows for each value of a slot."""
     if by in ("platform", "channel"):
         selected = slot(query, by)
         narrowed = {each: with_slots(query, **{by: replace(selected, all=(*selected.all, each))}) for each in KNOWN[by]}
@@ -218,7 +219,7 @@ async def files(database: Database, slug: str, version: str) -> list[ArtifactFil
 
 
 def _is_walked(database: Database, query: Filter) -> bool:
-    """Whether the first products are looked for among the first of all before all are read.
+    """Whether to search the first products by title before reading the complete table.
 
     PostgreSQL takes those that fit to lie everywhere in the order of titles, and follows it to the end, through a table
     in another order, where none fits or only late titles do: four times as slow as to read and sort all. A table of
@@ -230,7 +231,7 @@ def _is_walked(database: Database, query: Filter) -> bool:
 
 
 async def _walked(database: Database, query: Filter) -> list[Row] | None:
-    """The first products that fit among the first of all, or of a tag; None: there may be more."""
+    """The matching products among the first ones of the catalog or of a tag; None if there may be more."""
     statement, limit = SqlBuilder(), min(query.limit or MAX_ROWS, MAX_ROWS)
     tag = _only_tag(query)
     facet = statement.value(f"tag:{tag}") if tag else ""
@@ -243,7 +244,7 @@ async def _walked(database: Database, query: Filter) -> list[Row] | None:
 
 
 def _only_tag(query: Filter) -> str:
-    """A tag that all that fit have; empty: there may be none."""
+    """A tag that all matching products have; empty if there may be none."""
     condition = query.where.tag
     needed = [*condition.all, *(condition.any if len(condition.any) == 1 else ())]
     return needed[0].lower().replace(" ", "-") if needed else ""
@@ -273,7 +274,7 @@ def _where(statement: SqlBuilder, query: Filter) -> str:
 
 
 def _dated_only(query: Filter) -> str:
-    """The condition that what is ordered by its releases has one."""
+    """The condition that a product has a release, if products are ordered by their releases."""
     is_dated = query.find == "products" and query.order in ("newest", "oldest")
     return " AND c.last_at IS NOT NULL" if is_dated else ""
 
@@ -288,7 +289,8 @@ def _of_products(statement: SqlBuilder, query: Filter) -> list[str]:
         ranged = [*_channels(statement, query.channel), *_range(statement, "r.published_at", query)]
         clauses.append(_has_release(ranged, "NOT IN" if query.when == "none" else "IN"))
     if query.where.version:
-        # DISTINCT has PostgreSQL look for the versions first: it takes them to be frequent, and few are.
+        # DISTINCT makes PostgreSQL search for the versions first: it assumes that they are frequent, but they are
+        # rare.
         clauses.append(_has_release(_joined(statement, _version, query.where.version), "IN", "DISTINCT "))
     return clauses
 
@@ -319,7 +321,8 @@ def _channels(statement: SqlBuilder, condition: Values) -> list[str]:
 
 
 def _version(statement: SqlBuilder, text: str) -> str:
-    """A condition of releases: `>1.0` compares in their order; others are alike with `v` before or `.0` after."""
+    """A condition on releases: `>1.0` compares by the order of versions; other versions are equal with a leading `v`
+    or a trailing `.0`."""
     compared = _COMPARISON.fullmatch(text)
     if compared:
         return f"(r.sort_key {compared[1]} {statement.value(sort_key(compared[2]))})"
@@ -339,7 +342,7 @@ def _conditions(statement: SqlBuilder, query: Filter, without: Sequence[str]) ->
 
 
 def _of_bits(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
-    # Never `=`: PostgreSQL takes an expression to equal a value rarely, and reads and sorts the whole table.
+    # Never `=`: PostgreSQL assumes that an expression rarely equals a value, and reads and sorts the complete table.
     clauses: list[str] = []
     for values, test in ((condition.any, "> 0"), (condition.none, "< 1")):
         if values:
@@ -358,7 +361,7 @@ def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condi
 
 
 def _tag(statement: SqlBuilder, value: str) -> str:
-    # Other letters no tag has, and two of them would mean something to LIKE.
+    # Tags contain no other characters, and two of those are wildcards of LIKE.
     plain = value.lower().replace(" ", "-")
     return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
 
@@ -377,7 +380,7 @@ def _license(statement: SqlBuilder, value: str) -> str:
 
 
 def _notes(statement: SqlBuilder, value: str) -> str:
-    # Words have neither of the characters that mean something to LIKE.
+    # Words do not contain the two wildcards of LIKE.
     selected = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
     return f"({' AND '.join(selected) or '1 = 0'})"
 
@@ -395,7 +398,7 @@ _TESTS: dict[str, Callable[[SqlBuilder, str], str]] = {
 
 
 def forms(word: str) -> list[str]:
-    """A word in singular and plural."""
+    """A word in its singular and plural forms."""
     clauses = [word, f"{word}s"]
     if word.endswith("s") and len(word) > 3:
         clauses.append(word[:-1])
