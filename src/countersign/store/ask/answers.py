@@ -1,7 +1,7 @@
-"""A question to its answer, which is made of nothing but the rows that its filter finds.
+"""Answer a question, using only the rows that its filter matches.
 
-`answered`: every word that has a meaning was used. `partial`: the rows of what was understood, with the words that were
-not used. `refused`: with the reason.
+The status is `answered` if every word with a meaning was used; `partial` if only some words were used, with the
+unused words; `refused` if there is no answer, with the reason.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,23 @@ from countersign.store.catalog.filter_queries import facts
 from countersign.store.context import Store
 
 MAX_BEFORE = 5
-"""Questions before this one that are read."""
+"""Maximum number of previous questions that are interpreted."""
 MAX_SUGGESTIONS = 3
 CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
-"""How sure an answer is of what was asked."""
+"""The confidence of an answer, 0 to 1."""
 CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
-"""How much a condition says of what was meant, where other words were not used."""
+"""The weight of each condition in the decision whether an answer that ignores some words is useful."""
 _REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
-"""What a list cannot leave out: a denial, a choice, and a field that is asked for instead of products."""
+"""Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 
 
 class QuestionAnswer(FilterAnswer, frozen=True):
-    """A question answered. `candidates` are titles that could be meant, `unused` the words that were not used."""
+    """The answer to a question. `candidates` are titles that the question may refer to, `unused` the words that were
+    not used."""
 
     confidence: float = 1.0
     suggestions: tuple[str, ...] = ()
@@ -46,8 +47,8 @@ class QuestionAnswer(FilterAnswer, frozen=True):
 async def answer(
     store: Store, question: str, now: clock.Instant, previous: Sequence[str] = (), *, with_model: bool = False
 ) -> QuestionAnswer:
-    """The answer to the question as of `now`, out of what anybody may see in the catalog. `previous` are the questions
-    before it, the oldest first; `with_model`: the configured model reads it whatever the rules understand."""
+    """Answer the question as of `now` from public data of the catalog. `previous` are the previous questions, the
+    oldest first; `with_model` sends the question to the configured model even if the rules understand it."""
     at = datetime.fromtimestamp(now / 1_000_000, UTC)
     base: Filter | None = None
     for earlier in previous[-MAX_BEFORE:]:
@@ -57,7 +58,7 @@ async def answer(
     is_settled = reading.beyond or (found.status == "answered" and not with_model)
     if is_settled or not store.settings.ask_model_url:
         return found
-    # Imported here: few have a model, and what speaks to it makes every start a tenth of a second longer.
+    # Imported here: few installations have a model, and importing its client makes every start 0.1 s slower.
     from countersign.store.ask import model
 
     filter = await model.filter_of(store, question, at)
@@ -65,7 +66,7 @@ async def answer(
 
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
-    """The answer to what was read, with the words that were not used, or the reason why there is none."""
+    """The answer to the interpreted question, with the unused words, or the reason why there is none."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
@@ -75,7 +76,7 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
     if found.total:
         text = f"Read as: {describe(filter)}. Not used: {quoted(unused)}. {found.text}"
         return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
-    # What was not used may be why nothing fits.
+    # The unused words may be the reason why no row matches.
     reason = reason or _not_known(unused)
     could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
     return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
@@ -95,7 +96,7 @@ def _not_known(words: Sequence[str]) -> str:
 
 
 def _reason(reading: Reading, unused: Sequence[str]) -> str:
-    """Why there is no answer; empty where there is one."""
+    """The reason why there is no answer; empty if there is one."""
     if reading.beyond:
         return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
@@ -107,7 +108,7 @@ def _reason(reading: Reading, unused: Sequence[str]) -> str:
 
 
 async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
-    """The answer with the titles that could be meant where there are several."""
+    """The answer, with the titles that the question may refer to if there are several."""
     if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(reading.filter)] == ["text"]:
         # "What is Slow?"
         near = await facts(store.database, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
@@ -116,7 +117,7 @@ async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer
 
 
 def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
-    """The answer with the name that was taken, and the others that fit too."""
+    """The answer, with the name that was assumed and the other matching names."""
     several = [each for each in reading.corrected if each.others]
     text = found.text
     if several:
@@ -128,16 +129,16 @@ def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
 
 
 def _is_turned_round(reading: Reading) -> bool:
-    """Whether the words that were not used could mean the opposite of the answer. Of a list of products, a comparison
-    or a number among them could only make it shorter."""
+    """Whether the unused words could reverse the answer. In a list of products, an unused comparison or number could
+    only make the list shorter."""
     filter = reading.filter
     is_list = filter.answer == "list" and filter.find == "products" and not filter.where.product
     return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
 
 
 def _is_worth_telling(reading: Reading) -> bool:
-    """Whether the rows of a reading that did not use every word are of use: there are two conditions at least, and it
-    is not one product of which something else was asked."""
+    """Whether an answer that ignores some words is useful: it needs two conditions or more, and must not be about one
+    product of which something else was asked."""
     filter = reading.filter
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
@@ -147,7 +148,7 @@ def _is_worth_telling(reading: Reading) -> bool:
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
-    """Questions about what was understood, each of which was tried and has an answer."""
+    """Related questions, each of which was tried and has an answer."""
     plain = Filter(where=filter.where, since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
     plain = with_slots(plain, version=Values())
     if not any(conditions(plain)):

@@ -1,11 +1,11 @@
 """Bind the items of a question to each other from left to right: "not" to the next slot, "or" between two values of a
 slot, "only" to the platform or channel beside it.
 
-The classes of items beside the slots of the filter: `answer`, `find`, `order`, `when`, `field`, `time` and `number` are
-members of the filter, in key=value pairs `limit` and `by` too; `not`, `only`, `or`, `and` and `but` bind values; `sort`
-orders a whole list; of `each` the next slot is what is counted by; `all` asks for everything about a product; `titled`
-is said of words of the title; a `polite` request is dressed as a question of Yes and No; a `guard` changes the meaning
-and is bound to nothing here; `beyond` asks for what no catalog has.
+Besides the slots of the filter there are classes of items. `answer`, `find`, `order`, `when`, `field`, `time` and
+`number` become members of the filter, in key=value pairs also `limit` and `by`. `not`, `only`, `or`, `and` and `but`
+bind values. `sort` orders a complete list. `each` makes the next slot the one to count by. `all` asks for everything
+about a product. `titled` refers to words of the title. A `polite` request has the form of a yes/no question. A
+`guard` changes the meaning and is not bound. `beyond` asks for something that no catalog contains.
 """
 
 from collections import defaultdict

@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 MAX_WORDS = 14
-"""Words of a time at most."""
+"""Maximum number of words of a time."""
 _MONTHS = str.split("january february march april may june july august september october november december")
 _MONTH_OF = {name[:size]: place for place, name in enumerate(_MONTHS) for size in (3, 4, len(name))}
 _WORDS_TOO = frozenset(str.split("may mar dec jan"))
-"""Months that alone could be other words."""
+"""Months that can also be other words if they are not part of a longer time."""
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
 _NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
@@ -25,18 +25,18 @@ _PARTS = {
     for place, name in enumerate(str.split("first second third fourth")[: 12 // size])
     for form in (f"{noun[0]}{place + 1}", f"{name} {noun}")
 }
-"""The first month of each part of a year, and how many months it has."""
+"""The first month of each quarter and half, and its number of months."""
 
 
 class Range(NamedTuple):
-    """From `since` until just before `until`; None: without that end."""
+    """The time from `since` (inclusive) to `until` (exclusive); None if the range is open on that side."""
 
     since: datetime | None
     until: datetime | None
 
 
 class DateMatch(NamedTuple):
-    """A time, and the place after its last word."""
+    """A time, and the position after its last word."""
 
     range: Range
     end: int
@@ -46,7 +46,7 @@ _Period = tuple[datetime, datetime]
 
 
 def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
-    """The time that begins with this word."""
+    """The time that begins at this word; None if no time begins there."""
     text = " ".join(words[at : at + MAX_WORDS])
     opening = _OPENING.match(text)
     kind, begin = (str(opening.lastgroup), opening.end()) if opening else ("", 0)
@@ -58,7 +58,8 @@ def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
 
 
 def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
+    """The time combined with the words that follow it ("to May", "and June", "onwards"), and the position of its
+    end."""
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
         return _days(text, kind, begin, now)
@@ -70,14 +71,15 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     if linked is not None:
         return linked
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
-    # A moment is where a range ends; that "in" which something happened is its day.
+    # A range can end at a moment; an event "in" a moment means its day.
     whole = Range(*(_day(since) if since == until else first))
     ends |= {"until": Range(None, until), "in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
 
 
 def _until(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
-    """A time to another one that is linked to it; "in May or June": two side by side are one."""
+    """The range from one time to a second one that follows it; in "in May or June", two adjacent months are one
+    range."""
     link = _LINK.match(text, end)
     last, last_end = _period(text, link.end(), now) if link else (None, end)
     if link is None or last is None:
@@ -88,7 +90,7 @@ def _until(text: str, kind: str, end: int, first: _Period, now: datetime) -> tup
 
 
 def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """Days of one month: "between 1 and 8 November"."""
+    """A range of days in one month: "between 1 and 8 November"."""
     first = _DAYS.match(text, begin)
     if first is None or kind not in _LINKED[first["link"] == "and"]:
         return None
@@ -99,7 +101,7 @@ def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] 
 
 
 def _begun(since: datetime, until: datetime) -> datetime:
-    """The first of two times before the second: where that alone says the year, it is the first's too."""
+    """Move the first of two times before the second: if only the second has a year, the first gets the same one."""
     years = since.year - until.year + (since.replace(year=until.year) >= until)
     return since.replace(year=since.year - max(0, years))
 
@@ -110,7 +112,7 @@ def _day(day: date, count: int = 1) -> _Period:
 
 
 def _first_of(month: int) -> datetime:
-    """The first day of a month; months are counted from the year 0."""
+    """The first day of a month, given as the number of months since year 0."""
     return datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
 
 
@@ -128,7 +130,7 @@ def _iso(match: re.Match[str], _now: datetime) -> _Period:
 
 
 def _calendar(match: re.Match[str], now: datetime) -> _Period:
-    """This week, last month, the current year."""
+    """A calendar period relative to now: this week, last month, the current year."""
     back = match["which"] not in ("this", "current")
     months, days = _UNITS[match["unit"]]
     if months:
@@ -150,19 +152,19 @@ def _part(match: re.Match[str], now: datetime) -> _Period:
 
 
 def _month(match: re.Match[str], now: datetime) -> _Period:
-    """A month, or a day of it; without a year the last one that has begun."""
+    """A month, or a day of a month; without a year, the most recent one that has begun."""
     month, day = _MONTH_OF[match["month"]], int(match["day"] or match["nth"] or 0)
     year = int(match["year"] or now.year - ((month + 1, day) > (now.month, now.day)))
     return _day(date(year, month + 1, day)) if day else _months(year * 12 + month, 1)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> _Period:
-    """The last such day before today."""
+    """The most recent such weekday before today."""
     return _day(now - timedelta((now.weekday() - _WEEKDAYS.index(match["weekday"]) - 1) % 7 + 1))
 
 
 def _year(match: re.Match[str], now: datetime) -> _Period | None:
-    """A number beyond next year is no year."""
+    """The year; None if the number is greater than next year."""
     year = int(match["y"])
     return _months(year * 12, 12) if year <= now.year + 1 else None
 
@@ -185,7 +187,7 @@ _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|unt
 """The first of two days of a month: "1 to 8 November"."""
 _LINK = re.compile(" (to|until|till|through|-|and|or) ")
 _LINKED = (("", "in", "since"), ("between",))
-"""What opens two times: those with "and" between them are the second."""
+"""The openings that permit a second time: the second tuple is for times joined by "and"."""
 _ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
 _UNIT = rf"(?P<unit>{_either(_UNITS)})s?"
 _COUNT = rf"(?P<n>\d{{1,3}}|{_either(_NUMBERS)}) {_UNIT}"
@@ -214,7 +216,7 @@ _PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, rea
 
 
 def _period(text: str, begin: int, now: datetime, *, is_alone: bool = False) -> tuple[_Period | None, int]:
-    """The day, week, month, quarter, half or year that has its name here, and where the name ends."""
+    """The day, week, month, quarter, half or year whose name begins at this position, and the end of the name."""
     for pattern, read in _PERIODS:
         match = pattern.match(text, begin)
         if match is None or (is_alone and read is _month and match[0] in _WORDS_TOO):

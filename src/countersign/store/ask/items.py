@@ -1,7 +1,8 @@
-"""What the words of a question are: names of the catalog, times, phrases of the lexicon, words of the catalog's texts.
+"""Recognise the items of a question: names of the catalog, times, phrases of the lexicon, words of the catalog's
+texts.
 
-Each word belongs to the longest item that begins with it or before it. A word that is none of these is looked for with
-a typing error in it; what is still unknown is kept, since an answer has to say what it does not use.
+Each word belongs to the longest item that contains it, from left to right. An unrecognised word is looked up with a
+typing error. Words that are still unknown are recorded, because an answer lists the words that it does not use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,9 +31,9 @@ from countersign.store.catalog.names import Name
 from countersign.store.catalog.search import words as terms_of
 
 MAX_UNKNOWN = 12
-"""Words of a question that are looked up when nothing else is known of them."""
+"""Maximum number of unrecognised words of a question that are looked up."""
 MAX_NAMES = 12
-"""Runs of words of a question that are looked up as mistyped names."""
+"""Maximum number of word sequences of a question that are looked up as mistyped names."""
 MAX_WORDS_OF_VALUE = 6
 MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
@@ -46,11 +47,11 @@ _ARTICLES = frozenset(str.split("the a an our my your this"))
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
 }  # fmt: skip
-"""What a run of words is, where it could be several things: the higher."""
+"""The priority of each kind of item if a word sequence can be several; the highest is chosen."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _COMPARISONS = frozenset([">", "<", ">=", "<="])
 _SIGNS = {"since": ">=", "until": "<=", "dated": "="}
-"""How the keys of dates compare, where they are written with `=`."""
+"""The comparison that each date key means if it is written with `=`."""
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
 _OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
 _ALLOWED: dict[str, tuple[str, ...]] = {
@@ -63,11 +64,11 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
     "fields": get_args(FieldName),
     "limit": tuple(map(str, range(1, 101))),
 }
-"""The keys whose values are fixed."""
+"""The keys with a fixed set of values."""
 
 
 class Corrected(NamedTuple):
-    """A name that was read as another: as written, as read, and the other titles that fit too."""
+    """A name that was corrected: as written, as read, and the other matching titles."""
 
     written: str
     title: str
@@ -76,8 +77,8 @@ class Corrected(NamedTuple):
 
 @dataclass(slots=True)
 class Recognition:
-    """The items from left to right; the words that are none, the name of nothing in the catalog, corrected names, and
-    whether one of the words is in a text of the catalog."""
+    """The recognised items from left to right; the unused words, a name that nothing in the catalog has, the
+    corrected names, and whether a word occurs in a text of the catalog."""
 
     items: list[Item]
     unused: list[str] = field(default_factory=list[str])
@@ -87,7 +88,7 @@ class Recognition:
 
 
 async def recognize(database: Database, question: str, tokens: list[WordToken], now: datetime) -> Recognition:
-    """What the tokens of the question are."""
+    """Recognise the items in the tokens of the question."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
     recognition.unknown = _unknown_name(recognition.items, exact)
@@ -101,7 +102,7 @@ async def recognize(database: Database, question: str, tokens: list[WordToken], 
 
 
 def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
-    """The first name after a key that nothing in the catalog has."""
+    """The first name in a key=value pair that nothing in the catalog has."""
     known = {name.value for name in exact}
     named = [str(item.value) for item in items if item.is_pair and item.slot in ("product", "org")]
     return next((name for name in named if name not in known), "")
@@ -113,7 +114,7 @@ def known_items(question: str, tokens: list[WordToken], exact: Sequence[Name], n
 
 
 def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
-    """Runs of words that could be a name, the longest first; a bounded number of them."""
+    """Word sequences that could be a name, the longest first; at most `MAX_SPANS`."""
     runs: list[names.WordSpan] = []
     for start, first in enumerate(tokens):
         if first.is_mark:
@@ -132,7 +133,7 @@ Candidate = tuple[int, Item]
 
 
 class _Question:
-    """The words of a question, as they are written."""
+    """A question, with access to its words as they are written."""
 
     def __init__(self, question: str, tokens: list[WordToken]) -> None:
         self._question, self._tokens = question, tokens
@@ -177,11 +178,11 @@ class _KnownItems(_Question):
             yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
 
     def _is_of_identifier(self, name: Name) -> bool:
-        """Whether the word is a part of an identifier: of `search_products(`."""
+        """Whether the word is part of an identifier such as `search_products(`."""
         return self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
 
     def _is_verb(self, at: int) -> bool:
-        """Whether a word that is a tag too says what the asker does: "I search a tool", "I am drawing"."""
+        """Whether a word that is also a tag describes what the asker does: "I search a tool", "I am drawing"."""
         word, before = self._words[at], {*self._words[:at][-1:]}
         is_doing = word.endswith("ing") and bool({"am", "are", "i'm", "im", "we're"} & before)
         return is_doing or (word in IGNORED and bool({"i", "we"} & before))
@@ -193,7 +194,7 @@ class _KnownItems(_Question):
             is_meant = (last.value, last.end) == ("tags", at) or following.slot == "kind"
             return 5 if is_meant else _PRIORITY["tag"]
         is_word = name.end == at + 1 and self._words[at] in KNOWN_WORDS and not self._is_capital(at)
-        # A title that is an ordinary word: meant as the word.
+        # A title that is an ordinary word counts as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
 
     def _of_lexicon(self, at: int) -> Iterable[Candidate]:
@@ -206,7 +207,7 @@ class _KnownItems(_Question):
             yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
 
     def _meaning(self, at: int) -> tuple[Meaning | None, int]:
-        """The meaning of the longest phrase that begins here, and where it ends."""
+        """The meaning of the longest phrase that begins at this word, and the position of its end."""
         for size in range(min(MAX_PHRASE, len(self._words) - at), 0, -1):
             meaning = WORDS.get(tuple(self._words[at : at + size]))
             if meaning is not None:
@@ -221,7 +222,7 @@ class _KnownItems(_Question):
             yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
     def _key(self, at: int) -> tuple[str, int]:
-        """The key that is written here, and the place of the operator after it."""
+        """The key that begins at this word, and the position of the operator after it."""
         for size in (3, 2, 1):
             key = KEYS.get(tuple(self._words[at : at + size]))
             if key and self._word(at + size) in _OPERATORS:
@@ -229,7 +230,7 @@ class _KnownItems(_Question):
         return "", at
 
     def _pair(self, at: int) -> int:
-        """Take a key, an operator and values where they begin here; the place after them, or 0."""
+        """Read a key, an operator and values that begin at this word; return the position after them, or 0."""
         key, index = self._key(at)
         if not key:
             return 0
@@ -237,11 +238,11 @@ class _KnownItems(_Question):
         sign = self._words[begin - 1]
         if key in _SIGNS:
             return self._dated_pair(key, sign, at, begin)
-        # A key before a key is a label: "search: kind=app".
+        # A key followed by another key is a label: "search: kind=app".
         return begin if self._key(begin)[0] else self._valued_pair(key, sign, at, begin)
 
     def _valued_pair(self, key: str, sign: str, at: int, begin: int) -> int:
-        """Take the values after a key."""
+        """Read the values after a key."""
         values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
         joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
         compared = sign if sign in _COMPARISONS else ""
@@ -250,7 +251,7 @@ class _KnownItems(_Question):
         return end + (end > 0 and self._word(end) in _CLOSING)
 
     def _values(self, key: str, at: int) -> list[tuple[str, int]]:
-        """The values that are written here, and where each ends."""
+        """The values that begin at this word, each with the position of its end."""
         value, end = self._value(key, at + (self._word(at) in _OPENING))
         if not value:
             return []
@@ -258,7 +259,7 @@ class _KnownItems(_Question):
         return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
 
     def _value(self, key: str, at: int) -> tuple[str, int]:
-        """The first value of the key that is written here, and where it ends; empty where there is none."""
+        """The first value of the key at this word, and the position of its end; empty if there is none."""
         limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
         last = next(filter(self._ends_value, range(at, limit)), limit)
         found = self._known_values(key, at, last)
@@ -280,7 +281,7 @@ class _KnownItems(_Question):
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
 
     def _dated_pair(self, key: str, sign: str, at: int, begin: int) -> int:
-        """Take a time, or the version that "since" and "until" are said of."""
+        """Read a time, or a version after "since" or "until"."""
         compared = sign if sign in (*_COMPARISONS, "!=") else _SIGNS[key]
         time = dates.found([compared, *self._words[begin : begin + dates.MAX_WORDS]], 0, self._now)
         version = self._word(begin)
@@ -295,7 +296,7 @@ class _KnownItems(_Question):
 
 
 class _UnknownItems(_Question):
-    """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
+    """Looks up unrecognised words: first in titles, tags and descriptions, then with a typing error."""
 
     def __init__(self, database: Database, question: str, tokens: list[WordToken], recognition: Recognition) -> None:
         super().__init__(question, tokens)
@@ -306,7 +307,7 @@ class _UnknownItems(_Question):
         self._opening = self._scope.opening()
 
     async def look_up(self) -> None:
-        """Add the items that the words are; keep the others as unused."""
+        """Add the items that the words represent; record the other words as unused."""
         positions = self._scope.unknown()
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in positions[:MAX_UNKNOWN]}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
@@ -326,12 +327,12 @@ class _UnknownItems(_Question):
         return all(at in self._in_texts for at in run)
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
-        """What may be a mistyped name: the words with those around them, since a title may have words that mean
-        something else too, and without."""
+        """The word sequences that may be a mistyped name: the run with and without its neighbours, because a title
+        may contain words that have another meaning."""
         if self._is_known(run) and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
-        # A number that follows tells titles of frequent words apart: "Caml Pilot 088342".
+        # A following number distinguishes titles of frequent words: "Caml Pilot 088342".
         ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
         spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
         return [span for span in spans if self._is_run(*span)]
@@ -384,12 +385,14 @@ class _UnknownItems(_Question):
         return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
-        """Whether the word is written as a name: with a capital, and no short form of something ("the PO")."""
+        """Whether the word is written as a name: with a capital, but not as an abbreviation after an article ("the
+        PO")."""
         text = self._text(at, at + 1)
         return self._is_capital(at) and not (len(text) <= 4 and text.isupper() and self._word(at - 1) in _ARTICLES)
 
     def _is_topic(self, at: int) -> bool:
-        """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""
+        """Whether the word describes a product's topic: it is near the kind of product, or follows a word such as
+        "about"."""
         if at not in self._in_texts:
             return False
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
@@ -398,6 +401,6 @@ class _UnknownItems(_Question):
 
 
 def _neighbours(positions: Sequence[int]) -> list[list[int]]:
-    """The places in runs without a gap."""
+    """The positions, grouped into consecutive runs."""
     groups = groupby(enumerate(positions), lambda each: each[1] - each[0])
     return [[at for _, at in group] for _, group in groups]

@@ -1,4 +1,4 @@
-"""How a question is split into words, and what they mean: words.txt has a line for each meaning."""
+"""Split a question into words and look up their meanings; words.txt has one line per meaning."""
 
 import re
 import unicodedata
@@ -9,10 +9,10 @@ from countersign.kernel.normalization import normalized
 from countersign.store.catalog.search import deletion_variants, distance
 
 MAX_PHRASE = 5
-"""Words of a phrase at most."""
+"""Maximum number of words of a phrase."""
 MAX_TOKENS = 400
 MAX_RESPELLED = 20
-"""Letters of a word that is looked for with a typing error in it."""
+"""Maximum length of a word in which a typing error is corrected."""
 _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
     |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 _KEY_WORD = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _QUOTED_SENTENCE = re.compile(r'["“]([^"“”]{1,400}[?!.][^"“”]{0,100})["”]')
-"""What somebody says, and no name: read without its quotation marks."""
+"""A quoted sentence, which is not a name: its quotation marks are ignored."""
 _COMMENT = re.compile(r"\s(?:#|//) .*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
 _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
@@ -33,7 +33,7 @@ _WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _WHOLE - {"it's",
 
 
 class WordToken(NamedTuple):
-    """A word of the question: its form for comparison, and its position. Both leave out the possessive."""
+    """A word of the question: its form for comparison, and its position. Both exclude a possessive 's."""
 
     word: str
     start: int
@@ -43,7 +43,7 @@ class WordToken(NamedTuple):
 
 
 def tokens_of(question: str) -> list[WordToken]:
-    """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
+    """The tokens of a question, at most 400. A hyphenated compound is split into its words."""
     found: list[WordToken] = []
     text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
     for match in _TOKEN.finditer(text):
@@ -62,7 +62,8 @@ def tokens_of(question: str) -> list[WordToken]:
 
 
 def _quoted(text: str, start: int, end: int, following: str) -> list[WordToken]:
-    """A quoted text; the words of a quoted key (`"published since": …`) and of an identifier (`"list_releases"`)."""
+    """A quoted text as one token; the words of a quoted key (`"published since": …`) or identifier
+    (`"list_releases"`)."""
     if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
         return [WordToken(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
     return [WordToken(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
@@ -75,12 +76,12 @@ def _word(text: str, start: int, end: int) -> WordToken:
 
 
 def folded(text: str) -> str:
-    """The text as words are compared: in lower case, without accents."""
+    """The text in the form in which words are compared: lower case, without accents."""
     return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).lower()
 
 
 class Meaning(NamedTuple):
-    """What a word or phrase means: a slot or a class of words, and a value of it."""
+    """The meaning of a word or phrase: a slot or a class of words, and a value."""
 
     slot: str
     value: str
@@ -107,9 +108,9 @@ WORDS = {phrase: Meaning("beyond", named) for phrase, named in _SECTIONS["beyond
 }
 _OF_IGNORED = {word: line for phrase, line in _SECTIONS["ignored"].items() for word in phrase}
 IGNORED = frozenset(_OF_IGNORED)
-"""Words without a meaning of their own here."""
+"""Words without a meaning in a question."""
 COURTESY = frozenset(word for word, line in _OF_IGNORED.items() if line == "courtesy and fillers") | {","}
-"""Of these, what a question may begin with."""
+"""The ignored words that can begin a question."""
 DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if meaning.slot == "not")
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
@@ -119,8 +120,9 @@ for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNOR
 
 
 def respelled(word: str) -> str:
-    """The known word that a mistyped one is, or an empty text: one letter more, less, swapped with its neighbour, or in
-    a long word another one. Short words that differ by one other letter are mostly words of their own."""
+    """The known word that a mistyped one stands for, or an empty text. The words differ by one inserted, deleted or
+    transposed letter, or in long words by one replaced letter: short words with one replaced letter are mostly other
+    words."""
     forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
     near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
     meant = next((each for each in near if _is_typing_error(word, each)), "")

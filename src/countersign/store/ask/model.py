@@ -1,7 +1,7 @@
-"""An optional language model (OpenAI's chat completions) that turns a question into a filter, and nothing more.
+"""Use an optional language model (OpenAI's chat completions) to turn a question into a filter.
 
-It is shown the question, the filter's schema and the tags there are, never a row. What it answers is untrusted text
-until it is a valid filter whose names are names of the public catalog; then it is run like any other.
+The request contains the question, the filter's schema and the existing tags, but no rows. The response is untrusted
+text: it is used only if it is a valid filter and all of its names exist in the public catalog.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from countersign.store.context import Store
 
 MAX_ANSWER = 64 << 10
 MAX_AT_ONCE = 8
-"""Questions that one process asks of the model at the same time."""
+"""Maximum number of questions that one process sends to the model at the same time."""
 _turns = asyncio.Semaphore(MAX_AT_ONCE)
 NAMED = ("product", "org", "tag")
-"""Slots whose values have to be in the catalog."""
+"""Slots whose values must exist in the catalog."""
 _SCHEMA = msgspec.json.encode(msgspec.json.schema(Filter)).decode()
 _INSTRUCTION = (
     "Translate the question inside <question> into one JSON object of this JSON Schema, and answer that object alone. "
@@ -44,14 +44,15 @@ class _Completion(msgspec.Struct):
 
 
 async def filter_of(store: Store, question: str, now: datetime) -> Filter | None:
-    """The filter that the model reads in the question; None when it has none that is valid, or is too slow."""
+    """The filter that the model returns for the question; None if the filter is invalid or empty, or if the model is
+    busy or too slow."""
     if _turns.locked():
         return None
     try:
         async with _turns, asyncio.timeout(store.settings.ask_model_seconds):
             tags = " ".join(await names.public_tags(store.database))
             instruction = f"{_INSTRUCTION} It is {now.isoformat()} now.\n{_SCHEMA}\nTags: {tags}"
-            # Without the marks that would end it.
+            # Remove the characters that could close the <question> element.
             fenced = question.replace("<", "‹").replace(">", "›")
             content = await _complete(store.settings, instruction, f"<question>{fenced}</question>")
         filter = msgspec.json.decode(content, type=Filter)
@@ -62,7 +63,8 @@ async def filter_of(store: Store, question: str, now: datetime) -> Filter | None
 
 
 async def _named(store: Store, filter: Filter) -> Filter | None:
-    """The filter with the names of the catalog in place of those that the model wrote; None where one is of nothing."""
+    """Replace the names in the model's filter by those of the catalog; None if the catalog does not have one of
+    them."""
     found = filter
     for name in NAMED:
         known: dict[str, Any] = {}

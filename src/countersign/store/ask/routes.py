@@ -189,14 +189,14 @@ class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 Events = Iterator[tuple[str, object]]
-"""Events of a stream: name, '' for none, and data."""
+"""The events of a stream: name (empty for none) and data."""
 
 
 async def wire_answer(store: Store, answered: QuestionAnswer, query_id: str) -> AskAnswer:
-    """The answer as the wire has it, with the first twenty products and releases that it is from."""
+    """The answer as it is sent, with the first twenty products and releases that are its sources."""
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
-    # A product may leave the catalog meanwhile.
+    # A product may have been removed from the catalog in the meantime.
     scored = [(each, 100 - index) for index, each in enumerate(sources) if each.product in products]
     rows = [_result(store, products[each.product], each, score) for each, score in scored]
     head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
@@ -228,7 +228,7 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
 
 
 def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
-    """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
+    """The answer in the `_meta` form: an elicitation if it needs a clarification, a failure if there is no answer."""
     if answered.candidates:
         question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
         elicitation = {"text": answered.text, "questions": [question]}
@@ -240,19 +240,19 @@ def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
 
 
 def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
-    """The answer to a nested question that has none."""
+    """The response to a nested question without an answer."""
     return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
 def documented_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """A `source` each, the text in `delta`s, and `done` with the whole answer."""
+    """One `source` event for each source, the text in `delta` events, and `done` with the complete answer."""
     yield from (("source", source) for source in answer.sources)
     yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
     yield "done", answer
 
 
 def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """Unnamed messages of NLWeb's first generation, each with its `message_type`."""
+    """The unnamed messages of NLWeb's first generation, each with its `message_type`."""
     tail = {"query_id": answer.query_id}
     if answer.results:
         yield "", {"message_type": "result_batch", "results": answer.results, **tail}
@@ -261,7 +261,7 @@ def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
 
 
 def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """`result` and `complete`: fragments of the `_meta` form."""
+    """The events `result` and `complete`: fragments of the `_meta` form."""
     whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
     results = whole.pop("results", None)
     if results:
@@ -293,7 +293,7 @@ class _Question(NamedTuple):
 
 
 def _asked(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
-    """The question in the flat form. A question in words that need none before it replaces those before it."""
+    """The question in the flat form. A decontextualised question replaces the previous questions."""
     standalone = (members.decontextualized_query or "").strip()
     previous = [] if standalone else _lines(members.prev)
     question, query_id = standalone or question, members.query_id or ids.new_uuid()
@@ -306,7 +306,8 @@ def _asked(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) 
 
 
 def _lines(members: str | list[str] | None) -> list[str]:
-    # NLWeb's first generation separates questions by commas, which questions have too: here, each line is one.
+    # NLWeb's first generation separates questions by commas, which questions can contain: this API separates them by
+    # lines.
     return members if isinstance(members, list) else [line for line in (members or "").splitlines() if line.strip()]
 
 
@@ -353,7 +354,7 @@ async def _answer(call: StoreRequest[Any, Any], question: _Question) -> Response
     store = call.context
     is_streamed = question.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
-        # A stream is not resumed: 204 has the client stop asking.
+        # A stream cannot be resumed: the status 204 makes the client stop reconnecting.
         return http_answer.no_content()
     if question.mode == "generate" and not store.settings.ask_model_url:
         if question.form == "nested":
@@ -373,12 +374,12 @@ async def _outcome(store: Store, question: _Question) -> tuple[QuestionAnswer, A
 
 
 async def _stream(call: StoreRequest[Any, Any], question: _Question) -> AsyncGenerator[bytes]:
-    """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
+    """The events in the requested form: the first one immediately, then those of the answer, or an error event."""
     yield _event(*_start(question))
     try:
         events = _EVENTS[question.form](*await _outcome(call.context, question))
     except Refused as refused:
-        # The head is sent: the refusal can only be in the stream.
+        # The header was sent: the error can only be part of the stream.
         events = iter([_refusal(call, question, refused)])
     for name, data in events:
         yield _event(name, data)
@@ -418,10 +419,10 @@ _EITHER: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None
 ROUTES = (
     route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=_FLAT, **_DOCUMENTED),
     route("GET", "/ask", ask_by_query, query=AskQuery, answers=_FLAT, **_DOCUMENTED),
-    # Where NLWeb's clients look for it.
+    # The address at which NLWeb's clients expect the endpoint.
     route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, **_AT_ROOT),
     route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, **_AT_ROOT),
 )
 
 TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: AskAnswer}),)
-"""What agents call as a tool, which has no address of its own."""
+"""The tool for agents, which has no HTTP address."""

@@ -1,8 +1,8 @@
 """Select the part of a text that is the question, and the part that names the subject of the question.
 
-People write more than they ask: "Our hosts run Linux. Which free tools are there? The budget is for May." The question
-decides. A sentence beside it counts where the question has no condition of its own or points back to it; of all others
-only what names a product, its publisher, a platform or a kind.
+People write more than they ask: "Our hosts run Linux. Which free tools are there? The budget is for May." The
+question determines the meaning. Another sentence is its context if the question has no condition of its own or refers
+back to that sentence. In all other sentences, only products, publishers, platforms and kinds count.
 """
 
 from collections.abc import Sequence, Set
@@ -54,7 +54,7 @@ _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
 """Words by which a question refers to the sentence before it."""
 ORDERS = "stories and orders"
-"""The value of items that ask for stories or orders, which a machine may answer but a catalog cannot."""
+"""The value of items that ask for what a language model can do and a catalog cannot."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 MIN_WORDS_BEFORE = 6
 """The minimum number of words before a clause that is a question by itself; after fewer words ("On Linux, which …")

@@ -1,8 +1,8 @@
 """The filter object: the meaning of a question, the form in which agents and models send queries, and the only input
 of a lookup.
 
-Times are RFC 3339 texts in UTC; `since` belongs to the range, `until` does not. The same filter can be written as text,
-`kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
+Times are RFC 3339 texts in UTC; the range includes `since` and excludes `until`. A filter can also be written as
+text, such as `kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """Run filters: the rows that a filter matches, and the filter in SQL, as fixed fragments with values as parameters
 only.
 
-The statements read the table of public products and published releases alone, so that nothing else can be found,
-counted or guessed at, whatever is asked.
+The statements read only the table of public products and published releases, so that no question can find, count or
+guess anything else.
 """
 
 import re
@@ -221,9 +221,9 @@ async def files(database: Database, slug: str, version: str) -> list[ArtifactFil
 def _is_walked(database: Database, query: Filter) -> bool:
     """Whether to search the first products by title before reading the complete table.
 
-    PostgreSQL takes those that fit to lie everywhere in the order of titles, and follows it to the end, through a table
-    in another order, where none fits or only late titles do: four times as slow as to read and sort all. A table of
-    SQLite lies in that order."""
+    PostgreSQL assumes that the matching rows are spread evenly over the order of titles, and follows that index to
+    its end if no row or only late titles match, although the table has another order. That takes four times as long
+    as reading and sorting all rows. In SQLite, the table has the order of titles."""
     is_by_title = (query.find, _ORDERS[query.order]) == ("products", _BY_TITLE)
     is_dated = query.since is not None or query.until is not None or query.when != "any"
     slots = {name for name, _ in conditions(query)}

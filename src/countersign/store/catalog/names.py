@@ -14,7 +14,7 @@ from countersign.store.catalog.search import MIN_CORRECTED_LENGTH, SqlBuilder, d
 
 MAX_SPELLINGS = 6
 MAX_COUNTED = 100
-"""At most this many titles are compared for a word."""
+"""Maximum number of titles that are compared for a word."""
 MAX_TAGS = 100
 MAX_FAMILIES = 4
 MAX_TAGS_OF_TEXT = 20
@@ -99,7 +99,8 @@ Spellings = dict[str, dict[str, int]]
 
 
 class Name(NamedTuple):
-    """A name in a text: words `start` to `end` name this value of the slot. `others` are further matching slugs."""
+    """A name in a text: words `start` to `end` are the name of this value of the slot. `others` are further matching
+    slugs."""
 
     slot: str
     value: str
@@ -223,7 +224,8 @@ async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, s
 
 
 async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
-    """Products whose titles start with the text; only the one whose main title it is, if there is exactly one."""
+    """Products whose titles start with the text; if the text is the main title of exactly one product, only that
+    product."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
     longer = [(slug, title) for slug, title in rows]
     main = [each for each in longer if (match := _MAIN.match(each[1])) and lookup_key(match[1]) == begin]
@@ -284,7 +286,7 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
 
 
 def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The rows whose names equal the text apart from typing errors and small words; numbers must be equal."""
+    """The rows with names that equal the text, apart from typing errors and small words; numbers must be equal."""
     requested, numbers = _plain(text)
     far: dict[tuple[str, str], int] = {}
     for each in named:

@@ -181,7 +181,7 @@ async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Cata
     """The product, if the caller may see it.
 
     Raises:
-        ProductNotFound: no such product, or it is another organisation's draft: the same response.
+        ProductNotFound: no such product, or the product is a draft of another organisation; the response is the same.
     """
     product = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
     if product is None or not await _may_see(reader, caller, product):
@@ -206,7 +206,7 @@ def require_drafts_visible(caller: Caller, product: CatalogEntry) -> None:
     """Let only members of the product's organisation see its drafts.
 
     Raises:
-        InsufficientScope: the caller is not a member, or its token carries none of the scopes that show drafts.
+        InsufficientScope: the caller is not a member, or its token has none of the scopes that show drafts.
     """
     if not any(product.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
         raise InsufficientScope(

@@ -1,8 +1,8 @@
 """The catalog's own tables: a product's card, detail, facets, search words and public row, encoded when it changes.
 
-Reads join ready bytes; whatever changes a product, its releases or its media calls `refresh` in the same
+Reads concatenate encoded bytes. Every change of a product, its releases or its media calls `refresh` in the same
 transaction, so that the catalog is never older than its sources. Questions are answered from `catalog_public` alone:
-public products and what their published releases add up to.
+it contains public products and aggregates of their published releases.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Search: from texts to words, words that forgive one typing error, and the SQL of one page of products."""
+"""Search: split texts into words, tolerate one typing error per word, and build the SQL of one page of products."""
 
 import re
 import unicodedata

@@ -1,1 +1,1 @@
-"""Jobs: asked for in one call, worked on in processes of their own, looked up until they are forgotten."""
+"""Jobs: requested in one call, run in separate processes, and readable until they are removed."""

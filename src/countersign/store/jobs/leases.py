@@ -15,9 +15,10 @@ from countersign.store.jobs.job_types import BACKGROUND
 Lane: TypeAlias = Literal["requested", "background"]
 """Which jobs a claim is for: those that a person or client requested, or those of priority BACKGROUND."""
 
-# The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
-# has none running, so that many jobs of one do not delay another; else of one below its limit. Only jobs of the same
-# lane count against the limit: background jobs take no requested job's place.
+# Order within a lane: first, a job whose worker died; then the first due job, by priority and time, of an
+# organisation without a running job, so that many jobs of one organisation do not delay another; then that of an
+# organisation below its limit. Only jobs of the same lane count against the limit: background jobs do not delay
+# requested ones.
 _REQUESTED = f"priority < {BACKGROUND}"
 _BACKGROUND = f"priority >= {BACKGROUND}"
 _ORPHANED = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND"
@@ -26,7 +27,7 @@ _DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND"
 _EXCEPT_ORGS_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
 _COUNT_AT_LEAST = "GROUP BY org_id HAVING count(*) >="
 _FIRST = "ORDER BY priority, run_after LIMIT 1"
-# A locked row is being ended or cancelled: the claim skips it.
+# A locked row is being ended or cancelled; the claim skips it.
 _FREE = "FOR UPDATE SKIP LOCKED"
 _NEXT_REQUESTED = f"""
     ({_ORPHANED} {_REQUESTED} {_OLDEST}),
@@ -77,8 +78,8 @@ CLAIM: dict[Dialect, dict[Lane, str]] = {
         "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_IF_STILL_FREE}",
     },
 }
-# Claims are serialized, or two could both take the last slot of an organisation. A claim may be lost in a power
-# failure: the job is still queued then, and changes under the lost lease are rejected.
+# Claims are serialized: otherwise two claims could both use the last slot of an organisation. A claim may be lost in
+# a power failure: the job is still queued then, and changes under the lost lease are rejected.
 LOCK_CLAIMS = (
     "SELECT pg_advisory_xact_lock(hashtext('job.claim.' || current_schema())), "
     "set_config('synchronous_commit', 'off', true)"
@@ -136,8 +137,8 @@ class LeasedJob(NamedTuple):
 
 
 async def claim_next(database: Database, *, running: int, lease_s: float, lane: Lane) -> LeasedJob | None:
-    """Lease the next job of the lane, if there is one. Of each organisation at most `running` requested and `running`
-    background jobs run at a time.
+    """Lease the next job of the lane, if there is one. Each organisation can have at most `running` requested jobs
+    and `running` background jobs at a time.
 
     Raises:
         Unavailable: the database cannot be reached.
@@ -157,8 +158,8 @@ async def claim_next(database: Database, *, running: int, lease_s: float, lane: 
 
 
 async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
-    """Repair times that lie too far in the future, since they were written before the clock was set back: such jobs
-    would wait until the clock reaches them again. A live worker has a whole lease to send its heartbeat."""
+    """Repair times that are too far in the future because they were written before the clock was set back: such jobs
+    would wait until the clock reaches them. A running worker has a complete lease to send its heartbeat."""
     now = clock.now()
     await transaction.run(PULL_RUN_AFTER, now, clock.later(now, seconds=wait_s + SKEW_S))
     await transaction.run(

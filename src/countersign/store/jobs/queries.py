@@ -1,4 +1,4 @@
-"""The job table as seen by those who request jobs: adding, reading, cancelling, removing."""
+"""The job table for those who request jobs: add, read, cancel and remove jobs."""
 
 from typing import Any, NamedTuple
 
@@ -86,7 +86,7 @@ class Job(NamedTuple):
         return self.finished_at is not None
 
     def shown(self) -> JobStatus:
-        """The job as the API document has it."""
+        """The job as a `JobStatus`."""
         return JobStatus(
             job_id=self.id,
             status=self.status,
@@ -117,8 +117,8 @@ async def add(
 
 
 async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, limit: int) -> int:
-    """How many requested jobs of the organisation are queued, counted up to `limit`; no other transaction adds one
-    before this one ends. SQLite has one writer anyway."""
+    """The number of the organisation's queued requested jobs, counted up to `limit`; until this transaction ends, no
+    other transaction adds one. SQLite has only one writer."""
     if dialect == "postgres":
         await transaction.fetch(LOCK_ADDING, org_id)
     row = await transaction.fetch_one(WAITING_OF_ORG, org_id, limit)
@@ -140,7 +140,7 @@ async def page(
 
 
 async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
-    """End a queued job with this problem, or request a running one to stop; False when it has ended."""
+    """End a queued job with this problem, or request a running one to stop; False if it has ended."""
     ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
     if ended is not None:
         await events.job_ended(transaction, str(ended[0]), job_id)
@@ -160,12 +160,12 @@ async def note_worker(transaction: Transaction, worker_id: str) -> None:
 
 
 async def forget_worker(transaction: Transaction, worker_id: str) -> None:
-    """Remove the worker, which has stopped."""
+    """Remove a stopped worker."""
     await transaction.run(DELETE_WORKER, worker_id)
 
 
 async def unattended_s(reader: Reader) -> float:
-    """For how many seconds jobs have been due without a heartbeat of any worker; 0 when none is due."""
+    """The number of seconds for which jobs have been due without a heartbeat of any worker; 0 if no job is due."""
     due = await reader.fetch_one(LONGEST_DUE)
     seen = await reader.fetch_one(LAST_SEEN)
     if due is None or due[0] is None:
@@ -175,13 +175,13 @@ async def unattended_s(reader: Reader) -> float:
 
 
 async def counts(database: Database) -> dict[Status, int]:
-    """How many jobs there are, of every status."""
+    """The number of jobs in each status."""
     none: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
     return none | {status: count for status, count in await database.scan(COUNTS)}
 
 
 async def oldest_s(database: Database) -> dict[Status, float]:
-    """The age in seconds of the oldest queued and the oldest running job; 0 without one."""
+    """The age in seconds of the oldest queued and the oldest running job; 0 if there is none."""
     now = clock.now()
     none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
     return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
@@ -200,7 +200,8 @@ async def enqueue(
     created_by: str,
     priority: int = REQUESTED,
 ) -> str:
-    """Add a job that starts once the transaction is durable; returns its id. `created_by` is the key of a caller."""
+    """Add a job that starts after the transaction is committed durably; return its id. `created_by` is the key of a
+    caller."""
     job_id = ids.new_uuid()
     text = msgspec.json.encode(payload).decode()
     await add(transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text, priority=priority)

@@ -49,15 +49,15 @@ _WAIT = re.compile(r'wait="?(\d{1,9})"?')
 
 
 class WaitPreference(NamedTuple):
-    """How long to wait, and the applied preference of the Prefer header (RFC 7240 §3); empty when none."""
+    """The time to wait, and the applied preference of the Prefer header (RFC 7240 §3); empty if none was applied."""
 
     wait_s: float
     applied: str = ""
 
 
 def wait_preference(prefer: str | None, size: int) -> WaitPreference:
-    """How long to wait for a job of this size. `wait` has precedence over `respond-async`, which only applies when the
-    wait is over; unknown preferences are ignored (RFC 7240 §2)."""
+    """The time to wait for a job of this size. `wait` has precedence over `respond-async`, which only applies after
+    the wait; unknown preferences are ignored (RFC 7240 §2)."""
     preferences = [part.strip().lower() for part in (prefer or "").split(",")]
     for preference_text in preferences:
         if (job_found := _WAIT.fullmatch(preference_text.replace(" ", ""))) is not None:
@@ -71,7 +71,7 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
 async def wait_until_ended(
     reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
 ) -> Job | None:
-    """The job once it has ended, or when the time is over or the server stops; None when it was removed."""
+    """The job, after it ended, the time expired, or the server stops; None if it was removed."""
     until_s = clock.monotonic_s() + within_s
     pause_s = FIRST_POLL_S
     while True:
@@ -87,12 +87,12 @@ async def wait_until_ended(
 POLL_EVERY_S = 0.25
 KEEP_ALIVE_S = 15.0
 MAX_STREAM_S = 300.0
-"""A client that needs more reconnects; the first event has the current state."""
+"""The maximum duration of a stream. Clients reconnect to continue; the first event has the current state."""
 
 
 async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
-    """`status` events with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
-    after five minutes, or when the server stops. Periodic comments keep the connection alive."""
+    """Send a `status` event with the JobStatus now and after each change, and `done` with the last one. The stream
+    ends after `done`, after five minutes, or when the server stops. Periodic comments keep the connection open."""
     began_s = sent_s = clock.monotonic_s()
     seen: Job | None = None
     job_found: Job | None = job
@@ -113,7 +113,7 @@ async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None
         try:
             job_found = await queries.job(reader, job.id)
         except Refused:
-            # The head was sent: after an end without `done`, the client reconnects.
+            # The header was sent: a client reconnects if the stream ends without `done`.
             return
 
 
@@ -125,12 +125,12 @@ READ_SCOPES = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
 RETRY_AFTER_S = 1
 MAX_STREAMS = 32
-"""The maximum for one caller, at each server process."""
+"""Maximum number of open streams of one caller at each server process."""
 NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
 
 
 class _PendingWait(msgspec.Struct):
-    """A job that was just requested, and how long its caller waits for it."""
+    """A job that was just requested, and the time that its caller waits for it."""
 
     job_id: str
     preference: WaitPreference
@@ -214,7 +214,7 @@ async def _readable_job(reader: Reader, caller: Caller, job_id: str) -> Job:
     """The job, if the caller can read it.
 
     Raises:
-        JobNotFound: the caller cannot, or it does not exist.
+        JobNotFound: the job does not exist, or the caller cannot read it.
     """
     job_found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
     if job_found is None or job_found.org_id not in _orgs(caller):

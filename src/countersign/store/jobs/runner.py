@@ -1,4 +1,4 @@
-"""Runs one attempt at a leased job: its scratch folder, the work with a heartbeat, and the outcome."""
+"""Run one attempt at a leased job: its scratch folder, the work with a heartbeat, and the outcome."""
 
 import asyncio
 import os
@@ -25,13 +25,13 @@ RUNNING_ATTEMPT = "SELECT 1 FROM job WHERE id = $1 AND attempts = $2 AND status 
 
 @asynccontextmanager
 async def scratch(data: Path, job_id: str, attempt: int) -> AsyncGenerator[Path]:
-    """An empty folder for this attempt below the data directory, until the block is left."""
+    """Create an empty folder for this attempt below the data directory, and remove it after the block."""
     folder = data / FOLDER / f"{job_id}-{attempt}"
     _make(folder)
     try:
         yield folder
     finally:
-        # Most jobs leave it empty; otherwise it may contain a whole build.
+        # Most jobs write nothing to it; a build may be stored in it completely.
         if not _is_removed(folder):
             await asyncio.shield(asyncio.to_thread(_remove, folder))
 
@@ -42,7 +42,7 @@ def _make(folder: Path) -> None:
     except FileNotFoundError:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        # From an attempt with the same number, which was returned to the queue.
+        # The folder belongs to an attempt with the same number, which was returned to the queue.
         _remove(folder)
         folder.mkdir(mode=0o700)
 
@@ -60,8 +60,8 @@ def _remove(folder: Path) -> None:
 
 
 async def sweep(data: Path, database: Database) -> int:
-    """Remove the folders of attempts that no longer run; returns how many. A folder that another process is creating or
-    removing is skipped."""
+    """Remove the folders of attempts that no longer run; return their number. A folder that another process is
+    creating or removing is skipped."""
     removed = 0
     for folder in await asyncio.to_thread(_folders, data / FOLDER):
         job_id, _, attempt = folder.name.rpartition("-")
@@ -76,20 +76,20 @@ def _folders(parent: Path) -> list[Path]:
 
 
 BEATS_PER_LEASE = 5
-"""How many heartbeats a worker sends during a lease."""
+"""Number of heartbeats that a worker sends during a lease."""
 PROGRESS_EVERY_S = 1.0
 LEAVE_AFTER_S = 5.0
-"""How long the work of a cancelled or lost job may take to stop."""
+"""Maximum time for the work of a cancelled or lost job to stop."""
 CANCEL_S = 1.0
 BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 300.0
 MAX_PAUSE_S = 1.5 * MAX_BACK_OFF_S
 """The maximum pause before the next attempt, with jitter."""
 
 MAX_LOSSES_PER_ATTEMPT = 3
-"""How many workers may die per attempt of a job: not every worker that dies was killed by its job."""
+"""Maximum number of workers that may die per attempt of a job: other causes than the job can kill a worker."""
 
 Reason: TypeAlias = Literal["", "cancelled", "lost", "late", "stopping"]
-"""Why an attempt ends before its work: no reason, cancelled, lease lost, out of time, worker stopping."""
+"""The reason why an attempt ends before its work: none, cancelled, lease lost, out of time, or worker stopping."""
 
 
 class JobAttempt:
@@ -118,7 +118,8 @@ class JobAttempt:
             raise JobStopped(self.reason)
 
     async def beat(self) -> None:
-        """Extend the lease, unless it is lost; the database may be unavailable for less than the lease."""
+        """Extend the lease, unless it is lost; the database may be unavailable for less than the duration of the
+        lease."""
         lease_s = self.store.settings.job_lease_s
         async with self._beating:
             reported, at_s = self._progress, clock.monotonic_s()
@@ -137,7 +138,7 @@ class JobAttempt:
                 self.reason = "cancelled"
 
     async def watch(self, work: "asyncio.Task[Outcome]", stopping: asyncio.Event) -> None:
-        """Wait for the end of the work, and extend the lease meanwhile; cancel the work when there is a reason to."""
+        """Wait for the end of the work, and extend the lease meanwhile; cancel the work if there is a reason to."""
         settings = self.store.settings
         late_s = clock.monotonic_s() + settings.job_seconds
         leave_s = float("inf")
@@ -171,7 +172,7 @@ class JobAttempt:
 
 
 async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stopping: asyncio.Event) -> bool:
-    """Make one attempt at the job and store its outcome; returns whether this process can be used again.
+    """Make one attempt at the job and store its outcome; return whether this process can be reused.
 
     Raises:
         Unavailable: the database cannot be reached; the lease expires, and the job is started again.
@@ -193,7 +194,7 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob,
 
 
 def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob) -> Refused | None:
-    """Why a leased job must not be started, if there is a reason."""
+    """The reason why a leased job must not be started, if there is one."""
     if job.cancelled:
         return JobCancelled("the job was cancelled")
     if job.losses >= MAX_LOSSES_PER_ATTEMPT * store.settings.job_attempts:
@@ -225,12 +226,12 @@ def _outcome(work: "asyncio.Task[Outcome]") -> Outcome | BaseException:
 
 
 async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseException | Literal[True]:
-    """Store the outcome, its effect and the end of the job in one transaction; returns True or the error."""
+    """Store the outcome, its effect and the end of the job in one transaction; return True or the error."""
 
     async def commit() -> None:
         async with store.database.transaction() as transaction:
             result = msgspec.json.encode(outcome.result).decode()
-            # First, so that of two workers one waits here and then gets LeaseLost.
+            # This statement is the first: of two workers, the second waits for it and then gets LeaseLost.
             await leases.complete(transaction, attempt.job, result)
             if outcome.commit is not None:
                 await outcome.commit(transaction)
@@ -305,7 +306,7 @@ def problem_of(store: Store, job_id: str, refused: Refused) -> str:
 
 
 async def _write(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
-    """Make a change under the lease; a lost lease is logged."""
+    """Make a change under the lease; log a lost lease."""
     try:
         async with store.database.transaction() as transaction:
             await change(transaction)

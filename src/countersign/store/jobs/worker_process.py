@@ -26,12 +26,12 @@ from countersign.store.jobs.leases import LeasedJob
 
 HEARTBEAT_EVERY_S = 10
 SWEEP_EVERY = 6
-"""After so many heartbeats, the worker removes folders that attempts have left behind."""
+"""Number of heartbeats after which the worker removes the folders of attempts that ended."""
 
 
 async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> bool:
-    """Run jobs of these types until `stopping` is set; False when a job had to be abandoned: the process must end then,
-    whatever the threads of that job still do.
+    """Run jobs of these types until `stopping` is set; False if a job had to be abandoned: the process must end then,
+    because threads of that job may still run.
 
     Raises:
         Unavailable: the engine cannot be reached.
@@ -46,8 +46,8 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
 
 
 class LaneWorker:
-    """Runs at most two jobs of a worker: a requested one, and a background one beside it, so that no build waits for a
-    delta."""
+    """Runs at most two jobs of a worker: a requested one, and a background one at the same time, so that no build
+    waits for a delta."""
 
     def __init__(self, store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> None:
         self._store = store
@@ -57,8 +57,8 @@ class LaneWorker:
         self.is_reusable = True
 
     async def take(self) -> bool:
-        """Run the next job of each lane; returns whether there was a requested one. The requested job is done on
-        return, the background job continues, followed by the next ones.
+        """Run the next job of each lane; return whether there was a requested one. The requested job has ended on
+        return; the background job continues, followed by the next ones.
 
         Raises:
             Unavailable: the database could not be reached; the lease expires, and the job is started again.
@@ -66,7 +66,7 @@ class LaneWorker:
         if self._background is not None and self._background.done():
             ended, self._background = self._background, None
             ended.result()
-        # First, since there may always be a next requested job.
+        # This check is first, because there may always be a next requested job.
         if self._background is None and (job := await self._claim("background")) is not None:
             self._background = asyncio.create_task(self._work_in_background(job))
         requested = await self._claim("requested")
@@ -83,7 +83,7 @@ class LaneWorker:
                 await self._background
 
     async def _work_in_background(self, job: LeasedJob | None) -> None:
-        """Run the job and the background jobs after it: an engine may wake the worker for requested ones only."""
+        """Run the job and the background jobs after it: an engine may wake the worker for requested jobs only."""
         while job is not None:
             await self._perform(job)
             job = None if self._stopping.is_set() else await self._claim("background")
@@ -142,19 +142,19 @@ class WorkerConfig(msgspec.Struct):
 
 @asynccontextmanager
 async def supervise_workers(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
-    """`count` processes of the command run the store's jobs while the block lasts; see `run_worker_process`."""
+    """Run `count` processes of the command for the store's jobs during the block; see `run_worker_process`."""
     async with processes.supervise(command, worker_config(store), count, grace_s=store.settings.grace_s):
         yield
 
 
 def worker_config(store: Store) -> bytes:
-    """The configuration of a worker process, on one line. Settings contain secrets: they go through a pipe, which the
-    process list does not show."""
+    """The configuration of a worker process, on one line. Settings contain secrets: they are sent through a pipe,
+    which is not visible in the process list."""
     return msgspec.json.encode(WorkerConfig(store.settings, store.root_url, store.is_loopback, store.problems_url))
 
 
 def run_worker_process(opened: OpenStore, types: Sequence[AnyJobType]) -> None:
-    """Run a worker process, from its configuration on standard input to its end.
+    """Run a worker process: read its configuration from standard input, and run jobs until it is stopped.
 
     Raises:
         Refused, BadSetting: the store cannot be opened, or its engine cannot be reached; the parent starts another.
@@ -178,7 +178,7 @@ async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, 
 
 @asynccontextmanager
 async def _stop_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
-    """While the block lasts: stop this process when the database can no longer write; the parent starts another."""
+    """During the block, stop this process if the database can no longer write; the parent starts another one."""
 
     async def watch() -> None:
         await store.database.broken.wait()

@@ -1,1 +1,1 @@
-"""Codes: issued in batches, redeemed into a library exactly as often as they allow."""
+"""Codes: issued in batches, and redeemed into a library at most as often as they allow."""

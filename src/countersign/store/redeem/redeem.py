@@ -1,4 +1,4 @@
-"""Redeeming a code exactly once: its use, the entitlements and the record of it commit together."""
+"""Redeem a code exactly once: its use, the entitlements and the record of it are committed together."""
 
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
     _require_usable(code_found, now)
     granted = await library.grant(transaction, owner, code_found.products, f"batch:{code_found.batch_id}", now)
     if not granted:
-        # Owned by other means, or by this code in a concurrent call that committed first.
+        # The products are owned by other means, or by this code in a concurrent call that committed first.
         again = await codes.code(transaction, code_hash, owner)
         is_repeated = again is not None and again.is_redeemed
         return Redemption(_result(code_found, already_owned=not is_repeated), is_repeated)
@@ -121,7 +121,7 @@ async def _require_below_limit(store: Store, owner: str, address: str) -> None:
 
 
 async def _count_failure(store: Store, owner: str, address: str) -> None:
-    """Count an unknown code; concurrent guesses beyond the limit are refused here."""
+    """Count an unknown code; concurrent guesses beyond the limit are rejected."""
     for key, limit in _limits(store, owner, address):
         _require_allowed(await store.counters.hit(key, limit, FAILURES_WINDOW_S))
 

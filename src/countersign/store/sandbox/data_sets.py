@@ -1,4 +1,4 @@
-"""The data sets that this process has open: each a store of its own, opened on demand, with an owner."""
+"""The data sets that this process has open: each is a store of its own with an owner, opened on demand."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManag
 
 ROOT, BLOBS = "/sandbox", "blobs"
 RESERVE_MIB = 1024
-"""Data sets leave this much more of the volume free than the service itself does."""
+"""Data sets require this much more free space on the volume than the service itself does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ _CAPABILITY_PATH = re.compile(
 
 
 def capability_root(store: Store, name: str) -> str:
-    """The path below which the data set of this name is reached without its key."""
+    """The path under which the data set is reachable without its key."""
     return f"{ROOT}/{name}.{store.addresses.sign(_SIGNED_PREFIX + name.encode()).hex()}"
 
 
 def parse_capability_path(store: Store, path: bytes) -> tuple[str, str] | None:
-    """The name and the root of the data set, if the path is a signed upload or download address; None otherwise, or
-    when the signature is wrong."""
+    """The name and the root of the data set, if the path is a signed upload or download address; None if it is not,
+    or if the signature is invalid."""
     match = _CAPABILITY_PATH.match(path)
     if match is None or not store.addresses.verify(
         _SIGNED_PREFIX + match["name"], bytes.fromhex(match["signature"].decode())
@@ -115,7 +115,7 @@ ORGANISATION = ("sandbox", "Sandbox")
 
 
 async def ensure_owner(store: Store) -> str:
-    """The id of the owner, who is created together with the organisation in a new data set."""
+    """The id of the owner. In a new data set, the owner and the organisation are created together."""
     async with store.database.transaction() as transaction:
         owner = await queries.person_with_email(transaction, EMAIL)
         if owner is None:
@@ -177,7 +177,8 @@ class DataSet:
 
 
 class DataSets:
-    """Opens data sets and keeps some open. The folder of an open one is locked, so that no process removes it."""
+    """Opens data sets and leaves recently used ones open. The folder of an open data set is locked, so that no
+    process removes it."""
 
     def __init__(self, store: Store, parts: SandboxDependencies) -> None:
         self._store = store
@@ -186,14 +187,14 @@ class DataSets:
         self._open: dict[str, DataSet] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers = Workers(parts.workers, self._data)
-        # Its own threads: creating the first data set takes seconds.
+        # A separate thread pool: creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
         self._stack = AsyncExitStack()
         self._is_closing_unused = False
 
     @asynccontextmanager
     async def used(self, name: str) -> AsyncGenerator[DataSet]:
-        """The data set of that name, created if there is none, open until the block is left.
+        """The data set of that name, created if it does not exist; it stays open until the block ends.
 
         Raises:
             SandboxesFull: the limit of data sets is reached.
@@ -287,7 +288,7 @@ class DataSets:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
 
     async def _close_above_limit(self, limit: int) -> None:
-        """Close the least recently used data sets above the limit; those in use stay open."""
+        """Close the least recently used data sets above the limit, except those in use."""
         by_age = sorted(self._open.values(), key=lambda each: each.used_s)
         for each in by_age[: max(0, len(by_age) - limit)]:
             await self._close_unused(each.name)

@@ -1,4 +1,4 @@
-"""The folders of the sandbox's data sets, and the template that each is a copy of.
+"""The folders of the sandbox's data sets, and the template from which each data set is copied.
 
     sandboxes/lock             locked while a data set is made, so that they are counted one after the other
     sandboxes/template-<hash>  what every data set is a copy of; its blobs are read where they are
@@ -33,7 +33,7 @@ FOLDER = "sandboxes"
 LOCK = "lock"
 TEMPLATE = "template-"
 SPARED_S = 300
-"""A data set that was used within so many seconds is not removed to make room for another one."""
+"""Seconds after its last use during which a data set is not removed to make room for another one."""
 _TRANSIENT = ("new-", "gone-")
 
 
@@ -54,7 +54,7 @@ class DataSetTemplate(NamedTuple):
 
 
 def check(data: Path, max_data_sets: int) -> None:
-    """Check that data sets can be created here.
+    """Check that data sets can be created on this node.
 
     Raises:
         SandboxesFull: the sandbox is switched off.
@@ -68,14 +68,14 @@ def check(data: Path, max_data_sets: int) -> None:
 
 
 def used_within(data: Path, seconds: float) -> int:
-    """How many data sets were used in the last `seconds`."""
+    """The number of data sets that were used in the last `seconds`."""
     since = clock.later(clock.now(), seconds=-seconds)
     return sum(used_at >= since for _, used_at in _by_age(data / FOLDER))
 
 
 def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
-    """Lock an existing data set until the descriptor is closed, so that it is not removed; None when there is none. One
-    that was idle for too long is removed first.
+    """Lock an existing data set until the descriptor is closed, so that it is not removed; None if it does not exist.
+    A data set that was idle for too long is removed first.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -109,8 +109,8 @@ def template_folder(data: Path, template: DataSetTemplate) -> Path:
 
 
 def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int, idle_s: float) -> Descriptor | None:
-    """Create the data set, a copy of the template (which is created first if it is missing), and lock it, as
-    `lock_existing` does; None when it exists.
+    """Create the data set as a copy of the template (which is created first if it is missing), and lock it, as
+    `lock_existing` does; None if the data set exists.
 
     Raises:
         SandboxesFull: the limit is reached, and no data set can be removed.
@@ -126,7 +126,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
             _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
         fresh.mkdir(mode=0o700)
-        # Its own master key, before the database is copied: beside a database, no key is created.
+        # The data set's own master key is created first: no key is created if there is a database.
         load_master_key(None, None, fresh)
         # Files only: all copies read the blobs of the template.
         for path in [each for each in source.iterdir() if each.is_file()]:
@@ -157,7 +157,7 @@ def clean(data: Path) -> None:
 
 
 def sweep(data: Path, idle_s: float) -> int:
-    """Remove the data sets that were not used for `idle_s`; returns how many.
+    """Remove the data sets that were not used for `idle_s`; return their number.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -196,7 +196,7 @@ def _fill(parent: Path, source: Path, template: DataSetTemplate) -> None:
 
 
 def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
-    """Remove the data set, if it is not locked and, once locked here, `is_still_removable`."""
+    """Remove the data set, unless it is locked, or `is_still_removable` is false after locking it."""
     with suppress(FileNotFoundError, BlockingIOError):
         lock = _lock(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_current(lock, folder / LOCK) and is_still_removable():
@@ -208,7 +208,7 @@ def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
 
 
 def _by_age(parent: Path) -> list[tuple[Path, int]]:
-    """Every data set with the moment of its last use, the oldest first."""
+    """Every data set with the time of its last use, the oldest first."""
     found = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
     return sorted(found, key=lambda each: each[1])
 
@@ -230,7 +230,7 @@ def _is_idle(folder: Path, idle_s: float) -> bool:
 
 
 def _is_current(lock: Descriptor, path: Path) -> bool:
-    """Whether the locked file is still the one of that name."""
+    """Whether the file of that name is still the locked one."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock.fd), path.stat())
     return False

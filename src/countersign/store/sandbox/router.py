@@ -26,7 +26,7 @@ from countersign.store.sandbox.data_sets import ROOT, DataSets, SandboxDependenc
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _ABOUT_SANDBOX = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
 """Addresses below the sandbox's path that describe the sandbox itself."""
-# No pages: content that a stranger wrote into a data set must not be a page at this origin.
+# Pages are not served: content that a stranger wrote into a data set must not be a page at this origin.
 _PUBLIC_PATHS = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
 _FORWARDED = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_PUBLIC_PATHS))
 _ISOLATING_POLICY = (b"content-security-policy", b"sandbox; default-src 'none'")
@@ -115,12 +115,14 @@ class SandboxRouter:
         is_owner: bool = False,
     ) -> None:
         """Forward a request below `root` to the data set, as its owner or with the caller's own credentials."""
-        # An owner can create any number of callers, each with a quota: together they have the quota of one person here.
+        # An owner can create any number of callers, each with a quota; together they have one person's quota of the
+        # service.
         await self._limiter.count("person", name)
         async with self.data_sets.used(name) as data_set:
             headers = [pair for pair in headers if pair[0] != b"cookie"]
             if is_owner:
-                # Not as Authorization, which some endpoints read themselves: the caller did not send it.
+                # Not as Authorization, which some endpoints read themselves, because the caller did not send that
+                # header.
                 headers.append((b"x-api-key", (await data_set.owner.token()).encode()))
             inner = {
                 **scope,

@@ -1,4 +1,4 @@
-"""Worker processes for the jobs of data sets: a few for the whole node, each for one data set at a time."""
+"""Worker processes for the jobs of data sets: the node has a limited number, and each runs one data set at a time."""
 
 import asyncio
 import fcntl
@@ -27,7 +27,7 @@ async def has_jobs(reader: Reader) -> bool:
 MAX_WORKERS = 2
 IDLE_S = 10.0
 TURN_S = 60.0
-"""After so many seconds, a data set with more jobs yields to another one that waits."""
+"""Seconds after which a data set with more jobs yields to a data set that waits."""
 POLL_EVERY_S = 0.25
 
 
@@ -58,7 +58,7 @@ class Workers:
         self._working = 0
 
     def wake(self, name: str, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
-        """Run a worker for the data set; `touch` is awaited periodically, and keeps the data set open."""
+        """Run a worker for the data set; `touch` is awaited periodically, so that the data set stays open."""
         if not self._command or name in self._tasks:
             return
         task = asyncio.create_task(self._work(store, touch))
@@ -70,7 +70,7 @@ class Workers:
         return name in self._tasks
 
     async def close(self) -> None:
-        """Stop all worker processes; jobs that they had begun return to the queue."""
+        """Stop all worker processes; their running jobs return to the queue."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -101,12 +101,12 @@ class Workers:
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None]:
-        """Hold one of the node's worker slots, which its server processes share, while the block lasts."""
+        """Occupy one of the node's worker slots, which its server processes share, during the block."""
         while True:
             slot = self._free_slot()
             if slot is not None:
                 break
-            # Other processes hold slots as well; there is no event for their release.
+            # Other processes occupy slots as well; their release sends no event.
             await asyncio.sleep(POLL_EVERY_S)
         try:
             yield
