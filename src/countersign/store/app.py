@@ -160,7 +160,7 @@ def _limiter(store: Store) -> RateLimiter:
 
 
 def _quota_hints(store: Store) -> dict[str, str]:
-    """Hints how to get a higher quota, by the caller's quota."""
+    """Hints on how to get a higher quota, by the caller's quota."""
     settings = store.settings
     lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
     hint = (
@@ -209,10 +209,10 @@ async def run_maintenance(store: Store) -> None:
 
 async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
     """End every session, token, agent, consent and mailed link of a store that was restored from a backup: any of them
-    may have been ended or used since the backup. Passwords, client secrets and redeem codes stay as they were then.
+    may have been ended or used since the backup. Passwords, client secrets and redeem codes do not change.
 
     Raises:
-        DecryptionFailed: the master key is not the store's.
+        DecryptionFailed: the master key does not belong to the store.
     """
     await tokens.replace_keys(transaction, master)
     await queries.end_every_session(transaction)

@@ -111,7 +111,7 @@ def _request(operation: Operation, index: int, base_url: str, key: str | None, m
 
 
 def _target(path: str, pointer: str, base_url: str) -> str:
-    """The whole path of an operation. Letters outside ASCII are sent as a client would (RFC 3987 §3.1)."""
+    """The complete path of an operation. Letters outside ASCII are sent as a client would (RFC 3987 §3.1)."""
     relative = path
     for own in (base_url, PREFIX):
         if path.startswith(f"{own}/"):
@@ -153,16 +153,16 @@ class NestedTransaction:
         self._transaction = transaction
         self._until_s = until_s
         self._is_spoilt = False
-        # Never set: the outer database's is.
+        # Never set: the outer database has its own.
         self.broken = asyncio.Event()
 
     @property
     def dialect(self) -> Dialect:
-        """The outer database's."""
+        """The dialect of the outer database."""
         return self._dialect
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, with what the transaction has written so far."""
+        """All rows, including the changes that the transaction has made so far."""
         return await self._in_time().fetch(statement, *values)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
@@ -179,7 +179,7 @@ class NestedTransaction:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A block whose writes wait for the outer commit. An exception makes the whole transaction fail.
+        """A block whose writes wait for the outer commit. An exception makes the outer transaction fail.
 
         A savepoint for each would cost two round trips, and the caller rolls everything back anyway."""
         try:
@@ -189,7 +189,7 @@ class NestedTransaction:
             raise
 
     async def close(self) -> None:
-        """Nothing: the outer transaction ends by itself."""
+        """Do nothing: the outer transaction ends by itself."""
 
     def _in_time(self) -> Transaction:
         if self._is_spoilt:
@@ -201,7 +201,7 @@ class NestedTransaction:
 
 MAX_CONCURRENT = 8
 ATOMIC_S = 5.0
-"""How long one transaction may last: on SQLite every other writer waits for it."""
+"""The maximum duration of one transaction: on SQLite every other writer waits for it."""
 
 BatchCall = StoreRequest[Nothing, BatchRequest]
 
@@ -238,8 +238,8 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
 async def in_order(
     call: BatchCall, requests: Sequence[Subrequest], within: ScopedContext[Store] | None = None
 ) -> tuple[list[Response], bool]:
-    """The responses in order, and whether all succeeded: after the first failure no operation runs, and all the others
-    are answered that they had no effect."""
+    """The responses in order, and whether all succeeded: after the first failure, no further operation runs, and the
+    responses of all others report that they had no effect."""
     answers: list[Response] = []
     for request in requests:
         answer = await call.send_subrequest(request, within)
@@ -297,7 +297,7 @@ RESULT_HEADERS = frozenset(
 WRITING_CALLERS = frozenset({"person", "client"})
 """The kinds of callers that can use writing routes."""
 ASK_PATH = f"{PREFIX}/ask"
-"""The one POST endpoint that only reads."""
+"""The only POST endpoint that does not write."""
 
 
 async def prepare_batch(call: BatchCall) -> list[Response] | None:

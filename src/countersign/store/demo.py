@@ -204,7 +204,7 @@ def slug_of(name: str) -> str:
 
 
 def _platforms(index: int) -> list[Platform]:
-    """One to three platforms, so that all occur."""
+    """One to three platforms, chosen so that all platforms occur."""
     count = 1 + index % 3
     return [_PLATFORMS[(index + step) % len(_PLATFORMS)] for step in range(count)]
 

@@ -70,7 +70,7 @@ async def _check_blobs(store: Store) -> str:
 
 
 async def _check_installation(store: Store) -> str:
-    """Fails if the blob store belongs to another installation; includes the collector's notes."""
+    """Fail if the blob store belongs to another installation; the result includes the collector's notes."""
     locations = lifespan.installation_places(store.settings, store.database, store.blobs)
     examined = await installation_id.examine(locations)
     collected = await blob_gc.report(store.database)

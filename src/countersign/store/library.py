@@ -1,4 +1,4 @@
-"""Entitlements: who owns what; granting, revoking, and GET /library."""
+"""Entitlements to products: granting, revoking, and GET /library."""
 
 from collections.abc import Sequence
 
@@ -41,13 +41,13 @@ NEXT_PAGE = """
 
 
 async def grant(transaction: Transaction, owner: str, products: Sequence[str], source: str, now: Instant) -> int:
-    """Grant the owner the products that it does not own; returns how many. `source` is the reason, such as
+    """Grant the owner the products that it does not own; return their number. `source` is the reason, such as
     `batch:<id>`, by which the entitlements can be revoked."""
     return sum([await transaction.run(GRANT, owner, product, now, source) for product in sorted(products)])
 
 
 async def revoke_by_source(transaction: Transaction, source: str, now: Instant) -> int:
-    """Revoke every entitlement of the source; returns how many."""
+    """Revoke every entitlement of the source; return their number."""
     return await transaction.run(REVOKE_BY_SOURCE, source, now)
 
 
@@ -97,7 +97,7 @@ async def list_library(call: StoreRequest[LibraryQuery, Nothing]) -> Response:
 
 
 def _item(row: Row) -> bytes:
-    """The encoded card with two more members, of which the newest releases are reduced to what a list needs."""
+    """The encoded card with two more members; the newest releases are reduced to the members that a list needs."""
     card, granted_at, _, newest = row
     members = (encode(clock.rfc3339(granted_at)), encode(_channels.decode(newest)))
     return b'%b,"granted_at":%b,"channels":%b}' % (card[:-1], *members)

@@ -1,4 +1,4 @@
-"""Opening the store: migrations, keys, blobs, counters, mail and job engine."""
+"""Open the store: migrations, keys, blobs, counters, mail and job engine."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -72,13 +72,13 @@ async def open_store(
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
             max_bytes=settings.storage_mib << 20,
-            # Data sets of the sandbox are bounded, and their numbers are not the store's.
+            # The sandbox limits its data sets, and their numbers are not part of the store's metrics.
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
         files = open_blob_store(settings)
         locations = installation_places(settings, database, files)
-        # First, so that no tables are created in the database of another installation.
+        # Check this first, so that no tables are created in the database of another installation.
         examined = await installation_id.examine(locations)
         if upgrades:
             await upgrade(database, MIGRATIONS)
@@ -137,7 +137,7 @@ def blob_store_name(settings: Settings) -> str:
 
 
 def installation_places(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
-    """The places that store the installation's id."""
+    """The stores of the installation's id."""
     return InstallationPlaces(
         Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
     )
@@ -159,8 +159,8 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
     """Prevent other nodes during the block from serving this database with local rate limits or files.
 
     Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
-    limit would silently be multiplied by their number. Each keeps files in its own directory unless
-    COUNTERSIGN_BLOBS_URL names a store; what was uploaded to one would be missing on the others.
+    limit would silently be multiplied by their number. Each node stores files in its own directory unless
+    COUNTERSIGN_BLOBS_URL names a store; files that were uploaded to one node would be missing on the others.
 
     Raises:
         BadSetting: another node serves the database already.

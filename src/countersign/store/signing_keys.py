@@ -104,7 +104,7 @@ async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str)
     """Rotate to a new key, signed by the current one; returns the public key.
 
     Raises:
-        KeyJustRotated: a concurrent rotation was first.
+        KeyJustRotated: a concurrent call rotated the key first.
         DecryptionFailed: the master key is not the one that encrypted the key.
     """
     new_key = new_signing_key()

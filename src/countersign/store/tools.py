@@ -52,7 +52,7 @@ def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 
 
 def _only_choice(schema: Schema) -> Schema | None:
-    """The only alternative to null: clients can omit a member, but few can send null."""
+    """The only alternative to null in the schema: clients can omit a member, but few can send null."""
     choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     return choices[0] if len(choices) == 1 else None
 

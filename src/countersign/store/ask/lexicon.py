@@ -120,7 +120,7 @@ for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNOR
 
 
 def respelled(word: str) -> str:
-    """The known word that a mistyped one stands for, or an empty text. The words differ by one inserted, deleted or
+    """The known word that a mistyped one probably means, or an empty text. The words differ by one inserted, deleted or
     transposed letter, or in long words by one replaced letter: short words with one replaced letter are mostly other
     words."""
     forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []

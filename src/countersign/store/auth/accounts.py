@@ -60,7 +60,7 @@ async def add_link(transaction: Transaction, token_hash: bytes, link: EmailLink,
 
 
 async def unused_link(reader: Reader, token_hash: bytes) -> EmailLink | None:
-    """The link, or None when it is used or expired."""
+    """The link; None if it was used or has expired."""
     row = await reader.fetch_one(UNUSED_LINK, token_hash, clock.now())
     return None if row is None else EmailLink(*row)
 
@@ -103,7 +103,7 @@ async def request_sign_up(store: Store, client: str, email: str, return_to: str)
     IP address of the request.
 
     Raises:
-        RateLimited: 5 mails to this address in an hour, or 20 for this client.
+        RateLimited: 5 e-mails were sent to this address, or 20 for this client, in an hour.
         Unavailable: the mail queue is full.
     """
     await _count_email(store, client, email)
@@ -182,12 +182,12 @@ def _link_lifetime(store: Store) -> str:
 
 
 OnFirstProof: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""Called with the person's id, in the transaction of the proof: ends whatever was bound to the person before the
-address was proven, as a stranger may have bound it (attack T34: pre-hijacking)."""
+"""A function that is called with the person's id, in the transaction of the proof. It ends whatever was bound to the
+person before the address was proven, as a stranger may have bound it (attack T34: pre-hijacking)."""
 
 
 class OpenedSession(NamedTuple):
-    """A new session's cookie value, and the path to go on to."""
+    """The cookie value of a new session, and the path to redirect to."""
 
     session: str
     return_to: str
@@ -203,7 +203,7 @@ async def require_unused(store: Store, token: str) -> EmailLink:
     """The link, without using it up (attack T28: link scanners).
 
     Raises:
-        EmailLinkSpent: it can no longer be used.
+        EmailLinkSpent: the link can no longer be used.
     """
     link = await unused_link(store.database, secrets.digest(token))
     if link is None:
@@ -331,7 +331,7 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
         proven = await redeem_link(store, token, hashed, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
-    # The session that this browser had before may be of another person.
+    # The previous session of this browser may belong to another person.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven.session)
     return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))

@@ -22,7 +22,7 @@ Tier: TypeAlias = Literal["community", "sandbox", "agent"]
 
 KEY_PREFIXES: dict[Tier, str] = {"community": "csk_community", "sandbox": "csk_sandbox", "agent": "csk_agent"}
 PREFIX = "key_"
-"""With the hash of a key appended, the id under which its last use is recorded."""
+"""The prefix of the id under which the last use of a key is recorded; the hash of the key follows."""
 
 
 class ApiKey(NamedTuple):
@@ -65,7 +65,7 @@ async def add_key(transaction: Transaction, key_hash: bytes, tier: Tier) -> None
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
-    """Store when keys were last used; ids that are not of keys are skipped."""
+    """Store when keys were last used; other ids are skipped."""
     for key_id, at in uses.items():
         if key_id.startswith(PREFIX):
             await transaction.run(SET_USED_AT, bytes.fromhex(key_id.removeprefix(PREFIX)), at)

@@ -79,7 +79,7 @@ def credential_of(headers: Headers) -> str | None:
     form, None when there is none.
 
     Raises:
-        InvalidRequest: more than one was sent.
+        InvalidRequest: more than one credential was sent.
     """
     authorization, api_key = headers.get("authorization"), headers.get("x-api-key")
     if headers.count("authorization") + headers.count("x-api-key") > 1:
@@ -113,7 +113,8 @@ class Authenticator:
         the scope that the route requires. Documents can be read with any key.
 
         Raises:
-            Unauthenticated: the token is malformed, expired, revoked, or not one of this service; the key is unknown.
+            Unauthenticated: the token is malformed, expired, revoked, or not issued by this service;
+                or the key is unknown.
             SandboxOnly: the key is for the sandbox.
             InvalidRequest: more than one credential was sent.
         """
@@ -142,7 +143,7 @@ class Authenticator:
         return key_found.caller
 
     async def _caller_with(self, token: str, scope: str | None) -> Caller:
-        # First, as it loads the current signing keys: a token of a key that was removed is not valid.
+        # Read the counters first, which loads the current signing keys: a token of a removed key is not valid.
         identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
@@ -172,7 +173,7 @@ class Authenticator:
         """Check that the caller may use a route that requires this scope; None: any credential is enough.
 
         Raises:
-            Unauthenticated: there is no credential.
+            Unauthenticated: the request has no credential.
             InsufficientScope: the credential does not have the scope.
         """
         if caller.is_anonymous:

@@ -33,7 +33,7 @@ from countersign.store.context import Store
 TYP = "oauth-id-jag+jwt"
 MAX_LIFE_S = 600
 MAX_AGE_S = 3_600
-# Longer than any node would accept the token, with clock skew between nodes.
+# Longer than any node accepts the token, including clock skew between nodes.
 REMEMBERED_S = 3_600
 
 # Claims that restrict the assertion in ways that this service does not enforce: proof of possession (cnf), rights
@@ -78,8 +78,8 @@ class LoginRequired(Refused):
 
 
 class IdentityAssertion(NamedTuple):
-    """What a trusted issuer asserts of a person. `subject` is unique per `issuer`; `email` is normalized, and None
-    unless verified; `scope` None means not limited; each `resource` lies within this service."""
+    """The assertion of a trusted issuer about a person. `subject` is unique per `issuer`; `email` is normalized,
+    and None unless verified; `scope` None means not limited; each `resource` belongs to this service."""
 
     issuer: str
     issuer_name: str
@@ -116,7 +116,8 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
 
     Raises:
         MalformedToken, InvalidIssuer, InvalidSignature, Expired, InvalidAudience, InvalidClientId,
-        MissingVerifiedEmail: it is not valid; only the first three before its signature is verified.
+        MissingVerifiedEmail: the assertion is not valid; only the first three errors can occur before its signature
+        is verified.
         Unavailable: the issuer's keys cannot be fetched.
     """
     verified = await verify_token(store, assertion, TYP)
@@ -144,7 +145,7 @@ async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> Non
     """Record the use of an assertion; an assertion is accepted once.
 
     Raises:
-        ReplayDetected: it was used before, or by a concurrent transaction that commits.
+        ReplayDetected: the assertion was used before, or by a concurrent transaction that commits.
     """
     until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
     if not await trusted_issuers.record_token_use(transaction, "id-jag", asserted.issuer, asserted.jti, until):
@@ -155,7 +156,7 @@ def require_fresh(asserted: IdentityAssertion) -> None:
     """Require that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
-        LoginRequired: longer ago, in the future, or without `auth_time`.
+        LoginRequired: the sign-in is longer ago or in the future, or `auth_time` is missing.
     """
     if asserted.auth_time_s is None:
         raise LoginRequired("the assertion has no auth_time")
@@ -168,7 +169,7 @@ def require_client(asserted: IdentityAssertion, client_id: str) -> None:
     """Require that the assertion is for the client that presents it.
 
     Raises:
-        InvalidClientId: it is for another client.
+        InvalidClientId: the assertion is for another client.
     """
     if asserted.client_id != client_id:
         raise InvalidClientId("the assertion is for another client")
@@ -214,7 +215,8 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
 
 
 def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
-    """The resources that the assertion is limited to (RFC 8707); one of another service makes it invalid here."""
+    """The resources that the assertion is limited to (RFC 8707); a resource of another service makes the
+    assertion invalid."""
     named = [resource] if isinstance(resource, str) else resource or []
     for each in named:
         if each != store.root_url and not each.startswith(f"{store.root_url}/"):

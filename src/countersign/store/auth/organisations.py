@@ -18,7 +18,7 @@ async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scop
 
     Raises:
         InsufficientScope: the caller lacks the scope in that organisation, whether or not it exists.
-        InvalidRequest: none is named and there are several.
+        InvalidRequest: no organisation is named, and the caller has the scope in several.
     """
     allowed = caller.orgs_allowing(scope)
     if slug is not None:
@@ -85,7 +85,7 @@ async def create_organisation(transaction: Transaction, slug: str, name: str) ->
     """Add an organisation.
 
     Raises:
-        InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
+        InvalidRequest: the slug is not 1 to 64 characters of a-z, 0-9 and -, or the name is blank or longer than 200.
         SlugTaken: the slug is in use.
     """
     require_valid(slug, name)
@@ -110,7 +110,7 @@ def require_name(name: str) -> None:
     """Require a name that can be displayed as it is: no invisible characters, none that change the text direction.
 
     Raises:
-        InvalidRequest: over 200 characters, with invisible characters, or without a letter, number or sign.
+        InvalidRequest: the name has over 200 characters, invisible characters, or no letter, number or sign.
     """
     is_visible = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
     if not is_visible or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:

@@ -45,7 +45,7 @@ async def create_person(transaction: Transaction, email: str, password: str | No
     Hashing takes tens of milliseconds; on a serving event loop, hash beforehand and call `add_person`.
 
     Raises:
-        InvalidRequest: not an e-mail address.
+        InvalidRequest: the address is not an e-mail address.
         WeakPassword: the password is too short, too long or blank.
         EmailTaken: the address is in use.
     """
@@ -93,7 +93,7 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
     sign in after proving the address.
 
     Raises:
-        InvalidRequest: not an e-mail address.
+        InvalidRequest: the address is not an e-mail address.
         LastOwner: the organisation would have no owner.
     """
     person = await queries.person_with_email(transaction, normal_email(email))
@@ -120,7 +120,7 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
     """Remove a person's role; its scopes end at once, also for issued tokens.
 
     Raises:
-        MemberNotFound: the person has no role here.
+        MemberNotFound: the person has no role in the organisation.
         LastOwner: the organisation would have no owner.
     """
     person = await queries.person_with_email(transaction, normal_email(email))
@@ -178,10 +178,10 @@ async def has_people(reader: Reader) -> bool:
 
 
 async def require_unused_link(store: Store, token: str) -> None:
-    """Require a link that can still be used.
+    """Require a set-up link that can still be used.
 
     Raises:
-        SetupLinkSpent: it cannot.
+        SetupLinkSpent: the link cannot be used.
     """
     oldest = clock.later(clock.now(), seconds=-LINK_VALID_S)
     if await store.database.fetch_one(UNUSED_LINK, secrets.digest(token), oldest) is None:

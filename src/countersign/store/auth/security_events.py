@@ -74,7 +74,7 @@ async def verify(store: Store, body: bytes) -> SecurityEvent:
     """Verify a security event token, without recording its use.
 
     Raises:
-        TokenRejected: it is not valid; `err` is the error code of RFC 8935.
+        TokenRejected: the token is not valid; `err` is the error code of RFC 8935.
         Unavailable: the issuer's keys cannot be fetched.
     """
     try:
@@ -94,7 +94,7 @@ async def verify(store: Store, body: bytes) -> SecurityEvent:
 
 
 async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
-    """Record the event; False when it was received before."""
+    """Record the event; False if it was received before."""
     return await trusted_issuers.record_token_use(transaction, "event", event.issuer, event.jti, event.expires_at)
 
 

@@ -1,4 +1,4 @@
-"""Browser sessions: sign-in by password, the cookie, its exchange for a token, CSRF tokens (attack T29)."""
+"""Browser sessions: sign-in by password, the session cookie and its exchange for a token, CSRF tokens (attack T29)."""
 
 import base64
 import binascii
@@ -37,7 +37,7 @@ def form_token(store: Store, session_token: str, *shown: str) -> str:
 
 
 def is_form_token_valid(store: Store, session_token: str, token: str, *shown: str) -> bool:
-    """Whether the token is that of a form for this session that showed these texts."""
+    """Whether the token belongs to a form of this session that showed these texts."""
     try:
         signature = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (ValueError, binascii.Error):
@@ -49,7 +49,7 @@ def require_form_token(store: Store, session_token: str, token: str) -> None:
     """Require the CSRF token of a form for this session.
 
     Raises:
-        FormExpired: it is another.
+        FormExpired: the token is not valid for this session.
     """
     if not is_form_token_valid(store, session_token, token):
         raise FormExpired("this form belongs to another session")
@@ -97,8 +97,8 @@ def normal_email(email: str) -> str:
 
 
 def require_same_origin(store: Store, headers: Headers) -> None:
-    """Require a request from a page of this service, by Origin, or by Sec-Fetch-Site where the browser sends no Origin.
-    Where both are sent, both must match.
+    """Require a request from a page of this service, by Origin, or by Sec-Fetch-Site if the browser sends no Origin.
+    If both are sent, both must match.
 
     Raises:
         ForeignOrigin: the request comes from another site.
@@ -126,7 +126,7 @@ def require_secure(store: Store) -> None:
     """Require https, or a service that only this machine can reach.
 
     Raises:
-        InsecureSignIn: neither.
+        InsecureSignIn: the request uses plain http, and other machines can reach the service.
     """
     if not store.root_url.startswith("https://") and not store.is_loopback:
         raise InsecureSignIn("sign-in requires https")
@@ -136,8 +136,8 @@ async def sign_in(store: Store, email: str, password: str) -> str:
     """Open a session for the person with this e-mail and password; returns the value of its cookie.
 
     Raises:
-        RateLimited: more than five attempts for this address in a minute.
-        WrongCredentials: no such person, no password set, or another password.
+        RateLimited: there were more than five attempts for this address in a minute.
+        WrongCredentials: no such person, no password is set, or the password is wrong.
     """
     email = normal_email(email)[:254]
     quota = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
@@ -211,7 +211,7 @@ def set_cookie(store: Store, token: str) -> tuple[str, str]:
 
 
 def session_token(store: Store, headers: Headers) -> str | None:
-    """The session token in the request's cookies, when it looks like one."""
+    """The session token in the request's cookies, if it has the form of one."""
     # Not parsed by a library: cookies of other services on this host may be malformed (RFC 6265 §5.4). Only the
     # separators that browsers add are stripped: a name that begins with other white space is another name, which any
     # subdomain may set, whatever prefix follows.

@@ -16,7 +16,7 @@ ROOT = "/"
 
 
 def local_path(return_to: str) -> str:
-    """The path when it is one of this service, else the root.
+    """The path if it belongs to this service, otherwise the root.
 
     A second slash or a backslash would name another host; so could characters that browsers drop or translate.
     """
@@ -97,7 +97,7 @@ def redirect_to_sign_in(headers: Headers, target: str) -> Response:
 
 
 def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
-    """Redirect a person who has just signed in to where they came from."""
+    """Redirect a person who has just signed in to the page that they came from."""
     if return_to.startswith("/auth/authorize"):
         page = redirect_page_to(return_to)
         page.headers = (*page.headers, *headers)

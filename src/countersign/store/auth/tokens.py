@@ -54,7 +54,7 @@ async def scopes_of_person(reader: Reader, person_id: str) -> frozenset[str]:
 
 
 async def scopes_of_grant(reader: Reader, grant: Grant) -> frozenset[str]:
-    """The current scopes of a grant: without those that its person no longer has."""
+    """The current scopes of a grant, without those that its person no longer has."""
     if grant.person_id is None:
         return grant.scopes
     return grant.scopes & await scopes_of_person(reader, grant.person_id)
@@ -114,7 +114,7 @@ def _claims(
 
 
 async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
-    """The caller of a token, with its current roles and scopes; None when the token is revoked, or its person, client,
+    """The caller of a token, with its current roles and scopes; None if the token is revoked, or its person, client,
     session or grant no longer exists."""
     if await queries.is_revoked(reader, claims.jti):
         return None
@@ -134,7 +134,7 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
 
 
 async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
-    """The caller of a registration or consent, if its generation is that of the token."""
+    """The caller of a registration or consent, if its generation equals that of the token."""
     grant = await queries.grant(reader, str(claims.reg))
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         return None
@@ -190,7 +190,7 @@ class KeysChanged(Refused):
 
 
 async def load_keys(database: Database, master: MasterKey) -> KeyRing:
-    """The ring of signing keys; of several starting processes the first creates it, the others read it.
+    """The ring of signing keys. If several processes start at once, the first creates the ring and the others read it.
 
     Raises:
         DecryptionFailed: the master key is not the one that encrypted the ring.

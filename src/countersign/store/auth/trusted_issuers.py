@@ -1,6 +1,6 @@
 """Trusted identity providers: the operator's list of them, their keys, and verification of the tokens they sign.
 
-Before the signature is verified, an error only says which of form, issuer and signature is wrong.
+Before the signature is verified, an error only states which one is invalid: form, issuer or signature.
 """
 
 import hashlib
@@ -137,7 +137,7 @@ async def add(
         InvalidRequest: the issuer or the address of its keys is not an https address (http where
             COUNTERSIGN_PRIVATE_ISSUERS allows it), the issuer is this store itself, the name is blank or too long, an
             algorithm is not supported, or a domain is invalid.
-        IssuerExists: it is trusted already.
+        IssuerExists: the issuer is trusted already.
     """
     made = Issuer(
         _checked_identifier(store, issuer),
@@ -157,7 +157,7 @@ async def remove(transaction: Transaction, issuer: str) -> None:
     """Stop trusting an issuer, on every worker. The caller has to end the registrations that came through it.
 
     Raises:
-        IssuerNotFound: it is not trusted.
+        IssuerNotFound: the issuer is not trusted.
     """
     if not await transaction.run(DELETE_ISSUER, issuer):
         raise IssuerNotFound(f"{issuer[:MAX_ISSUER_LENGTH]} is not trusted")
@@ -205,7 +205,7 @@ def _checked_domain(domain: str) -> str:
 
 
 def new_jwks_cache(settings: Settings) -> JwksCache:
-    """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS says whether they may come from a private network."""
+    """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS permits issuers in a private network."""
 
     async def fetch(address: str) -> Document:
         try:
@@ -316,7 +316,7 @@ async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
     """Verify the type and the signature of a token of a trusted issuer.
 
     Raises:
-        MalformedToken, InvalidIssuer, InvalidSignature: it is not valid.
+        MalformedToken, InvalidIssuer, InvalidSignature: the token is not valid.
         Unavailable: the issuer's keys cannot be fetched.
     """
     try:
@@ -360,7 +360,7 @@ def require_audience(store: Store, audience: str | list[str]) -> None:
     """Require this service's issuer identifier as the only audience: as a string, or as the only item of a list.
 
     Raises:
-        InvalidAudience: it is another.
+        InvalidAudience: the audience is not this service.
     """
     if audience not in (store.root_url, [store.root_url]):
         raise InvalidAudience(f"the audience must be {store.root_url} only")
@@ -375,7 +375,7 @@ def require_issued(issued_s: int, not_before_s: int | None = None) -> None:
     """Require a token that was not issued in the future; a minute of clock skew is allowed.
 
     Raises:
-        MalformedToken: it was, or it is not valid yet.
+        MalformedToken: the token was issued in the future, or is not valid yet.
     """
     if max(issued_s, not_before_s or 0) > now_s() + SKEW_S:
         raise MalformedToken("the token is not valid yet: it was issued in the future")

@@ -24,7 +24,7 @@ _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The source of a statement in an answer; `release` is a version of the product."""
+    """Where a statement of an answer is from; `release` is a version of the product."""
 
     product: str
     release: str | None

@@ -1,4 +1,4 @@
 """Numbered SQL migrations of the store, applied in order and never changed."""
 
 SERVICE = "distribution"
-"""What the log calls the service."""
+"""The name of the service in the log."""

@@ -92,7 +92,7 @@ async def announce(
     received parts are discarded.
 
     Raises:
-        InvalidRequest: invalid filename, or the file exceeds the maximum size.
+        InvalidRequest: the filename is invalid, or the file exceeds the maximum size.
         Yanked: a yanked release accepts no files.
         FilenameTaken: a file of this name is ready.
     """

@@ -1,9 +1,9 @@
 """The collector: removes expired uploads, staged parts without an upload, and unreferenced stored files.
 
 It removes only files that the database knows and that have been unreferenced for a day. Files that the database
-never knew are counted and reported. Nothing is removed where the database and the blob store belong to
-different installations, or where a later state of the database has collected the blob store. Where one run would remove
-more than a tenth of the files, it only completes the removals that an earlier run began.
+never knew are counted and reported. Nothing is removed if the database and the blob store belong to
+different installations, or if a later state of the database has removed files of the blob store. If one run would
+remove more than a tenth of the files, it only completes the removals that an earlier run began.
 
 Every step can be interrupted and is resumed by the next run; several runs may be concurrent, on any nodes.
 """
@@ -23,7 +23,7 @@ from countersign.store.releases import artifacts, blobs, media, uploads
 from countersign.store.releases.uploads import Upload
 
 MIN_IDLE_S = 86_400
-"""Files that are newer, or were referenced more recently, than this are kept."""
+"""The age below which new or recently referenced files are not removed."""
 UPLOADS_PER_BATCH = 200
 MAX_SHARE = 10
 """At most one in this many files is removed in one run, but always at least one."""
@@ -89,7 +89,7 @@ async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bo
     files; `takes_unknown` records unknown files as idle, so that they are removed a day later.
 
     Raises:
-        Unavailable: database or blob store are unavailable; earlier removals are kept.
+        Unavailable: database or blob store are unavailable; earlier removals persist.
     """
     before = clock.later(clock.now(), seconds=-MIN_IDLE_S)
     try:
@@ -112,7 +112,8 @@ async def report(reader: Reader) -> CollectionReport | None:
 
 
 async def _require_own(store: Store) -> None:
-    """Check that the blob store belongs to this installation, and was not collected by a later state of the database.
+    """Check that the blob store belongs to this installation, and that no later state of the database removed files
+    of it.
 
     Raises:
         InstallationMismatch, DatabaseOutdated: the check failed.

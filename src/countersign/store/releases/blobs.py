@@ -23,7 +23,7 @@ NOTE_IDLE = """
 """
 NOTE_FIRST_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
 LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
-"""Blobs in use, or recently in use, after a digest; for backups, which do not use the port."""
+"""Blobs after a digest that are or were recently in use; for backups, which do not use the port."""
 IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
 KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1 UNION ALL SELECT 1 FROM idle_blob WHERE sha256 = $1"
 KNOWN_AFTER = """
@@ -94,7 +94,7 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
     """Mark a blob as in use before the transaction references it.
 
     Raises:
-        Unavailable: it is being removed; the staged parts still exist, and the call can be repeated.
+        Unavailable: the blob is being removed; the staged parts still exist, and the call can be repeated.
     """
     if not await transaction.run(KEEP, sha256, size, clock.now()):
         raise removal_in_progress()
@@ -102,7 +102,7 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
 
 
 def removal_in_progress() -> Unavailable:
-    """The error while an unused blob of the same content is being removed."""
+    """The error of a request whose content equals an unused blob that is being removed."""
     return Unavailable("an unused blob of the same content is being removed", headers={"Retry-After": "1"})
 
 
@@ -133,7 +133,7 @@ async def put(database: Database, store: BlobStore, data: bytes) -> str:
     """Store the bytes as a blob that the database knows; return its SHA-256.
 
     Raises:
-        StorageFull, Unavailable: the blob store or the database cannot store it.
+        StorageFull, Unavailable: the blob store or the database cannot store the bytes.
     """
     await note_new(database, store, hashlib.sha256(data).hexdigest())
     return await store.put(data)
@@ -150,7 +150,7 @@ async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
 
 
 async def note_unused(database: Database) -> None:
-    """Record unreferenced blobs; newly found ones since now."""
+    """Record unreferenced blobs; blobs that were not recorded before count as unreferenced from now on."""
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
@@ -165,7 +165,7 @@ async def _note(database: Database, statement: str, digests: Sequence[str], sinc
 
 
 async def due(database: Database, before: Instant) -> set[str]:
-    """Blobs that are unreferenced since `before` or longer."""
+    """Blobs that have been unreferenced since `before` or longer."""
     checked: set[str] = set()
     last = ""
     while rows := await database.scan(DUE, last, before, PAGE):
@@ -189,7 +189,7 @@ async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
 
 
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
-    """Start the removal of the blob, if it is idle since `before` and unreferenced."""
+    """Start the removal of the blob, if it has been idle since `before` and is unreferenced."""
     async with database.transaction() as transaction:
         # Lock the row first: references made while waiting for it are visible to the next statement only.
         await transaction.run(TAKE, sha256)
@@ -224,7 +224,7 @@ BLOBS_PER_BATCH = 1000
 MIN_SURPLUS_AGE_S = 3600
 
 BlobDefect: TypeAlias = Literal["missing", "changed", "surplus"]
-"""The blob is missing; its bytes do not match; or the database does not know it, and it is not new."""
+"""The defect of a blob: it is missing, its bytes do not match, or it is not new and the database does not know it."""
 
 
 class BlobCheck(NamedTuple):

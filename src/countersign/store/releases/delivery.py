@@ -97,7 +97,7 @@ async def product_row(reader: Reader, product_id: str) -> ChannelProduct:
 
 
 async def newest_built(reader: Reader, product_id: str, channel: str) -> tuple[str, str] | None:
-    """Id and version of the newest published release of the channel that has a build."""
+    """The id and version of the newest published release in the channel that has a build."""
     row = await reader.fetch_one(NEWEST_BUILT, product_id, channel)
     return None if row is None else (row[0], row[1])
 
@@ -115,7 +115,7 @@ async def statement(reader: Reader, product_id: str, channel: str) -> StoredStat
 
 
 async def next_counter(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
-    """The counter of the next statement: above all previous ones, and at least `least`."""
+    """The counter of the next statement: greater than all previous ones, and at least `least`."""
     await transaction.run(NEXT_COUNTER, product_id, channel, least)
     row = await transaction.fetch_one(STATEMENT, product_id, channel)
     if row is None:
@@ -167,7 +167,7 @@ async def _current_content(reader: Reader, product: ChannelProduct, channel: str
 
 
 async def _is_outdated(store: Store, product: ChannelProduct, stored: StoredStatement) -> bool:
-    """Whether half of its validity is over, or the signing key was rotated."""
+    """Whether half of the statement's validity is over, or the signing key was rotated."""
     if stored.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
     key = await signing_keys.ensure_key(store, product.org_id)

@@ -50,7 +50,7 @@ def check_signature(signer: Signer, sha256: str, filename: str, expires: int, si
 
     Raises:
         InvalidSignature: the signature does not match.
-        AddressExpired: it has expired.
+        AddressExpired: the address has expired.
     """
     try:
         raw = base64.b64decode(signature.encode("ascii") + b"=" * (-len(signature) % 4), altchars=b"-_", validate=True)
@@ -117,8 +117,8 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Dow
     Raises:
         ArtifactNotFound: no such artifact, or the caller cannot see its release.
         InsufficientScope: the caller's organisation owns it, but the token cannot read releases.
-        Unauthenticated: it requires an entitlement, and the request has no credential.
-        NotEntitled: it requires an entitlement, and the caller has none.
+        Unauthenticated: the artifact requires an entitlement, and the request has no credential.
+        NotEntitled: the artifact requires an entitlement, and the caller has none.
     """
     artifact = await _ready_artifact(store.database, artifact_id)
     if artifact is None:

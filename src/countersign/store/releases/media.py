@@ -110,7 +110,7 @@ async def announce(
     """Announce an image or video; return its id and upload address.
 
     Raises:
-        InvalidRequest: invalid filename, or the file exceeds the maximum size of its kind.
+        InvalidRequest: the filename is invalid, or the file exceeds the maximum size of its kind.
         TooManyMedia: the product has 100 media.
     """
     check_filename(body.filename)
@@ -151,7 +151,7 @@ async def visible_media(reader: Reader, caller: Caller, sha256: str) -> StoredMe
     """The media with this digest, if the caller may see a product that has them.
 
     Raises:
-        MediaNotFound: no such product.
+        MediaNotFound: no product that the caller may see has the media.
     """
     for kind, size, product_id, org_id, status in await reader.fetch(VISIBLE, sha256):
         if status == "public":
@@ -201,7 +201,7 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
     """The first bytes of a blob that was just sealed.
 
     Raises:
-        Unavailable: it was removed as unused.
+        Unavailable: the blob was removed as unused.
     """
     try:
         return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])

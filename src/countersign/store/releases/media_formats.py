@@ -31,7 +31,8 @@ def media_type(head: bytes) -> str:
     """The media type of a video, from its first 4096 bytes.
 
     Raises:
-        UnsupportedVideo: neither MP4 (ISO/IEC 14496-12 §4.3, ftyp) nor WebM (RFC 8794 §11.2, DocType webm).
+        UnsupportedVideo: the video is neither MP4 (ISO/IEC 14496-12 §4.3, ftyp) nor WebM (RFC 8794 §11.2, DocType
+            webm).
     """
     if head[4:8] == b"ftyp" and head[8:12] in _MP4_BRANDS:
         return "video/mp4"
@@ -97,7 +98,8 @@ async def reencode(data: bytes) -> Picture:
     """The image in its own format, upright, in sRGB, without metadata and further frames.
 
     Raises:
-        UnsupportedImage: not PNG, JPEG, WebP or AVIF, damaged, or above 18 megapixels or 8192 pixels a side.
+        UnsupportedImage: the image is not PNG, JPEG, WebP or AVIF, is damaged, or exceeds 18 megapixels or 8192 pixels
+            a side.
     """
     async with _turn:
         return await asyncio.to_thread(_reencode, data)

@@ -57,8 +57,8 @@ async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: 
     """The product, if the caller has the scope in its organisation.
 
     Raises:
-        ProductNotFound: no such product, or it belongs to another organisation and is not public.
-        NotYourOrganisation: it is public and belongs to another organisation.
+        ProductNotFound: no such product, or the product belongs to another organisation and is not public.
+        NotYourOrganisation: the product is public and belongs to another organisation.
         InsufficientScope: the caller does not have the scope in its organisation.
     """
     entry = await catalog.entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))

@@ -148,7 +148,7 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
     """Create a product of the organisation, by default a draft; return its id.
 
     Raises:
-        InvalidRequest: as `check`.
+        InvalidRequest: as raised by `check`.
         SlugTaken: another product has the slug.
     """
     check(body)
@@ -163,7 +163,7 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
     """Replace all writable members; without a status, the status does not change.
 
     Raises:
-        InvalidRequest: as `check`.
+        InvalidRequest: as raised by `check`.
         SlugTaken: another product has the slug.
         StillEntitled: the status is archived, and the product has entitlements.
     """
@@ -367,7 +367,7 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
     """Yank a published release: owners can still download it, marked with the reason. Yanking again has no effect.
 
     Raises:
-        NotPublished: it is a draft.
+        NotPublished: the release is a draft.
     """
     if release.status == "draft":
         raise NotPublished("a draft cannot be yanked")
@@ -380,7 +380,7 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
     """Move a published release to another channel; its files do not change.
 
     Raises:
-        NotPublished: it is a draft.
+        NotPublished: the release is a draft.
         Yanked: the release was yanked.
     """
     if release.status == "draft":

@@ -22,8 +22,8 @@ from countersign.store.releases.uploads import Content, Purpose, Upload
 
 
 class UploadBody:
-    """The body of an upload. An aborted connection ends the stream like its regular end, so that the received bytes can
-    be stored; `gone` is then the error."""
+    """The body of an upload. If the connection is aborted, the stream ends without an exception, so that the received
+    bytes can be stored; `gone` is then the error."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -43,7 +43,7 @@ class UploadBody:
         return bool(self._rest)
 
     async def stretch(self, limit: int, seconds: float) -> AsyncIterator[bytes]:
-        """The next bytes: at most `limit`, and only until the seconds have passed."""
+        """Read the next bytes: at most `limit`, within the given number of seconds."""
         ends_s = clock.monotonic_s() + seconds
         while limit > 0 and await self.has_more():
             piece, self._rest = self._rest[:limit], self._rest[limit:]
@@ -53,7 +53,7 @@ class UploadBody:
                 return
 
     async def skip(self, count: int) -> bool:
-        """Read and discard this many bytes; False if the body ended before."""
+        """Read and discard the given number of bytes; False if the body ended before."""
         while count > 0 and await self.has_more():
             dropped = min(count, len(self._rest))
             self._rest = self._rest[dropped:]
@@ -76,10 +76,10 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """Finish a complete upload according to its purpose; return the response.
 
     Raises:
-        ChecksumMismatch, or another 422 error of the content: upload and announcement are removed.
+        ChecksumMismatch, or another 422 error: the content is invalid; upload and announcement are removed.
         Unavailable: the same blob is being removed, or the blob store is unavailable; the call can be repeated.
-        StorageFull: no space left; received parts are kept.
-        UploadNotFound: the file was announced again, or the upload expired.
+        StorageFull: no space is left; the received parts remain stored.
+        UploadNotFound: the file was announced again, or the upload has expired.
     """
     async with _turns.setdefault(upload.id, asyncio.Lock()):
         for _ in range(ATTEMPTS):
@@ -94,7 +94,7 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
 
 
 async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | None:
-    """The sealed blob; None if another request finished the upload and removed the staged parts."""
+    """The sealed blob of the upload; None if another request finished the upload and removed the staged parts."""
     try:
         parts = await uploads.parts(store.database, upload.id)
         if not parts:
@@ -148,7 +148,7 @@ async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
 
 
 async def _discard(store: Store, upload: Upload) -> None:
-    # The outcome is committed; the collector removes what cannot be removed now.
+    # The outcome is committed; the collector removes files that cannot be removed now.
     with suppress(Unavailable):
         await store.blobs.discard(upload.id)
 
@@ -185,13 +185,14 @@ _NO_STORE = ("Cache-Control", "no-store")
 async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
     """Receive the request's bytes: 204 with Upload-Received while parts are missing, otherwise the purpose's response.
 
-    Received bytes are kept: repeated bytes are discarded. A finished upload answers again without reading the body.
+    Received bytes remain stored, and repeated bytes are discarded. A finished upload answers again without reading the
+    body.
 
     Raises:
         UploadNotFound: no upload has this address.
         InvalidRequest: Content-Range, Content-Length and body do not match; the body is discarded.
-        ClientGone: the connection was aborted; bytes received before are kept.
-        StorageFull: no space left; parts recorded before are kept.
+        ClientGone: the connection was aborted; the bytes received before remain stored.
+        StorageFull: no space is left; the parts recorded before remain stored.
         TooManyParts, and what `finish` raises.
     """
     store = call.context

@@ -135,7 +135,7 @@ async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
     """The upload with this address.
 
     Raises:
-        UploadNotFound: no upload of this purpose has it, or it has expired.
+        UploadNotFound: no upload of this purpose has the address, or the upload has expired.
     """
     row = await reader.fetch_one(BY_ADDRESS, digest(token), purpose, clock.now(), f"% {SCOPES[purpose]} %")
     if row is None:
@@ -147,7 +147,7 @@ async def reload(reader: Reader, upload: Upload) -> Upload:
     """The current state of the upload.
 
     Raises:
-        UploadNotFound: it was removed.
+        UploadNotFound: the upload was removed.
     """
     row = await reader.fetch_one(BY_ID, upload.id)
     if row is None:
@@ -271,8 +271,8 @@ def check_filename(filename: str) -> None:
     """Check that the name is valid as a file name on common systems.
 
     Raises:
-        InvalidRequest: empty, over 255 bytes of UTF-8, "." or "..", or with a slash, a backslash or a control
-            character (line ends, bidirectional overrides and the like included).
+        InvalidRequest: the name is empty, over 255 bytes of UTF-8, "." or "..", or has a slash, a backslash or a
+            control character (including line ends and bidirectional overrides).
     """
     if not 1 <= len(filename.encode("utf-8", "surrogatepass")) <= MAX_FILENAME_BYTES:
         raise invalid_member("/filename", f"must have 1 to {MAX_FILENAME_BYTES} bytes in UTF-8")
@@ -308,7 +308,7 @@ def received_ranges(parts: Iterable[Part]) -> list[ByteRange]:
 
 
 def is_whole(parts: Iterable[Part], size: int) -> bool:
-    """Whether nothing of the file is missing."""
+    """Whether all bytes of the file were received."""
     return received_ranges(parts) == [ByteRange(0, size)]
 
 
@@ -348,6 +348,6 @@ def require_part_limit(parts: Sequence[Part]) -> None:
 
 
 def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
-    """The error for a body that is shorter or longer than its range on an intact connection."""
+    """The error for a body that is shorter or longer than its range, although the connection is intact."""
     words = "is longer" if is_long else "is shorter"
     return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes of the range")

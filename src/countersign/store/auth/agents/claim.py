@@ -23,7 +23,7 @@ Status: TypeAlias = Literal["open", "confirmed", "claimed", "declined", "ended"]
 Page: TypeAlias = Literal["typed", "shown"]
 
 MAX_TRIES = 5
-# No vowels, so that codes form no words, and no characters that look alike (RFC 8628 §6.1).
+# The alphabet has no vowels, so that codes form no words, and no characters that look alike (RFC 8628 §6.1).
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _TYPED_LENGTH = 8
 _SHOWN_DIGITS = 6
@@ -246,7 +246,7 @@ async def count_guess(store: Store, person_id: str, address: str) -> None:
     """Count one typed code; a new attempt does not reset the limit (attack T26).
 
     Raises:
-        RateLimited: too many by one person or one address in an hour.
+        RateLimited: one person or one address typed too many codes in an hour.
     """
     for key, limit in (
         (f"claim\0{person_id}", MAX_GUESSES_OF_PERSON),
@@ -261,7 +261,7 @@ def require_named_person(registration: Registration, email: str | None) -> None:
     """Require that the registration names the person with this (proven) address.
 
     Raises:
-        WrongAccount: it names another (attack T24), or none yet.
+        WrongAccount: the registration names another person (attack T24), or no person yet.
     """
     if registration.email is None or registration.email != email:
         raise WrongAccount("the agent requested the confirmation of another account")
@@ -280,7 +280,7 @@ async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: 
         raise AttemptOver("the attempt was decided, replaced or has expired")
     present = await registrations.with_id(transaction, registration.id)
     if present is None or present.named != registration.named:
-        # The agent has named another person or provider since: the person did not agree to that.
+        # The agent has named another person or provider since, which the person did not agree to.
         raise AttemptOver("the registration was changed by a concurrent request")
     await bind(transaction, registration, person_id)
 
@@ -289,7 +289,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
     """Bind a registration to the person; no confirmation is needed where their provider asserts it.
 
     Raises:
-        AttemptOver: it was claimed or has ended; nothing changes.
+        AttemptOver: the registration was claimed or has ended; nothing changes.
         InvalidScope: the person lacks a requested scope; nothing changes.
     """
     person = await queries.person(transaction, person_id)
@@ -314,7 +314,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
 
 
 async def decline(transaction: Transaction, attempt: ClaimAttempt, registration: Registration) -> None:
-    """Decline the agent. An anonymous one keeps the scopes of an unclaimed agent.
+    """Decline the agent. An anonymous agent then still has the scopes of an unclaimed agent.
 
     Raises:
         AttemptOver: the attempt was decided or replaced, or has expired.
@@ -383,8 +383,8 @@ async def poll(store: Store, claim_token: str) -> ClaimProgress:
     """The state of the claim of this token; counts as a poll.
 
     Raises:
-        InvalidClaimToken: unknown, or more than ten minutes after the claim.
-        SlowDown: polled before the interval passed, and the claim is not decided.
+        InvalidClaimToken: the token is unknown, or its registration was claimed more than ten minutes ago.
+        SlowDown: the client polled before the interval passed, and the claim is not decided.
         ClaimExpired, AttemptOver: the claim, or its current attempt, is over.
         InvalidScope: the person confirmed, but lacks a requested scope.
         AccessDenied: the person declined, or has revoked the registration.
@@ -408,7 +408,7 @@ async def registration_of_token(store: Store, claim_token: str) -> Registration:
     """The registration of a valid claim token.
 
     Raises:
-        InvalidClaimToken: unknown, or more than ten minutes after the claim.
+        InvalidClaimToken: the token is unknown, or its registration was claimed more than ten minutes ago.
         ClaimExpired: the registration was not claimed in time.
     """
     found = await registrations.with_claim_token(store.database, claim_token)

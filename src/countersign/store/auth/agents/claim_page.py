@@ -231,8 +231,8 @@ async def _attempt_of_link(store: Store, token: str, person: Person) -> tuple[Cl
     """The attempt of a link, for the person that it names.
 
     Raises:
-        ClaimLinkUnknown, AttemptOver: there is nothing to decide.
-        WrongAccount: it names another account (attack T24); nothing else of the attempt is disclosed.
+        ClaimLinkUnknown, AttemptOver: the link is unknown, or its attempt is over.
+        WrongAccount: the attempt names another account (attack T24); nothing else of the attempt is disclosed.
     """
     link_attempt = await claim.attempt_of_link(store.database, token)
     registration = (

@@ -158,7 +158,7 @@ async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
     assertion_claims = await id_jag.verify(store, assertion)
     id_jag.require_fresh(assertion_claims)
     if await queries.client(store.database, assertion_claims.client_id) is not None:
-        # It requires the client's secret, which registration does not check.
+        # An assertion for an OAuth client requires the client's secret, which registration does not check.
         raise InvalidClientId("the assertion is for an OAuth client; present it at the token endpoint")
     return assertion_claims
 
@@ -202,7 +202,7 @@ def _limited_scopes(assertion_claims: IdentityAssertion, registration: Registrat
     """The requested scopes that the provider allowed.
 
     Raises:
-        InvalidScope: there are none.
+        InvalidScope: the provider allowed none of the requested scopes.
     """
     scopes_granted = (
         registration.scopes if assertion_claims.scope is None else registration.scopes & assertion_claims.scope
@@ -230,7 +230,7 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
         email = assertion_claims.email
         needs_person = person_id is None
         if person_id is not None:
-            # Independent of the person's roles: the response must not disclose who may publish.
+            # The check ignores the person's roles: the response must not disclose who may publish.
             needs_person = bool(scopes_granted & schemas.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
@@ -253,7 +253,7 @@ async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Reg
     """The current registration, locked until the transaction ends: another assertion may have narrowed it.
 
     Raises:
-        AttemptOver: it was claimed or has ended.
+        AttemptOver: the registration was claimed or has ended.
     """
     if not await registrations.lock_unclaimed(transaction, registration_id):
         raise claim.AttemptOver("the registration was claimed or has ended")
@@ -321,7 +321,7 @@ async def _person(transaction: Transaction, assertion_claims: IdentityAssertion)
         # The provider's assertion is no proof: the address counts as proven once its owner opens a mailed link.
         person = await people.add_person(transaction, email, None)
     except EmailTaken:
-        # A concurrent request may have created it for the same subject.
+        # A concurrent request may have created the person for the same subject.
         return await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
     await transaction.run(
         registrations.DELEGATE, assertion_claims.issuer, assertion_claims.subject, person.id, clock.now()

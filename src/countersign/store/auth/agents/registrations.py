@@ -1,4 +1,4 @@
-"""Registrations of agents: creation, lookup, end and last use; limits per hour (attack T47); identity assertions."""
+"""Registrations of agents: creation, lookup, revocation, last use; hourly limits (attack T47); identity assertions."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
 PREFIX = "reg_"
 # An expired claim token is reported as expired for this long, and as unknown afterwards (attack T31).
 REMEMBERED_S = 7 * 86_400
-# How long a claimed agent may fetch its assertion.
+# The time in which a claimed agent can fetch its assertion.
 FETCHABLE_S = 600
 
 _COLUMNS = """
@@ -103,7 +103,8 @@ SLOW_DOWN = """
     WHERE id = $1
 """
 SET_USED_AT = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
-# A registration claimed by a code is useless once its last token has expired; one of a provider can be asserted again.
+# A registration that was claimed by a code is useless once its last token has expired; a provider can assert its own
+# registrations again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
         SELECT id FROM registration
@@ -146,7 +147,7 @@ class Registration(NamedTuple):
 
     @property
     def named(self) -> tuple[object, ...]:
-        """What a person agrees to: the named person, the provider, and the scopes."""
+        """The terms that a person agrees to: the named person, the provider, and the scopes."""
         return self.email, self.issuer, self.subject, self.client_id, self.scopes
 
 
@@ -289,9 +290,9 @@ async def revoke(transaction: Transaction, registration_id: str) -> bool:
 
 
 async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
-    """Revoke every registration of a provider's subject, and its delegation; returns how many."""
-    # The delegation first: a concurrent registration locks it, and is visible once it commits. And again at the end: a
-    # claim adds another.
+    """Revoke every registration of a provider's subject, and its delegation; return the number of registrations."""
+    # Remove the delegation first: a concurrent registration locks it, and is visible once it commits. Remove it again
+    # at the end, because a claim adds another one.
     await transaction.run(END_DELEGATION, issuer, subject)
     ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
@@ -356,12 +357,12 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     """Count one registration.
 
     Raises:
-        RateLimited: too many by the address, or by all addresses together, in this hour.
+        RateLimited: there were too many by the address, or by all addresses together, in this hour.
     """
     settings = store.settings
     of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
     together = "anonymous" if kind == "anonymous" else "named"
-    # The address first: one that floods must not use up the limit of all addresses together.
+    # Count the address first: an address that floods must not use up the limit of all addresses together.
     await _count(store, f"register\0{kind}\0{address}", settings.rate_register or MAX_PER_ADDRESS[kind], "this address")
     await _count(store, f"register\0{together}", of_all, "all agents together")
 
@@ -370,7 +371,7 @@ async def count_client(store: Store, address: str) -> None:
     """Count one dynamic registration of an OAuth client.
 
     Raises:
-        RateLimited: too many by the address in this hour.
+        RateLimited: there were too many by the address in this hour.
     """
     limit = store.settings.rate_register or MAX_CLIENTS_PER_ADDRESS
     await _count(store, f"register\0client\0{address}", limit, "this address")
@@ -380,7 +381,7 @@ async def count_naming(store: Store, email: str) -> None:
     """Count one claim that names a person, so that a person is not flooded with requests.
 
     Raises:
-        RateLimited: too many that name the address in this hour.
+        RateLimited: too many claims named the address in this hour.
     """
     await _count(store, f"register\0email\0{email}", store.settings.rate_register or MAX_PER_EMAIL, "this e-mail")
 
@@ -389,7 +390,7 @@ async def count_attempt(store: Store, registration_id: str) -> None:
     """Count one attempt of a registration beyond its first.
 
     Raises:
-        RateLimited: too many in this hour.
+        RateLimited: there were too many attempts in this hour.
     """
     await _count(store, f"attempt\0{registration_id}", MAX_ATTEMPTS_PER_HOUR, "this registration")
 
@@ -430,7 +431,7 @@ async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
     """The current grant of a registration.
 
     Raises:
-        InvalidGrant: it has ended.
+        InvalidGrant: the registration has ended.
     """
     grant = await queries.grant(reader, registration.id)
     if grant is None or not grant.is_live:
@@ -461,7 +462,7 @@ def read_assertion(store: Store, token: str) -> AssertionClaims:
     """Verify an assertion that this service issued; the caller has to check its registration.
 
     Raises:
-        InvalidGrant: malformed, of another type or issuer, or expired.
+        InvalidGrant: the assertion is malformed, has another type or issuer, or has expired.
     """
     try:
         claims = msgspec.json.decode(store.tokens.ring.open(token, TYP), type=AssertionClaims)

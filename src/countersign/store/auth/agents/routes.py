@@ -265,7 +265,7 @@ def _claim_token(headers: Headers, body_token: str | None) -> str:
     """The claim token from the body or from Authorization.
 
     Raises:
-        InvalidRequest: both are sent and differ, or none is sent.
+        InvalidRequest: two different claim tokens were sent, or no claim token.
     """
     bearer = _bearer(headers)
     if body_token is not None and bearer is not None and body_token != bearer:

@@ -228,7 +228,7 @@ def email_of(*hints: str | None) -> str:
     """The e-mail address of a request, under either of its names.
 
     Raises:
-        InvalidLoginHint: none, two different ones, or not an address.
+        InvalidLoginHint: the address is missing or invalid, or the two names have different values.
     """
     named = {text.strip().lower() for text in hints if text is not None and text.strip()}
     if len(named) != 1:
@@ -251,7 +251,7 @@ def requested_scopes(scope: str | None) -> frozenset[str]:
     """The requested scopes of an agent, without admin:org, which agents cannot get.
 
     Raises:
-        InvalidScope: a scope does not exist, or none that agents can get is left.
+        InvalidScope: a scope does not exist, or agents cannot get any of the requested scopes.
     """
     if scope is None or not scope.strip():
         return DEFAULT
@@ -274,7 +274,7 @@ def require_scopes(requested: frozenset[str], roles: Iterable[str]) -> None:
     """Require that a person with these roles can grant all requested scopes.
 
     Raises:
-        InvalidScope: the person cannot; the error names the scopes.
+        InvalidScope: the person cannot grant a scope; the error names the scopes.
     """
     missing = missing_scopes(requested, roles)
     if missing:

@@ -110,7 +110,7 @@ async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, 
     """The client of a request, and where the response is sent.
 
     Raises:
-        UntrustedRedirect: unknown client, or an address that is not registered for it.
+        UntrustedRedirect: the client is unknown, or the address is not registered for it.
     """
     client = await queries.client(store.database, sent.client_id)
     if client is None or not clients.is_enabled(store, client):
@@ -133,7 +133,7 @@ def check_request(store: Store, sent: AuthorizeQuery, client: Client, redirect: 
     """Validate the request.
 
     Raises:
-        AuthorizationError: it is not valid.
+        AuthorizationError: the request is not valid.
     """
     challenge = _challenge(sent, client, redirect)
     if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
@@ -192,8 +192,8 @@ class ConsentOffer(NamedTuple):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What the page shows. A decision is valid for exactly this; the form of a page that showed something else
-        fails."""
+        """The texts that the page shows. A decision is valid only for these texts; the form of a page with other texts
+        is rejected."""
         client, redirect = self.request.client, self.request.redirect
         granted = scopes.words(self.granted)
         challenge = self.request.challenge or ""
@@ -204,7 +204,8 @@ class ConsentOffer(NamedTuple):
 def consent_page(
     store: Store, offer: ConsentOffer, sent: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
-    """The page on which a person allows or denies a client; `has_changed`: since the person saw it last."""
+    """The page on which a person allows or denies a client; `has_changed` is true if it changed since the person saw
+    it."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_site(redirect.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
@@ -408,7 +409,7 @@ async def _redirect_with_grant(
     signed_in: SignedInPerson,
     consent: Consent,
 ) -> Response:
-    """Redirect to the client with a code, or with a token where it is registered for that."""
+    """Redirect to the client with a code, or with a token if the client is registered for that."""
     if request.challenge is not None:
         code = await consents.issue_code(
             transaction,

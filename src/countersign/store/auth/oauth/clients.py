@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The hosts of the person's own machine, as a parsed address names them."""
-# Only literal addresses: the machine's resolver decides what `localhost` resolves to (RFC 8252 §8.3).
+# Only literal addresses: the machine's resolver determines the address of `localhost` (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
 
 
@@ -51,7 +51,7 @@ def require_safe_uris(uris: Sequence[str]) -> None:
 
 
 def redirect_uri_error(uri: str) -> str | None:
-    """Why an address cannot be registered as a redirect URI; None when it can."""
+    """The reason why an address cannot be registered as a redirect URI; None if it can."""
     match = _ADDRESS.fullmatch(uri)
     if match is None or len(uri) > _MAX_LENGTH:
         return (
@@ -94,7 +94,7 @@ def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
-    """A loopback address without its port; None when it could not be registered itself."""
+    """A loopback address without its port; None if the address is not valid as a redirect URI."""
     match = _ANY_PORT.fullmatch(uri)
     return None if match is None or redirect_uri_error(uri) is not None else (match[1], match[2])
 
@@ -106,7 +106,7 @@ def site(uri: str) -> str:
 
 
 def lowercase_site(uri: str) -> str:
-    """The same in lower case, so that no capital letter looks like another letter."""
+    """The origin in lower case, so that no capital letter looks like another letter."""
     return site(uri).lower()
 
 
@@ -232,7 +232,7 @@ DELETE_OLDEST_UNUSED = (
 )
 DELETE_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
 SET_USED_AT = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
-# Not used for a long time, or without consent of any person for a while.
+# Clients that were not used for a long time, or had no consent of any person for a while.
 IDLE_CLIENTS = """
     SELECT d.id
     FROM dynamic_client d
@@ -282,9 +282,9 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
 
     Raises:
         DynamicClientsNotEnabled: the setting is off.
-        InvalidRedirectUri: none, too many, or one that is not safe.
-        InvalidClientMetadata: it does not request codes, or no scope that it can have.
-        RateLimited: too many by the address in this hour.
+        InvalidRedirectUri: there are no redirect URIs or too many, or one is not safe.
+        InvalidClientMetadata: the client does not request codes, or requests no scope that it can have.
+        RateLimited: too many clients were registered by the address in this hour.
     """
     if not store.settings.dynamic_clients:
         raise DynamicClientsNotEnabled("clients cannot register themselves here")

@@ -1,4 +1,4 @@
-"""What people allow OAuth clients, and the authorization codes issued for it (RFC 6749 §4.1, RFC 7636, RFC 9700)."""
+"""Consents of people to OAuth clients, and their authorization codes (RFC 6749 §4.1, RFC 7636, RFC 9700)."""
 
 import base64
 import hashlib
@@ -97,7 +97,7 @@ async def allow(
     if existing is None:
         raise LookupError("the consent was not stored")
     granted_scopes = existing.scopes | granted
-    # A consent from before sites were stored stays without: which of the client's addresses it was for is unknown.
+    # A consent from before sites were stored remains without a site, because the client's address is unknown.
     is_unknown = bool(existing.scopes) and not existing.sites
     sites = () if is_unknown else tuple(sorted({*existing.sites, site}))
     await transaction.run(
@@ -107,8 +107,8 @@ async def allow(
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
-    """Revoke a consent of the person: its codes and tokens become invalid at once on every worker. False when it is of
-    another person, or was revoked before."""
+    """Revoke a consent of the person: its codes and tokens become invalid at once on every worker. False if the
+    consent belongs to another person, or was revoked before."""
     if not await transaction.run(REVOKE_CONSENT, consent_id, person_id):
         return False
     await transaction.run(END_CODES, consent_id)
@@ -146,7 +146,7 @@ def _sites(stored: str) -> tuple[str, ...]:
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
-    """Store when consents were last used; ids that are not of consents are skipped."""
+    """Store when consents were last used; other ids are skipped."""
     for consent_id, at in uses.items():
         if consent_id.startswith(queries.CONSENT_PREFIX):
             await transaction.run(SET_USED_AT, consent_id, at)
@@ -174,7 +174,7 @@ _INVALID_CODE = "the code is unknown, used, expired, or was issued to another cl
 
 
 class AuthorizationCode(NamedTuple):
-    """A code as stored; `token_jti` is the id of its token, chosen beforehand so that a replay of the code can revoke
+    """A stored code; `token_jti` is the id of its token, chosen beforehand so that a replay of the code can revoke
     the token."""
 
     client_id: str
@@ -212,9 +212,10 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
     issued for it (RFC 6749 §4.1.2, §10.5).
 
     Raises:
-        InvalidRequest: no code.
-        InvalidGrant: unknown, used, expired, of another client, for another redirect_uri, or with a wrong verifier.
-        InvalidScope: the person no longer has a scope, or has revoked the consent.
+        InvalidRequest: the code is missing.
+        InvalidGrant: the code is unknown, used or expired, belongs to another client or redirect_uri, or the
+            verifier is wrong.
+        InvalidScope: the person no longer has a granted scope, or has revoked the consent.
     """
     if request.code is None:
         raise InvalidRequest("code is required", resolution="Send the code of the redirect.")
@@ -240,7 +241,7 @@ async def forget_old_codes(transaction: Transaction) -> int:
 async def _spend_code(
     store: Store, transaction: Transaction, client: Client, request: TokenRequest
 ) -> tuple[AuthorizationCode, Grant] | InvalidGrant:
-    """Use up the code; returns it with its consent, or the error."""
+    """Use up the code; return the code with its consent, or the error."""
     name = secrets.digest(request.code or "")
     is_first = await transaction.run(SPEND_CODE, name, clock.now())
     row = await transaction.fetch_one(SELECT_CODE, name)

@@ -44,7 +44,7 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
     """Require that every resource is the root address or one under it; clients send the address that they call.
 
     Raises:
-        InvalidTarget: a resource is another, or has a fragment.
+        InvalidTarget: a resource belongs to another service, or its address has a fragment.
     """
     named = [resource] if isinstance(resource, str) else list(resource or ())
     if not all(is_own_resource(store, each) for each in named):
@@ -52,7 +52,7 @@ def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> 
 
 
 def is_own_resource(store: Store, resource: str) -> bool:
-    """Whether an address is one of this service."""
+    """Whether the address belongs to this service."""
     return (resource == store.root_url or resource.startswith(f"{store.root_url}/")) and "#" not in resource
 
 
@@ -88,8 +88,8 @@ async def authenticate_client(store: Store, sent: Credentials, headers: Headers)
     """Authenticate the client of the request.
 
     Raises:
-        InvalidRequest: two ways of authentication at once (RFC 6749 §2.3).
-        InvalidClient: none, an unknown client, or a wrong secret.
+        InvalidRequest: the request authenticates the client in two ways (RFC 6749 §2.3).
+        InvalidClient: the client is missing or unknown, or its secret is wrong.
     """
     client_id, secret = _credentials(sent, headers)
     client = await queries.client(store.database, client_id)
@@ -104,7 +104,7 @@ async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Head
 
     Raises:
         InvalidRequest, InvalidClient: as `authenticate_client`.
-        UnauthorizedClient: it registered itself, and the grant is another than the authorization code.
+        UnauthorizedClient: the client registered itself, and the grant is not the authorization code.
     """
     client = await authenticate_client(store, sent, headers)
     if client.is_dynamic and sent.grant_type != clients.DYNAMIC_GRANT:
@@ -161,13 +161,13 @@ class _IssuerClaim(msgspec.Struct):
 
 
 async def exchange_assertion(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
-    """Exchange an assertion for an access token. The unverified issuer only selects how the assertion is verified: one
-    of this service needs no client authentication, a provider's ID-JAG is for the authenticated client (agent-auth
-    7.7).
+    """Exchange an assertion for an access token. The unverified issuer only selects how the assertion is verified: an
+    assertion of this service needs no client authentication, a provider's ID-JAG must be for the authenticated client
+    (agent-auth 7.7).
 
     Raises:
-        InvalidRequest: no assertion.
-        InvalidClient: invalid credentials, or none with an ID-JAG.
+        InvalidRequest: the assertion is missing.
+        InvalidClient: the credentials are invalid, or an ID-JAG was sent without credentials.
         UnauthorizedClient: the client registered itself.
         InvalidGrant: the assertion is not valid.
         InvalidScope: a requested scope is not available.
@@ -213,10 +213,10 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
     """Exchange the request's grant for an access token (agent-auth 7.7).
 
     Raises:
-        InvalidRequest: no grant_type, a member of the grant is missing, or two ways of client authentication.
-        UnsupportedGrantType: another grant.
-        InvalidTarget: `resource` is another service.
-        InvalidClient: unknown client or wrong secret, or none where one is needed.
+        InvalidRequest: grant_type or a member of the grant is missing, or the client authenticates in two ways.
+        UnsupportedGrantType: the service does not support the grant.
+        InvalidTarget: `resource` belongs to another service.
+        InvalidClient: the client is unknown, its secret is wrong, or required credentials are missing.
         UnauthorizedClient: the client may not use the grant.
         InvalidGrant: the grant is not valid.
         InvalidScope: a requested scope is not available.
@@ -241,11 +241,11 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
 
 async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None:
     """Revoke an access token, or the registration of an agent's assertion, at once on every worker. A token that is
-    unknown, expired, or of another client is ignored without an error (RFC 7009 §2.2).
+    unknown or expired, or belongs to another client, is ignored without an error (RFC 7009 §2.2).
 
     Raises:
-        InvalidRequest: no token, or two ways of client authentication.
-        InvalidClient: invalid credentials.
+        InvalidRequest: the token is missing, or the client authenticates in two ways.
+        InvalidClient: the credentials are invalid.
     """
     if not request.token:
         raise InvalidRequest("token is required", resolution="Send the token to revoke.")
@@ -282,16 +282,16 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
         return
     async with store.database.transaction() as transaction:
         registration = await registrations.with_id(transaction, claims.sub)
-        # An assertion from before the claim is not valid any more, not even to revoke.
+        # An assertion from before the claim is no longer valid, not even for revocation.
         if registration is not None and registration.generation == claims.gen:
             await registrations.revoke(transaction, registration.id)
 
 
 async def exchange_own_assertion(store: Store, assertion: str, scope: str | None) -> TokenResponse:
-    """Exchange an assertion of this service for an access token; it can be exchanged again until it expires.
+    """Exchange an assertion of this service for an access token; repeatable until the assertion expires.
 
     Raises:
-        InvalidGrant: it is not valid, or its registration was claimed, revoked or removed since.
+        InvalidGrant: the assertion is not valid, or its registration was claimed, revoked or removed since.
         InvalidScope: the registration does not have a requested scope.
     """
     claims = registrations.read_assertion(store, assertion)
@@ -304,11 +304,11 @@ async def exchange_own_assertion(store: Store, assertion: str, scope: str | None
 
 
 async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: str | None) -> TokenResponse:
-    """Exchange a trusted provider's ID-JAG for an access token; only the client it was issued for can.
+    """Exchange a trusted provider's ID-JAG for an access token; only the client that it was issued for can do this.
 
     Raises:
-        InvalidGrant: the assertion is not valid, of another client, used, stale, or its person has to confirm first,
-            by registration.
+        InvalidGrant: the assertion is not valid, is for another client, was used, or is stale; or its person has to
+            confirm first, by registration.
         InvalidScope: the assertion or the person does not have a requested scope.
     """
     try:

@@ -1,4 +1,4 @@
-"""Builds, packs and chunks in the database; the manifests of builds; which artifacts a caller may have processed."""
+"""Builds, packs and chunks in the database; the manifests of builds; the check which artifacts a caller may process."""
 
 import asyncio
 import base64
@@ -194,7 +194,7 @@ async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limi
 
 
 async def known_chunks(database: Database, org_id: str, names: Sequence[str]) -> list[ChunkRow]:
-    """Those of the chunks that the organisation has."""
+    """The given chunks that the organisation has stored."""
     rows = await database.fetch(KNOWN_CHUNKS[database.dialect], org_id, msgspec.json.encode(names).decode())
     return [ChunkRow(*row) for row in rows]
 
@@ -271,7 +271,7 @@ async def admit(
     """Check that the caller may start a job on the artifact.
 
     Raises:
-        ArtifactGone: no such artifact, or it belongs to another organisation.
+        ArtifactGone: no such artifact, or the artifact belongs to another organisation.
         InsufficientScope: the caller may not write releases.
     """
     locations = await ready_artifact(reader, payload.artifact_id)
@@ -287,7 +287,7 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
 
     Raises:
         NotFound: its blob is missing.
-        SignatureRefused: no valid signature of the organisation, or the manifest of another build.
+        SignatureRefused: the organisation's signature is invalid, or the manifest belongs to another build.
     """
     size = await store.blobs.size(build.envelope_sha256)
     encoded = b"".join([piece async for piece in store.blobs.read(build.envelope_sha256, 0, size or 0)])
@@ -303,7 +303,7 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
 
 
 class _Chunks(msgspec.Struct, frozen=True):
-    """The chunks of a manifest only: decoding all of a large manifest takes a hundred times the memory."""
+    """Only the chunks of a manifest: decoding a large manifest completely takes a hundred times the memory."""
 
     chunks: list[Chunk]
 

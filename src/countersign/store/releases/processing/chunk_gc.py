@@ -50,7 +50,7 @@ class PackWriter:
         """Add chunks to the current pack: name, size and frame length of each, and the concatenated frames.
 
         Raises:
-            StorageFull, Unavailable: the blob store cannot store it.
+            StorageFull, Unavailable: the blob store cannot store the frames.
         """
         if not frames:
             return
@@ -78,8 +78,8 @@ class PackWriter:
         self._begin()
 
     async def drop(self) -> None:
-        """Discard the unsealed pack. The collector removes what a thread is still writing; errors of the blob store are
-        ignored in favour of the error that ended the job."""
+        """Discard the unsealed pack. The collector removes parts that a thread is still writing; errors of the blob store
+        are ignored in favour of the error that ended the job."""
         if self._staging is not None:
             self._staging.cancel()
             with suppress(asyncio.CancelledError, Refused):
@@ -113,7 +113,7 @@ class PackWriter:
 
 
 MIN_IDLE_S = 3600
-"""Chunks that became idle less than this ago are kept: a running job may be about to use them."""
+"""The age below which idle chunks are not removed: a running job may be about to use them."""
 CHUNKS_PER_BATCH = 500
 PACKS_PER_BATCH = 20
 
@@ -136,7 +136,7 @@ DELETE_PACK = """
     DELETE FROM pack
     WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
 """
-# Packs of which less than half is used.
+# Selects packs of which less than half is used.
 SPARSE_PACKS = """
     SELECT p.id, p.org_id, p.sha256
     FROM pack p
@@ -171,7 +171,7 @@ async def sweep(store: Store, *, spared_s: float = MIN_IDLE_S) -> SweepResult:
     """Delete unused chunks and packs, and rewrite sparse packs.
 
     Raises:
-        Unavailable, StorageFull: database or blob store are unavailable; earlier deletions are kept.
+        Unavailable, StorageFull: database or blob store are unavailable; earlier deletions persist.
     """
     before = clock.later(clock.now(), seconds=-spared_s)
     chunks = await _delete_chunks(store, before)
@@ -215,8 +215,8 @@ async def _repack(store: Store, before: Instant) -> int:
 
 
 async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
-    """Move the chunks in use to a new pack. A chunk that is concurrently released or used keeps its row: only its
-    location changes, and only if it is in this pack.
+    """Move the chunks in use to a new pack. If a chunk is concurrently released or used, only the location in
+    its row changes, and only if the chunk is in this pack.
 
     Raises:
         NotFound: the pack's blob is missing.

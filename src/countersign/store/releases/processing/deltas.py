@@ -70,7 +70,7 @@ async def request_delta(
 
 
 async def pair_state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
-    """'wanted', 'ready', or None for a pair that was never requested."""
+    """The state of the pair: 'wanted', 'ready', or None if it was never requested."""
     row = await reader.fetch_one(STATE, from_artifact, to_artifact)
     return None if row is None else row[0]
 
@@ -83,7 +83,7 @@ async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[t
 
 
 async def mark_ready(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
-    """Mark the pair as prepared; False if it is already, or one of its builds was removed."""
+    """Mark the pair as prepared; False if it is prepared already, or if one of its builds was removed."""
     return bool(await transaction.run(READY, from_artifact, to_artifact))
 
 

@@ -33,7 +33,7 @@ class ReleaseBuilds:
 
 
 async def builds_of(store: Store, release_id: str) -> ReleaseBuilds:
-    """The release's builds, read before anything is locked."""
+    """The release's builds, read before any row is locked."""
     builds_found: list[tuple[Build, list[str]]] = []
     for artifact_id in await _built_artifacts(store.database, release_id):
         build = await builds.build(store.database, artifact_id)

@@ -94,7 +94,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
 
     Raises:
         ArtifactGone: the artifact was removed.
-        ArchiveRefused, ArchiveUnknown: it violates a rule of safe reading, or is not an archive.
+        ArchiveRefused, ArchiveUnknown: the artifact violates a rule of safe reading, or is not an archive.
     """
     payload = work.payload
     artifact = await builds.ready_artifact(store.database, payload.artifact_id)

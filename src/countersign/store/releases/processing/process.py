@@ -85,13 +85,13 @@ class Ingest:
         self._contents = ArtifactContents()
 
     async def run(self, path: Path) -> ArtifactContents:
-        """Read the file to its end.
+        """Read the file completely.
 
         Raises:
-            ArchiveRefused: it violates a rule of safe reading.
-            ArchiveUnknown: it is not an archive.
-            ArtifactDamaged: its stored bytes do not match.
-            WorkerDied, Unavailable, StorageFull: it could not be read or stored.
+            ArchiveRefused: the artifact violates a rule of safe reading.
+            ArchiveUnknown: the artifact is not an archive.
+            ArtifactDamaged: the stored bytes do not match the artifact's digest.
+            WorkerDied, Unavailable, StorageFull: the artifact could not be read or stored.
         """
         try:
             async with sandboxed_process.read_artifact(
@@ -136,7 +136,7 @@ class Ingest:
 
 MAX_SHOWN = 50
 MAX_MANIFEST_BYTES = 160 << 20
-"""In its envelope, this is the maximum response size that a client accepts."""
+"""Maximum size of a manifest: its envelope then has the maximum response size that a client accepts."""
 
 
 async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
@@ -144,8 +144,8 @@ async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
 
     Raises:
         ArtifactGone: the artifact was removed.
-        ArchiveRefused: it violates a rule of safe reading.
-        ManifestRefused: clients would reject it.
+        ArchiveRefused: the artifact violates a rule of safe reading.
+        ManifestRefused: clients would reject the manifest.
     """
     artifact = await builds.ready_artifact(store.database, work.payload.artifact_id)
     before = await builds.build(store.database, artifact.id)
@@ -228,7 +228,7 @@ def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: 
     """The manifest, and its payload.
 
     Raises:
-        ManifestRefused: clients would reject it.
+        ManifestRefused: clients would reject the manifest.
     """
     described = _manifest(artifact, contents)
     # The manifest was made by a process that reads untrusted input.

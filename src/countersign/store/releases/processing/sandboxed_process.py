@@ -86,7 +86,7 @@ class SandboxedProcess:
             await self._input.drain()
 
     async def end(self) -> None:
-        """End what is left of the process."""
+        """End the process, if it still runs."""
         if self._file_socket is not None:
             self._file_socket.close()
         if self._process.returncode is None:
@@ -180,7 +180,7 @@ _spare: ContextVar[SpareProcess | None] = ContextVar("spare", default=None)
 
 @asynccontextmanager
 async def spare_process(program: str) -> AsyncGenerator[None]:
-    """Keep a spare process of the program during the block, for the next `running`."""
+    """Provide a spare process of the program during the block, for the next `running`."""
     spare = SpareProcess(program)
     spare.prepare()
     token = _spare.set(spare)
@@ -192,7 +192,7 @@ async def spare_process(program: str) -> AsyncGenerator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the process: no settings, only where its code is."""
+    """The environment of the process: no settings, only the location of its code."""
     inherited = {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ}
     return {
         **inherited,
@@ -222,7 +222,7 @@ class ArtifactReader:
         try:
             record = worker_protocol.decode_ingest_record(await self._process.receive())
         except CpuTimeExceeded as error:
-            # A retry would take as long.
+            # A retry would take the same time.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
         if isinstance(record, IngestFailed):
             if record.kind == "unknown":
