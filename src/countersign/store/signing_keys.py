@@ -65,7 +65,7 @@ async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[i
 async def add(
     transaction: Transaction, master: MasterKey, org_id: str, number: int, key: SigningKey, rotation: Envelope | None
 ) -> bool:
-    """Append a key to the chain; False when a concurrent call appended one first."""
+    """Append a key to the chain; False if a concurrent call appended one first."""
     rotation_json = None if rotation is None else msgspec.json.encode(rotation).decode()
     sealed = encrypt(master, key.private, PURPOSE)
     row = (org_id, number, key.public.keyid, key.public.public, sealed, rotation_json, clock.now())
@@ -101,7 +101,7 @@ async def ensure_key(store: Store, org_id: str) -> SigningKey:
 
 
 async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str) -> PublicKey:
-    """Rotate to a new key, signed by the current one; returns the public key.
+    """Rotate to a new key, signed by the current one; return the public key.
 
     Raises:
         KeyJustRotated: a concurrent call rotated the key first.

@@ -66,7 +66,7 @@ async def unused_link(reader: Reader, token_hash: bytes) -> EmailLink | None:
 
 
 async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | None:
-    """Use the link up, together with every other link of its address; None when it cannot be used. Of concurrent calls
+    """Use the link up, together with every other link of its address; None if it cannot be used. Of concurrent calls
     exactly one gets the link."""
     now: Instant = clock.now()
     await transaction.run(LOCK_LINKS, token_hash)
@@ -81,7 +81,7 @@ async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | N
 
 
 async def forget_old_links(transaction: Transaction) -> int:
-    """Remove expired links; returns how many."""
+    """Remove expired links; return their number."""
     return await transaction.run(DELETE_OLD_LINKS, clock.now())
 
 

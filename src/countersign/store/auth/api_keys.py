@@ -44,8 +44,8 @@ def is_key(credential: str) -> bool:
 
 
 async def find_key(store: Store, credential: str) -> ApiKey | None:
-    """The key, or None when it is mistyped, unknown, or expired from disuse. A mistyped key fails its checksum, without
-    a query."""
+    """The key; None if it is mistyped or unknown, or has expired because it was not used. A mistyped key fails its
+    checksum, without a query."""
     if not is_key(credential) or not looks_like_secret(credential):
         return None
     key_hash = digest(credential)

@@ -75,8 +75,8 @@ def _challenge_headers(store: Store, challenge: str) -> dict[str, str]:
 
 
 def credential_of(headers: Headers) -> str | None:
-    """The credential of a request: a bearer token, or the value of X-API-Key; empty when Authorization has another
-    form, None when there is none.
+    """The credential of a request: a bearer token, or the value of X-API-Key; empty if Authorization has another
+    form, None if the request has no credential.
 
     Raises:
         InvalidRequest: more than one credential was sent.

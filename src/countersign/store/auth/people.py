@@ -78,7 +78,7 @@ async def set_password(transaction: Transaction, person_id: str, password_hash: 
 
 async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
     """The id of the person with this (normalized) address, created if there is none, and whether the address is not yet
-    proven. The person's row stays locked, so that nothing is bound to the person until the transaction ends."""
+    proven. The person's row remains locked, so that nothing is bound to the person until the transaction ends."""
     await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
     await transaction.run(queries.LOCK_PERSON, email)
     row = await transaction.fetch_one(queries.PROVEN_AT, email)
@@ -162,7 +162,7 @@ class SetupLinkSpent(NotFound):
 
 
 async def create_setup_link(store: Store) -> str | None:
-    """The address of a new set-up link; None when the store has a person. Older unused links become invalid."""
+    """The address of a new set-up link; None if the store has a person. Older unused links become invalid."""
     if await has_people(store.database):
         return None
     token = secrets.new_secret("cls")

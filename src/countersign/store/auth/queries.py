@@ -214,7 +214,7 @@ async def session(reader: Reader, token_hash: bytes) -> Session | None:
 
 
 async def forget_old_sessions(transaction: Transaction) -> int:
-    """Remove expired sessions; returns how many."""
+    """Remove expired sessions; return their number."""
     return await transaction.run(DELETE_OLD_SESSIONS, clock.now())
 
 
@@ -235,7 +235,7 @@ async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) 
 
 
 async def forget_old_revocations(transaction: Transaction) -> int:
-    """Remove revocations of expired tokens; returns how many."""
+    """Remove revocations of expired tokens; return their number."""
     return await transaction.run(DELETE_OLD_REVOCATIONS, clock.now())
 
 

@@ -133,7 +133,7 @@ def require_secure(store: Store) -> None:
 
 
 async def sign_in(store: Store, email: str, password: str) -> str:
-    """Open a session for the person with this e-mail and password; returns the value of its cookie.
+    """Open a session for the person with this e-mail and password; return the value of its cookie.
 
     Raises:
         RateLimited: there were more than five attempts for this address in a minute.
@@ -157,7 +157,7 @@ async def sign_in(store: Store, email: str, password: str) -> str:
 
 
 async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
-    """Open a session for a person who has just authenticated; returns the value of its cookie. The value is always new,
+    """Open a session for a person who has just authenticated; return the value of its cookie. The value is always new,
     never one that the browser sent (attack T29: session fixation)."""
     token = secrets.new_secret("css")
     now = clock.now()

@@ -31,7 +31,7 @@ class InvalidScope(Refused):
 
 
 def granted_scopes(scope: str | None, available: frozenset[str]) -> frozenset[str]:
-    """The scopes to grant: the requested ones, or all available ones when none are requested.
+    """The scopes to grant: the requested ones, or all available ones if none are requested.
 
     Raises:
         InvalidScope: a requested scope is unknown or not available, or none is available.
@@ -76,7 +76,7 @@ def issue_for_grant(
     *,
     jti: str | None = None,
 ) -> tuple[str, AccessClaims]:
-    """Issue an access token for a registration or consent; returns it with its claims. It is valid until the generation
+    """Issue an access token for a registration or consent; return it with its claims. It is valid until the generation
     of the grant changes. `subject` is the person's id, or that of an unclaimed registration; `jti` is the token's id
     where it was chosen beforehand."""
     now_s = clock.now() // clock.SECOND
@@ -90,7 +90,7 @@ def issue_for_grant(
 def issue_in_session(
     store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
 ) -> tuple[str, int]:
-    """Issue a token for a signed-in person; returns it with its lifetime in seconds. It ends with the session. Without
+    """Issue a token for a signed-in person; return it with its lifetime in seconds. It ends with the session. Without
     scopes, it has the rights of the session."""
     now_s = clock.now() // clock.SECOND
     ends_s = min(now_s + store.settings.token_ttl_s, session.expires_at // clock.SECOND)

@@ -76,7 +76,7 @@ async def issuers(reader: Reader) -> list[Issuer]:
 
 
 async def insert_issuer(transaction: Transaction, made: Issuer) -> bool:
-    """Add an issuer; False when one with this identifier exists, which is not changed."""
+    """Add an issuer; False if one with this identifier exists, which is not changed."""
     lists = [_json_list(each) for each in (made.algorithms, made.client_ids, made.domains)]
     return bool(
         await transaction.run(INSERT_ISSUER, made.issuer, made.name, made.jwks_uri, *lists, int(made.created_at))
@@ -94,7 +94,7 @@ def _issuer(row: Row) -> Issuer:
 
 
 async def forget_old_tokens(transaction: Transaction) -> int:
-    """Remove records of used tokens that have expired; returns how many."""
+    """Remove records of used tokens that have expired; return their number."""
     return await transaction.run(DELETE_OLD_SEEN_TOKENS, clock.now())
 
 
@@ -235,7 +235,7 @@ async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> Is
 async def record_token_use(
     transaction: Transaction, kind: Literal["id-jag", "event"], issuer: str, jti: str, expires_at: Instant
 ) -> bool:
-    """Record the use of a token; False when it was used before. Of two concurrent uses, the second waits for the first
+    """Record the use of a token; False if it was used before. Of two concurrent uses, the second waits for the first
     transaction to end."""
     digest = hashlib.sha256(jti.encode()).digest()
     return bool(await transaction.run(INSERT_SEEN_TOKEN, kind, issuer, digest, expires_at))

@@ -157,7 +157,7 @@ WEIGHT_OF_DESCRIPTION = 1
 async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = True) -> None:
     """Rewrite the catalog's rows of a product, and increment the catalog's version.
 
-    `reindex=False` keeps search words and all facets except channels, for changes of releases or media only.
+    `reindex=False` does not rewrite search words and facets other than channels, for changes of releases or media.
     """
     row = await transaction.fetch_one(PRODUCT, product_id)
     if row is None:

@@ -149,7 +149,7 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
     conditions: list[str] = []
     facets = list(query.facets)
     if query.sort == "title" and facets and not query.words:
-        # Read the first facet's index, which has the order of the page. SQLite keeps the order of a CROSS JOIN;
+        # Read the first facet's index, which has the order of the page. SQLite preserves the order of a CROSS JOIN;
         # otherwise it reads the whole catalog for four facets.
         source = "catalog_facet d CROSS JOIN catalog_entry e"
         conditions.append("e.product_id = d.product_id")

@@ -168,7 +168,7 @@ async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: floa
 
 
 async def beat(database: Database, job: LeasedJob, progress: float, lease_s: float) -> bool:
-    """Extend the lease by `lease_s` seconds and store the progress; returns whether the job was cancelled.
+    """Extend the lease by `lease_s` seconds and store the progress; return whether the job was cancelled.
 
     Raises:
         LeaseLost: another worker has the job.

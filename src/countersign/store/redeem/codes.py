@@ -239,7 +239,7 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
 
 
 async def collect_abandoned(store: Store) -> int:
-    """Remove batches whose issuing was interrupted more than an hour ago; returns how many."""
+    """Remove batches whose issuing was interrupted more than an hour ago; return their number."""
     oldest = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
     rows = await store.database.fetch(ABANDONED, oldest)
     for (batch_id,) in rows:

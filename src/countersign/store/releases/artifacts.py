@@ -88,8 +88,8 @@ class Announcement(NamedTuple):
 async def announce(
     transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
 ) -> Announcement:
-    """Announce a file of the release. A file whose upload is unfinished keeps its id, gets a new address, and its
-    received parts are discarded.
+    """Announce a file of the release. If the upload of the file is unfinished, its id does not change, it gets a
+    new address, and its received parts are discarded.
 
     Raises:
         InvalidRequest: the filename is invalid, or the file exceeds the maximum size.

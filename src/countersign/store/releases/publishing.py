@@ -73,14 +73,14 @@ class ReleaseFile(NamedTuple):
 async def insert_product(
     transaction: Transaction, product_id: str, org_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
-    """Write a new product; False when its slug is taken."""
+    """Write a new product; False if its slug is taken."""
     return bool(await transaction.run(INSERT_PRODUCT, product_id, org_id, *_members(body), status, now))
 
 
 async def replace_product(
     transaction: Transaction, product_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
-    """Replace all writable members; False when another product has the slug."""
+    """Replace all writable members; False if another product has the slug."""
     return bool(await transaction.run(REPLACE_PRODUCT, product_id, *_members(body), status, now))
 
 

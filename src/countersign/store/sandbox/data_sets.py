@@ -42,8 +42,8 @@ class SandboxDependencies:
 
 
 def settings_of(settings: Settings, folder: Path, template_dir: Path) -> Settings:
-    """The settings of a data set in the folder. Its first blobs are read from the template; the settings name nothing
-    that belongs to the service itself."""
+    """The settings of a data set in the folder. Its first blobs are read from the template; the settings refer to
+    nothing that belongs to the service itself."""
     return replace(
         settings,
         data=str(folder),

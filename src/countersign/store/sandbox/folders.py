@@ -1,13 +1,13 @@
 """The folders of the sandbox's data sets, and the template from which each data set is copied.
 
     sandboxes/lock             locked while a data set is made, so that they are counted one after the other
-    sandboxes/template-<hash>  what every data set is a copy of; its blobs are read where they are
+    sandboxes/template-<hash>  the template that every data set is a copy of; its blobs are not copied
     sandboxes/<name>/lock      locked shared by every user of the data set, exclusively by its removal; its modification
                                time is when the data set was last used
-    sandboxes/new-…, gone-…    being made, being removed; what a killed process left is removed at the next start
+    sandboxes/new-…, gone-…    being made, being removed; leftovers of a killed process are removed at the next start
 
-After a lock is taken, its file must still be the one of that name: the folder may have been removed in between. All of
-this blocks, and belongs in a thread.
+After a lock is taken, its file must still be the one of that name: the folder may have been removed in between. All
+functions block, and must be called in a thread.
 """
 
 import fcntl
@@ -128,7 +128,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
         fresh.mkdir(mode=0o700)
         # The data set's own master key is created first: no key is created if there is a database.
         load_master_key(None, None, fresh)
-        # Files only: all copies read the blobs of the template.
+        # Copy only files: all data sets read the blobs of the template.
         for path in [each for each in source.iterdir() if each.is_file()]:
             shutil.copyfile(path, fresh / path.name)
             (fresh / path.name).chmod(0o600)
@@ -140,7 +140,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
 
 
 def clean(data: Path) -> None:
-    """Remove what an earlier server left: every data set that is not locked, and transient folders.
+    """Remove the leftovers of an earlier server: every data set that is not locked, and transient folders.
 
     Raises:
         Unavailable: the folder cannot be used.

@@ -120,7 +120,7 @@ async def begin_attempt(store: Store, transaction: Transaction, registration: Re
         ends = min(ends, registration.claim_expires_at)
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
     typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
-    # Without the lock, two concurrent attempts would not see each other, and both would stay open.
+    # Without the lock, two concurrent attempts would not see each other, and both would remain open.
     await registrations.lock(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
     await transaction.run(
@@ -170,7 +170,7 @@ async def check_shown_code(store: Store, transaction: Transaction, attempt: Clai
 
 
 async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt, person_id: str) -> str | None:
-    """Record the person's confirmation; returns new digits to give to the agent. None: the attempt is over, or another
+    """Record the person's confirmation; return new digits to give to the agent. None: the attempt is over, or another
     person confirmed it."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
     code = mac(store, attempt.id, digits)

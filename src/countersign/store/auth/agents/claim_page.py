@@ -142,7 +142,8 @@ def declined() -> Response:
 
 
 def another_account(refused: WrongAccount, email: str, target: str) -> Response:
-    """The page for a person whom the agent did not name, with a link to sign in as another and return to `target`."""
+    """The page for a person whom the agent did not name, with a link to sign in as another person and return to
+    `target`."""
     asked = "You are signed in as {email}, but the agent asked for another account."
     text = f"{html.translate(asked, email=email)}\nIf you did not start this, close this page."
     links = (("Sign in with another account", sign_in_pages.with_return_to("/auth/signin", target)),)
@@ -194,7 +195,7 @@ async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
 
 
 async def _confirm(store: Store, attempt: ClaimAttempt, person: Person) -> str:
-    """Record the person's confirmation; returns the digits for the agent."""
+    """Record the person's confirmation; return the digits for the agent."""
     async with store.database.transaction() as transaction:
         code = await claim.confirm(store, transaction, attempt, person.id)
     if code is None:

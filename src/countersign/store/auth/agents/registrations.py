@@ -178,7 +178,7 @@ async def add(
     claim_ttl_s: int,
     interval_s: int,
 ) -> tuple[Registration, str]:
-    """Add a registration, claimed at once when the person is known; returns it with its claim token."""
+    """Add a registration, claimed at once when the person is known; return it with its claim token."""
     now = clock.now()
     registration_id = PREFIX + ids.new_uuid().replace("-", "")
     token = secrets.new_secret("clm")
@@ -245,7 +245,7 @@ async def lock(transaction: Transaction, registration_id: str) -> None:
 
 
 async def lock_unclaimed(transaction: Transaction, registration_id: str) -> bool:
-    """Lock a registration that can still be claimed; False when it cannot."""
+    """Lock a registration that can still be claimed; False if it cannot."""
     return bool(await transaction.run(LOCK_UNCLAIMED, registration_id))
 
 
@@ -267,7 +267,7 @@ async def delegated(transaction: Transaction, issuer: str, subject: str) -> str 
 async def name_person(
     transaction: Transaction, registration_id: str, email: str | None, origin: AssertionOrigin | None
 ) -> bool:
-    """Set the person and the provider of an unclaimed registration; False when it has been claimed or has ended."""
+    """Set the person and the provider of an unclaimed registration; False if it has been claimed or has ended."""
     issuer, subject, client_id = origin or (None, None, None)
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
 
@@ -278,7 +278,7 @@ async def narrow(transaction: Transaction, registration_id: str, granted: frozen
 
 
 async def revoke(transaction: Transaction, registration_id: str) -> bool:
-    """Revoke a registration: its tokens and assertions become invalid at once on every worker. False when it had ended.
+    """Revoke a registration: its tokens and assertions become invalid at once on every worker. False if it had ended.
     The next assertion of its provider requires the person's confirmation again."""
     registration = await with_id(transaction, registration_id)
     if registration is None or not await transaction.run(REVOKE, registration_id):
@@ -440,7 +440,7 @@ async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
 
 
 def issue_assertion(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:
-    """Issue an assertion of the registration; returns it with its expiry. `email` is the person's proven address."""
+    """Issue an assertion of the registration; return it with its expiry. `email` is the person's proven address."""
     now_s = clock.now() // clock.SECOND
     ends_s = now_s + store.settings.assertion_ttl_s
     claims = AssertionClaims(

@@ -160,7 +160,7 @@ def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -
 
 
 def _scopes(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
-    """The requested scopes that the client may have; all that it may have when none is requested."""
+    """The requested scopes that the client may have; all that it may have if none is requested."""
     available = client.scopes & scopes.DELEGABLE
     allowed = (frozenset(sent.scope.split()) or available) & available
     if not allowed:

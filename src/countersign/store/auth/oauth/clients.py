@@ -145,7 +145,7 @@ async def create_client(
     returns_to: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> tuple[queries.Client, str]:
-    """Add a client; returns it with its secret, which is stored as a hash. `returns_to` are its redirect URIs for a
+    """Add a client; return it with its secret, which is stored as a hash. `returns_to` are its redirect URIs for a
     code, or for a token if `is_implicit`.
 
     Raises:
@@ -317,12 +317,12 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
 
 
 async def record_use(transaction: Transaction, client: Client) -> bool:
-    """Record the use of a client that a person allows; False when it was removed by a concurrent request."""
+    """Record the use of a client that a person allows; False if it was removed by a concurrent request."""
     return not client.is_dynamic or bool(await transaction.run(SET_USED_AT, client.id, clock.now()))
 
 
 async def delete_unused(transaction: Transaction) -> int:
-    """Remove dynamic clients that no person allowed within 30 days of registration; returns how many."""
+    """Remove dynamic clients that no person allowed within 30 days of registration; return their number."""
     ended = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
     _log_unused(ended)
     return ended
@@ -330,7 +330,7 @@ async def delete_unused(transaction: Transaction) -> int:
 
 async def delete_idle(transaction: Transaction, days: int) -> int:
     """Remove dynamic clients that were not used for `days` days, and those without consent of any person 30 days after
-    their last use, with their consents; returns how many, 1,000 at most."""
+    their last use, with their consents; return their number, 1,000 at most."""
     now = clock.now()
     idle_since = clock.later(now, seconds=-86_400 * days)
     unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)

@@ -234,7 +234,7 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
 
 
 async def forget_old_codes(transaction: Transaction) -> int:
-    """Remove codes whose tokens have expired; returns how many."""
+    """Remove codes whose tokens have expired; return their number."""
     return await transaction.run(DELETE_OLD_CODES, clock.later(clock.now(), seconds=-CODE_REMEMBERED_S))
 
 

@@ -66,7 +66,7 @@ async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
 
 
 async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
-    """Revoke a registration or consent of this person; that of another person is ignored without an error."""
+    """Revoke a registration or consent of this person; another person's is ignored without an error."""
     if await consents.revoke(transaction, ended, person_id):
         return
     registration = await registrations.with_id(transaction, ended)

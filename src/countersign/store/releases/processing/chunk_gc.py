@@ -78,7 +78,7 @@ class PackWriter:
         self._begin()
 
     async def drop(self) -> None:
-        """Discard the unsealed pack. The collector removes parts that a thread is still writing; errors of the blob store
+        """Discard the unsealed pack. The collector removes parts that a thread still writes; errors of the blob store
         are ignored in favour of the error that ended the job."""
         if self._staging is not None:
             self._staging.cancel()
