@@ -67,7 +67,7 @@ function isText(node) {
   if (ts.isJsxAttribute(parent) || (ts.isPropertyAssignment(parent) && parent.initializer === node)) {
     return SHOWN.test(parent.name.getText()) && !/^[\w.-]*[.:_-][\w.-]*$/.test(node.text);
   }
-  if (ts.isCallExpression(parent) && parent.expression.getText() === "tell") {
+  if (ts.isCallExpression(parent) && parent.expression.getText() === "showToast") {
     return true;
   }
   return SENTENCE.test(node.text);

@@ -3,53 +3,53 @@ import { Problem } from "./problem";
 
 type Method = "get" | "put" | "post" | "delete";
 type Json<Answer> = Answer extends { content: { "application/json": infer Body } } ? Body : undefined;
-type Good<Operation> = Operation extends { responses: infer Answers }
+type ResponseBody<Operation> = Operation extends { responses: infer Answers }
   ? { [Status in keyof Answers & (200 | 201 | 202)]: Json<Answers[Status]> }[keyof Answers & (200 | 201 | 202)]
   : never;
 type Query<Operation> = Operation extends { parameters: { query?: infer Names } } ? Names : never;
 type Body<Operation> = Operation extends { requestBody?: { content: { "application/json": infer Sent } } } ? Sent : never;
-type Having<Paths, M extends Method> = {
+type PathsWithMethod<Paths, M extends Method> = {
   [Path in keyof Paths]: Paths[Path] extends Record<M, { responses: unknown }> ? Path : never;
 }[keyof Paths] &
   string;
 
-interface Sending<Sent> {
+interface RequestParts<Sent> {
   body?: Sent;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-export interface Options<Operation> extends Sending<Body<Operation>> {
+export interface CallOptions<Operation> extends RequestParts<Body<Operation>> {
   /** The values of `{name}` in the path. */
   values?: Record<string, string>;
   query?: Query<Operation>;
 }
 
-export interface Answered<Value> {
+export interface ApiResponse<Value> {
   value: Value;
   status: number;
   headers: Headers;
 }
 
-let mark: string | null = null;
+let sessionMark: string | null = null;
 
 /** From now on every call says whose data the page shows: the server answers as nobody where somebody else has signed in
  *  meanwhile, in another window. */
-export function speakFor(session: string): void {
-  mark = session;
+export function setSessionMark(session: string): void {
+  sessionMark = session;
 }
 
-let replies: Record<string, unknown> | null = null;
+let embeddedReplies: Record<string, unknown> | null = null;
 
 /** What the server has already asked for this page, once; after that everybody asks for themselves. */
-function replied(target: string): unknown {
-  if (replies === null) {
+function takeEmbeddedReply(urlFor: string): unknown {
+  if (embeddedReplies === null) {
     const element = document.getElementById("replies");
-    replies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
+    embeddedReplies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
     element?.remove();
   }
-  const found = replies[target];
-  delete replies[target];
+  const found = embeddedReplies[urlFor];
+  delete embeddedReplies[urlFor];
   return found;
 }
 
@@ -63,10 +63,10 @@ export function target(path: string, values: Record<string, string> = {}, query:
 
 /** The answer of a request to this service.
  *  @throws Problem where it is refused, or no answer comes. An abort passes through. */
-export async function send(method: string, address: string, sent: Sending<unknown> = {}) {
+export async function send(method: string, address: string, sent: RequestParts<unknown> = {}) {
   const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...sent.headers };
-  if (mark !== null) {
-    headers["X-Session-Mark"] = mark;
+  if (sessionMark !== null) {
+    headers["X-Session-Mark"] = sessionMark;
   }
   const init: RequestInit = { method, headers, cache: "no-cache", credentials: "same-origin" };
   if (sent.body !== undefined) {
@@ -100,40 +100,40 @@ export async function send(method: string, address: string, sent: Sending<unknow
 
 /** The API of a service: `Paths` is what openapi-typescript made of its document. */
 export class Client<Paths> {
-  async get<Path extends Having<Paths, "get">>(
+  async get<Path extends PathsWithMethod<Paths, "get">>(
     path: Path,
-    options: Options<Paths[Path]["get" & keyof Paths[Path]]> = {},
-  ): Promise<Answered<Good<Paths[Path]["get" & keyof Paths[Path]]>>> {
+    options: CallOptions<Paths[Path]["get" & keyof Paths[Path]]> = {},
+  ): Promise<ApiResponse<ResponseBody<Paths[Path]["get" & keyof Paths[Path]]>>> {
     const address = target(path, options.values, options.query ?? {});
-    const known = replied(address);
+    const known = takeEmbeddedReply(address);
     if (known !== undefined) {
       return { value: known as never, status: 200, headers: new Headers() };
     }
     return this.read(await send("GET", address, options));
   }
 
-  async post<Path extends Having<Paths, "post">>(
+  async post<Path extends PathsWithMethod<Paths, "post">>(
     path: Path,
-    options: Options<Paths[Path]["post" & keyof Paths[Path]]> = {},
-  ): Promise<Answered<Good<Paths[Path]["post" & keyof Paths[Path]]>>> {
+    options: CallOptions<Paths[Path]["post" & keyof Paths[Path]]> = {},
+  ): Promise<ApiResponse<ResponseBody<Paths[Path]["post" & keyof Paths[Path]]>>> {
     return this.read(await send("POST", target(path, options.values, options.query ?? {}), options));
   }
 
-  async put<Path extends Having<Paths, "put">>(
+  async put<Path extends PathsWithMethod<Paths, "put">>(
     path: Path,
-    options: Options<Paths[Path]["put" & keyof Paths[Path]]> = {},
-  ): Promise<Answered<Good<Paths[Path]["put" & keyof Paths[Path]]>>> {
+    options: CallOptions<Paths[Path]["put" & keyof Paths[Path]]> = {},
+  ): Promise<ApiResponse<ResponseBody<Paths[Path]["put" & keyof Paths[Path]]>>> {
     return this.read(await send("PUT", target(path, options.values, options.query ?? {}), options));
   }
 
-  async delete<Path extends Having<Paths, "delete">>(
+  async delete<Path extends PathsWithMethod<Paths, "delete">>(
     path: Path,
-    options: Options<Paths[Path]["delete" & keyof Paths[Path]]> = {},
-  ): Promise<Answered<Good<Paths[Path]["delete" & keyof Paths[Path]]>>> {
+    options: CallOptions<Paths[Path]["delete" & keyof Paths[Path]]> = {},
+  ): Promise<ApiResponse<ResponseBody<Paths[Path]["delete" & keyof Paths[Path]]>>> {
     return this.read(await send("DELETE", target(path, options.values, options.query ?? {}), options));
   }
 
-  private async read<Value>(answer: Response): Promise<Answered<Value>> {
+  private async read<Value>(answer: Response): Promise<ApiResponse<Value>> {
     const text = await answer.text();
     return { value: (text ? JSON.parse(text) : undefined) as Value, status: answer.status, headers: answer.headers };
   }

@@ -1,7 +1,7 @@
 // /design: every component and token as it looks and behaves, for whoever builds pages, and for the tests.
 import { useState } from "preact/hooks";
-import { Button, Copy, LinkButton } from "./components/button";
-import { Chip, Denied, Masked } from "./components/chip";
+import { Button, CopyButton, LinkButton } from "./components/button";
+import { Chip, NotPermitted, MaskedValue } from "./components/chip";
 import { Dialog } from "./components/dialog";
 import { Faults, SelectField, TextField } from "./components/field";
 import { Heading } from "./components/heading";
@@ -10,7 +10,7 @@ import { Pager } from "./components/pager";
 import { Empty, Failed, Loading } from "./components/states";
 import { Table } from "./components/table";
 import { Tabs } from "./components/tabs";
-import { tell } from "./news";
+import { showToast } from "./toast";
 import { Problem } from "./problem";
 import { date, money, number, size, translator } from "./i18n";
 
@@ -69,7 +69,7 @@ function Pressed() {
     <section class="stack" aria-labelledby="design-pressed">
       <h2 id="design-pressed">Pressed</h2>
       <div class="row">
-        <Button look="strong" onClick={() => tell("Approved.", { label: "Undo", run: () => tell("Taken back.") })}>
+        <Button look="strong" onClick={() => showToast("Approved.", { label: "Undo", run: () => showToast("Taken back.") })}>
           Approve
         </Button>
         <Button onClick={() => setOpen(true)}>Open a dialog</Button>
@@ -81,12 +81,12 @@ function Pressed() {
         <Menu
           label={t("options")}
           items={[
-            { label: "Rename", does: () => tell("Renamed.") },
+            { label: "Rename", does: () => showToast("Renamed.") },
             { label: "Home", does: "/" },
-            { label: "Move", does: [{ label: "To the archive", does: () => tell("Archived.") }] },
+            { label: "Move", does: [{ label: "To the archive", does: () => showToast("Archived.") }] },
           ]}
         />
-        <Copy text="DEMO0-LICEN-SE000-00001" of="the code" />
+        <CopyButton text="DEMO0-LICEN-SE000-00001" of="the code" />
       </div>
       <Dialog
         title="Revoke this key?"
@@ -136,8 +136,8 @@ function Shown() {
         <Chip tone="good">published</Chip>
         <Chip tone="warn">expires soon</Chip>
         <Chip tone="bad">yanked</Chip>
-        <Masked token="EMAIL_208471930562114" label="EMAIL" />
-        <Denied />
+        <MaskedValue token="EMAIL_208471930562114" label="EMAIL" />
+        <NotPermitted />
       </div>
       <Table
         caption="A few rows"
@@ -147,11 +147,11 @@ function Shown() {
         onOrder={setOrder}
         columns={[
           { name: "name", label: "Name", cell: (row) => row.name, canSort: true },
-          { name: "who", label: "Contact", cell: (row) => <Masked token={row.who} label="PERSON" /> },
+          { name: "who", label: "Contact", cell: (row) => <MaskedValue token={row.who} label="PERSON" /> },
           { name: "size", label: "Size", cell: (row) => size(row.size), isNumber: true, canSort: true },
         ]}
       />
-      <Pager offset={50} limit={50} total={1_000_000} onGo={(offset) => tell(number(offset))} />
+      <Pager offset={50} limit={50} total={1_000_000} onGo={(offset) => showToast(number(offset))} />
       <Tabs
         label="Channels"
         chosen={tab}
@@ -173,7 +173,7 @@ function Standing() {
       <Empty>
         <p>Redeem a code, and what it opens is here.</p>
       </Empty>
-      <Failed problem={PROBLEM} again={() => tell("Again.")} />
+      <Failed problem={PROBLEM} onRetry={() => showToast("Again.")} />
       <p class="notice">A notice that stays.</p>
     </section>
   );

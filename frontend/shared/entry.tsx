@@ -3,9 +3,9 @@ import "./tokens.css";
 import "./frame.css";
 import "./components.css";
 import { type ComponentChildren, render } from "preact";
-import { site } from "./components/heading";
+import { siteState } from "./components/heading";
 import { Shell } from "./components/shell";
-import { start, type Route } from "./router";
+import { startRouter, type Route } from "./router";
 
 interface Entry {
   title: string;
@@ -16,9 +16,9 @@ interface Entry {
 }
 
 /** Take over the page that the server sent. */
-export function enter({ title, routes, places, foot, End }: Entry): void {
-  site.title = title;
-  start(routes);
+export function mountApp({ title, routes, places, foot, End }: Entry): void {
+  siteState.title = title;
+  startRouter(routes);
   const root = document.getElementById("app");
   if (root) {
     root.replaceChildren();

@@ -1,5 +1,5 @@
 // A refusal of the API as the pages show it: problem details (RFC 9457), or the records service's {"error": …}.
-import { lost } from "./reach";
+import { reportUnreachable } from "./connectivity";
 import { translator } from "./i18n";
 
 const t = translator("common");
@@ -42,7 +42,7 @@ export class Problem extends Error {
 
   /** The problem that no answer came; the server is looked for from now on. */
   static offline(): Problem {
-    lost();
+    reportUnreachable();
     return new Problem(0, { code: OFFLINE, detail: t("failed.offline") });
   }
 

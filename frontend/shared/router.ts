@@ -15,9 +15,9 @@ let routes: readonly (Route & { pattern: RegExp })[] = [];
 let hasMoved = false;
 
 /** The page at the address, and the values in it. */
-export const current = computed(() => matched(path.value));
+export const currentRoute = computed(() => matchRoute(path.value));
 
-function matched(address: string) {
+function matchRoute(address: string) {
   for (const route of routes) {
     const found = route.pattern.exec(address);
     if (found) {
@@ -29,30 +29,30 @@ function matched(address: string) {
 }
 
 /** Show these pages from now on: links to them are followed without loading, all others as ever. */
-export function start(known: readonly Route[]): void {
+export function startRouter(known: readonly Route[]): void {
   routes = known.map((each) => ({
     ...each,
     pattern: new RegExp(`^${each.template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
   }));
   path.value = location.pathname;
-  addEventListener("popstate", arrive);
-  document.addEventListener("click", follow);
+  addEventListener("popstate", readLocation);
+  document.addEventListener("click", followLink);
 }
 
-function arrive(): void {
+function readLocation(): void {
   hasMoved ||= path.peek() !== location.pathname;
   query.value = new URLSearchParams(location.search);
   path.value = location.pathname;
 }
 
-function follow(event: MouseEvent): void {
+function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) {
     return;
   }
   const to = new URL(link.href, location.href);
-  if (to.origin === location.origin && !to.hash && matched(to.pathname)) {
+  if (to.origin === location.origin && !to.hash && matchRoute(to.pathname)) {
     event.preventDefault();
     go(to.pathname + to.search);
   }
@@ -61,12 +61,12 @@ function follow(event: MouseEvent): void {
 /** Go to another page. */
 export function go(to: string, { replaces = false }: { replaces?: boolean } = {}): void {
   history[replaces ? "replaceState" : "pushState"](null, "", to);
-  arrive();
+  readLocation();
   scrollTo(0, 0);
 }
 
 /** Keep the state of a page in its address: set these parameters, take away those that are empty. */
-export function ask(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
+export function setQuery(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
   const next = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) {
@@ -83,7 +83,7 @@ export function ask(changes: Record<string, string | undefined>, { replaces = tr
 
 /** To be called by the heading of a page when it is there: after a change of page, the keyboard and what is read aloud
  *  go on from here. */
-export function arrived(heading: HTMLElement): void {
+export function focusHeading(heading: HTMLElement): void {
   if (hasMoved) {
     hasMoved = false;
     heading.focus({ preventScroll: true });

@@ -15,20 +15,20 @@ const PATIENCE_MS = 1500;
 let begun = "";
 let begunAt = 0;
 
-export const known = signal<readonly Shortcut[]>([]);
-export const areOff = signal(localStorage.getItem(SWITCH) === "1");
+export const shortcuts = signal<readonly Shortcut[]>([]);
+export const areShortcutsDisabled = signal(localStorage.getItem(SWITCH) === "1");
 export const isSheetOpen = signal(false);
 
 /** Make a key known until the answered function is called; pages do that in an effect. */
-export function shortcut(added: Shortcut): () => void {
-  known.value = [...known.peek(), added];
+export function registerShortcut(added: Shortcut): () => void {
+  shortcuts.value = [...shortcuts.peek(), added];
   return () => {
-    known.value = known.peek().filter((each) => each !== added);
+    shortcuts.value = shortcuts.peek().filter((each) => each !== added);
   };
 }
 
-export function switchOff(isOff: boolean): void {
-  areOff.value = isOff;
+export function disableShortcuts(isOff: boolean): void {
+  areShortcutsDisabled.value = isOff;
   if (isOff) {
     localStorage.setItem(SWITCH, "1");
   } else {
@@ -40,15 +40,15 @@ document.addEventListener("keydown", (event) => {
   const at = event.target instanceof HTMLElement ? event.target : null;
   const isWriting = at !== null && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
   const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented;
-  if (areOff.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
+  if (areShortcutsDisabled.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
     return;
   }
   const pressed = begun && event.timeStamp - begunAt < PATIENCE_MS ? `${begun} ${event.key}` : event.key;
-  const isBeginning = known.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
+  const isBeginning = shortcuts.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
   begun = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
   // The newest wins: a page's own key before the one of the frame.
-  const found = known.peek().findLast((each) => each.run && each.key === pressed);
+  const found = shortcuts.peek().findLast((each) => each.run && each.key === pressed);
   if (found?.run) {
     event.preventDefault();
     found.run();

@@ -1,7 +1,7 @@
 // Server-sent events over fetch, which unlike EventSource says who asks and reads refusals. It reconnects by itself.
 import { signal, type Signal } from "@preact/signals";
 import { Problem } from "./problem";
-import { lost, reached } from "./reach";
+import { reportUnreachable, waitUntilReachable } from "./connectivity";
 
 export interface Event {
   id: string;
@@ -43,7 +43,7 @@ async function keepReading(
       }
       const answer = await fetch(address, { headers, signal: until, cache: "no-store" }).catch((error: unknown) => {
         if (!until.aborted) {
-          lost();
+          reportUnreachable();
         }
         throw error;
       });
@@ -59,7 +59,7 @@ async function keepReading(
         wait_ms = Math.max(wait_ms, (problem.retryAfterS ?? 0) * 1000);
       } else {
         state.value = "open";
-        for await (const each of events(answer.body)) {
+        for await (const each of readEvents(answer.body)) {
           lastId = each.id || lastId;
           wait_ms = 500;
           if (each.data) {
@@ -76,7 +76,7 @@ async function keepReading(
     }
     if (!until.aborted) {
       state.value = "reconnecting";
-      await reached(until);
+      await waitUntilReachable(until);
       await new Promise((done) => setTimeout(done, wait_ms * (0.75 + Math.random() / 2)));
       wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
     }
@@ -85,7 +85,7 @@ async function keepReading(
 }
 
 /** The events in a body, until it ends. */
-export async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
+export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -96,13 +96,13 @@ export async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>): As
     const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      yield parsed(block);
+      yield parseEvent(block);
     }
   }
 }
 
 /** One event (HTML standard, 9.2.6); comments and unknown fields are passed over. */
-export function parsed(block: string): Event {
+export function parseEvent(block: string): Event {
   const event: Event = { id: "", name: "message", data: "" };
   const data: string[] = [];
   for (const line of block.split("\n")) {

@@ -6,7 +6,7 @@ export type Theme = "auto" | "light" | "dark";
 const said = document.documentElement.dataset["theme"];
 export const theme = signal<Theme>(said === "light" || said === "dark" ? said : "auto");
 
-export function choose(chosen: Theme): void {
+export function setTheme(chosen: Theme): void {
   theme.value = chosen;
   const age_s = chosen === "auto" ? 0 : 31_536_000;
   document.cookie = `countersign-theme=${chosen}; Path=/; Max-Age=${age_s}; SameSite=Lax`;

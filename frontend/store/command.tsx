@@ -1,5 +1,5 @@
 // A command or a value to copy, with what it is for.
-import { Copy } from "../shared/components/button";
+import { CopyButton } from "../shared/components/button";
 
 export function CommandLine({ label, text }: { label: string; text: string }) {
   return (
@@ -7,7 +7,7 @@ export function CommandLine({ label, text }: { label: string; text: string }) {
       <span class="small quiet">{label}</span>
       <span class="row">
         <code class="command">{text}</code>
-        <Copy text={text} of={label} />
+        <CopyButton text={text} of={label} />
       </span>
     </div>
   );

@@ -1,5 +1,5 @@
 // The request behind an action, as a command to copy: what a page can do, a script can do.
-import { Copy } from "../shared/components/button";
+import { CopyButton } from "../shared/components/button";
 import { translator } from "../shared/i18n";
 
 const t = translator("store");
@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function Curl(props: Props) {
-  return <Copy text={curl(props)} of={`${props.method} ${props.path}`} label={t("curl")} />;
+  return <CopyButton text={curl(props)} of={`${props.method} ${props.path}`} label={t("curl")} />;
 }
 
 export function curl({ method, path, body, isOpen = false }: Props): string {

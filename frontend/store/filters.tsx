@@ -2,8 +2,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { SelectField, TextField } from "../shared/components/field";
-import { ask, query } from "../shared/router";
-import { shortcut } from "../shared/shortcuts";
+import { setQuery, query } from "../shared/router";
+import { registerShortcut } from "../shared/shortcuts";
 import { date, translator } from "../shared/i18n";
 import { PLATFORMS } from "./platform";
 
@@ -28,7 +28,7 @@ export function Filters() {
       sent.current = words.trim();
       // Without words there is nothing to be relevant to.
       const isLost = !words.trim() && query.value.get("sort") === "relevance";
-      ask({ q: words.trim(), ...(isLost ? { sort: "" } : {}) });
+      setQuery({ q: words.trim(), ...(isLost ? { sort: "" } : {}) });
     }, TYPING_MS);
   };
   useEffect(() => {
@@ -39,7 +39,7 @@ export function Filters() {
     }
   }, [now]);
   useLayoutEffect(
-    () => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
+    () => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
     [],
   );
   useEffect(() => () => clearTimeout(search.current), []);
@@ -49,7 +49,7 @@ export function Filters() {
       label={t(name)}
       value={query.value.get(name) ?? ""}
       options={[["", name === "sort" ? t("sort.title") : t("any")], ...options]}
-      onChange={(value) => ask({ [name]: value }, { replaces: false })}
+      onChange={(value) => setQuery({ [name]: value }, { replaces: false })}
     />
   );
   const since = query.value.get("published_since") ?? "";
@@ -105,7 +105,7 @@ function Chosen() {
     <ul class="chosen" aria-label={t("chosen")}>
       {chosen.map(([name, value]) => (
         <li key={name}>
-          <Button tight onClick={() => ask({ [name]: "" }, { replaces: false })}>
+          <Button tight onClick={() => setQuery({ [name]: "" }, { replaces: false })}>
             {t(name === "org" ? "maker" : "tags")}: {value} <span aria-hidden="true">×</span>
             <span class="hidden-text">{t("chosen.drop")}</span>
           </Button>

@@ -29,7 +29,7 @@ export function Later<Given extends object>({ load, given }: Props<Given>) {
     return (
       <>
         <Heading title={t("failed")} />
-        <Failed problem={found} again={() => (setFound(null), setRound(round + 1))} />
+        <Failed problem={found} onRetry={() => (setFound(null), setRound(round + 1))} />
       </>
     );
   }

@@ -1,10 +1,10 @@
 // The store's pages. A new one: its address in paths.json, its line here, its file in pages/.
 import { Design } from "../shared/design";
 import { Button, LinkButton } from "../shared/components/button";
-import { enter } from "../shared/entry";
+import { mountApp } from "../shared/entry";
 import { go, path } from "../shared/router";
-import { isSignedIn, lookWho } from "../shared/session";
-import { shortcut } from "../shared/shortcuts";
+import { isSignedIn, loadSession } from "../shared/session";
+import { registerShortcut } from "../shared/shortcuts";
 import { Later } from "./later";
 import { isPublisher, me } from "./me";
 import { Home } from "./pages/home";
@@ -42,12 +42,12 @@ const places = [
   ["/keys", t("keys"), "g k"],
 ] as const;
 for (const [address, label, key] of places) {
-  shortcut({ key, does: label, run: () => go(address) });
+  registerShortcut({ key, does: label, run: () => go(address) });
 }
 
 const publisher = () => import("./publisher/pages");
-void lookWho();
-enter({
+void loadSession();
+mountApp({
   title: "Countersign",
   routes: [
     { template: "/", page: () => <Home /> },

@@ -1,6 +1,6 @@
 // What a person notes about products for nobody but themselves: it stays in this browser, apart for each of its people.
 import { effect, signal } from "@preact/signals";
-import { tell } from "../shared/news";
+import { showToast } from "../shared/toast";
 import { me } from "./me";
 import { translator } from "../shared/i18n";
 
@@ -56,7 +56,7 @@ export function note(id: string, change: Noted): void {
     shelf.value = next;
   } catch {
     // The browser lets this site keep nothing, or no more.
-    tell(tLibrary("shelf.full"));
+    showToast(tLibrary("shelf.full"));
   }
 }
 

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { Dialog } from "../shared/components/dialog";
-import { tell } from "../shared/news";
+import { showToast } from "../shared/toast";
 import { known } from "./person";
 import { Signing } from "./signing";
 import { translator } from "../shared/i18n";
@@ -15,7 +15,7 @@ export function Ended({ name }: { name: string }) {
   const signed = () => {
     const now = known.peek();
     if (now !== null && typeof now === "object" && "caller" in now && now.caller.name === name) {
-      tell(t("ended.again"));
+      showToast(t("ended.again"));
     } else {
       location.reload();
     }

@@ -21,7 +21,7 @@ export function later<Props extends object>(load: () => Promise<ComponentType<Pr
       }
     }, []);
     if (isFailed) {
-      return <Failed problem={Problem.offline()} again={() => location.reload()} />;
+      return <Failed problem={Problem.offline()} onRetry={() => location.reload()} />;
     }
     return Found ? <Found {...props} /> : <Loading />;
   };

@@ -2,9 +2,9 @@
 import { effect } from "@preact/signals";
 import { type ComponentType, Fragment, type JSX } from "preact";
 import { Button } from "../shared/components/button";
-import { site } from "../shared/components/heading";
+import { siteState } from "../shared/components/heading";
 import { Failed, Loading } from "../shared/components/states";
-import { enter } from "../shared/entry";
+import { mountApp } from "../shared/entry";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
 import { number, translator } from "../shared/i18n";
@@ -51,7 +51,7 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
     return <SignIn />;
   }
   if (found instanceof Problem) {
-    return <Failed problem={found} again={look} />;
+    return <Failed problem={found} onRetry={look} />;
   }
   return (
     <>
@@ -89,7 +89,7 @@ function places(): [address: string, label: string][] {
   const audit = meta ? modelOf(meta, "audit_entry") : undefined;
   return [
     ["/", t("models")],
-    ["/approvals", site.waiting.value > 0 ? `${t("approvals")} (${number(site.waiting.value)})` : t("approvals")],
+    ["/approvals", siteState.waiting.value > 0 ? `${t("approvals")} (${number(siteState.waiting.value)})` : t("approvals")],
     ["/dashboard", t("dashboard")],
     ["/agents", t("agents")],
     ["/connect", t("connect")],
@@ -103,7 +103,7 @@ effect(() => {
   return found !== null && typeof found === "object" && "models" in found ? countWaiting(found) : undefined;
 });
 void look();
-enter({
+mountApp({
   title: "Countersign",
   routes: [
     { template: "/", page: () => <Personal page={(meta) => <Models meta={meta} />} /> },

@@ -1,5 +1,5 @@
 // What follows from the description of a model: who may what, which columns, which field its workflow moves.
-import { visible } from "../shared/visible";
+import { escapeInvisible } from "../shared/invisible_characters";
 import type { Action, Field, Meta, Model, Row } from "./api";
 
 /** Every record has it; it may be filtered on like a field. */
@@ -73,7 +73,7 @@ export function actionsOf(model: Model, record: Row): Action[] {
 /** What a record is called, as far as this person may read it. */
 export function titleOf(model: Model, record: Row): string {
   const said = record[model.shown_as];
-  return said === null || said === undefined || said === "" ? `${model.label} ${record.id.slice(0, 8)}` : visible(String(said));
+  return said === null || said === undefined || said === "" ? `${model.label} ${record.id.slice(0, 8)}` : escapeInvisible(String(said));
 }
 
 export function addressOf(model: string, id: string): string {

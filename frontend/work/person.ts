@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { send } from "../shared/client";
 import { Problem } from "../shared/problem";
 import { go } from "../shared/router";
-import { isSignedIn, lookWho } from "../shared/session";
+import { isSignedIn, loadSession } from "../shared/session";
 import { type Meta, meta } from "./api";
 
 const PERSON = "person";
@@ -13,7 +13,7 @@ export const known = signal<Meta | "nobody" | Problem | null>(null);
 
 export async function look(): Promise<void> {
   try {
-    await lookWho();
+    await loadSession();
     const found = isSignedIn.peek() ? await meta() : "nobody";
     if (found !== "nobody") {
       keepFor(found.caller.name);

@@ -1,21 +1,21 @@
 // What is pressed: a button, a link that looks like one, and the button that copies.
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { tell } from "../news";
+import { showToast } from "../toast";
 import { translator } from "../i18n";
 
 const t = translator("common");
 
-export type Look = "strong" | "risky" | "plain";
+export type ButtonLook = "strong" | "risky" | "plain";
 
 interface Props extends Omit<JSX.IntrinsicElements["button"], "ref" | "class"> {
-  look?: Look;
+  look?: ButtonLook;
   tight?: boolean;
   busy?: boolean;
   children: ComponentChildren;
 }
 
-function classes(look: Look | undefined, tight: boolean, busy = false): string {
+function classes(look: ButtonLook | undefined, tight: boolean, busy = false): string {
   return ["button", look, tight && "tight", busy && "is-busy"].filter(Boolean).join(" ");
 }
 
@@ -31,7 +31,7 @@ export function Button({ look, tight = false, busy = false, children, onClick, t
 
 interface LinkProps {
   href: string;
-  look?: Look;
+  look?: ButtonLook;
   tight?: boolean;
   children: ComponentChildren;
   download?: boolean;
@@ -47,15 +47,15 @@ export function LinkButton({ href, look, tight = false, children, download, onCl
 }
 
 /** Puts a text on the clipboard; `of` says what it is to who does not see it. */
-export function Copy({ text, of, label = t("copy") }: { text: string; of: string; label?: string }) {
+export function CopyButton({ text, of, label = t("copy") }: { text: string; of: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       setDone(true);
-      tell(t("copied"));
+      showToast(t("copied"));
     } catch {
-      tell(t("copied.not"));
+      showToast(t("copied.not"));
     }
   };
   return (

@@ -11,7 +11,7 @@ export function Chip({ tone, children }: { tone?: Tone | undefined; children: Co
 }
 
 /** A placeholder that stands for a value: copied and sent back, it still does. */
-export function Masked({ token, label }: { token: string; label: string }) {
+export function MaskedValue({ token, label }: { token: string; label: string }) {
   return (
     <span class="chip masked" title={t("masked", { label })}>
       <span class="hidden-text">{t("masked", { label })} </span>
@@ -21,7 +21,7 @@ export function Masked({ token, label }: { token: string; label: string }) {
 }
 
 /** A value that is not shown at all; never an empty cell, which would say that there is none. */
-export function Denied() {
+export function NotPermitted() {
   return (
     <span class="chip">
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">

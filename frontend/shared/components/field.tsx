@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../problem";
-import { isLost } from "../reach";
+import { isServerUnreachable } from "../connectivity";
 import { translator } from "../i18n";
 
 const t = translator("common");
@@ -16,7 +16,7 @@ interface Common {
   wide?: boolean;
 }
 
-interface Given {
+interface ControlAttributes {
   id: string;
   name: string;
   class: string;
@@ -26,7 +26,7 @@ interface Given {
 }
 
 /** The frame of a field: `children` is given what its control needs. `id` of the control is the field's name. */
-export function Field(props: Common & { children: (given: Given) => ComponentChildren }) {
+export function Field(props: Common & { children: (given: ControlAttributes) => ComponentChildren }) {
   const { name, label, help, fault, required, wide, children } = props;
   const described = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
   return (
@@ -105,7 +105,7 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
 export function Faults({ problem: given }: { problem: Problem | null }) {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef<Element | null>(null);
-  const problem = given?.isOffline && !isLost.value ? null : given;
+  const problem = given?.isOffline && !isServerUnreachable.value ? null : given;
   useEffect(() => {
     if (box.current) {
       before.current = document.activeElement;

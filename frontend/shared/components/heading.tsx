@@ -2,10 +2,10 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { arrived } from "../router";
+import { focusHeading } from "../router";
 import { number } from "../i18n";
 
-export const site = {
+export const siteState = {
   title: "Countersign",
   /** How many things wait for this person: it stands before the title of every page. */
   waiting: signal(0),
@@ -14,14 +14,14 @@ export const site = {
 /** Every page has exactly one, from the moment it is shown. `children` stand beside it. */
 export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const waiting = site.waiting.value;
+  const waiting = siteState.waiting.value;
   useEffect(() => {
-    const named = title === site.title ? title : `${title} · ${site.title}`;
+    const named = title === siteState.title ? title : `${title} · ${siteState.title}`;
     document.title = waiting > 0 ? `(${number(waiting)}) ${named}` : named;
   }, [title, waiting]);
   useEffect(() => {
     if (heading.current) {
-      arrived(heading.current);
+      focusHeading(heading.current);
     }
   }, [title]);
   return (

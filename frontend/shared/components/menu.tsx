@@ -1,22 +1,22 @@
 // A button that opens a list of actions (ARIA authoring practices, menu button).
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-export interface Item {
+export interface MenuItem {
   label: string;
   /** What happens, where it leads, or the list that takes the place of this one. */
-  does: (() => void) | string | readonly Item[];
+  does: (() => void) | string | readonly MenuItem[];
 }
 
 interface Props {
   label: string;
-  items: readonly Item[];
+  items: readonly MenuItem[];
   tight?: boolean;
 }
 
 const MARGIN_PX = 8;
 
 export function Menu({ label, items, tight = false }: Props) {
-  const [open, setOpen] = useState<readonly Item[] | null>(null);
+  const [open, setOpen] = useState<readonly MenuItem[] | null>(null);
   const isOpen = open !== null;
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);

@@ -1,13 +1,13 @@
 // Shows that the server cannot be reached, until it can be reached again.
-import { isLost } from "../reach";
+import { isServerUnreachable } from "../connectivity";
 import { translator } from "../i18n";
 
 const t = translator("common");
 
-export function Offline() {
+export function OfflineNotice() {
   return (
-    <span role="status" class={isLost.value ? "chip warn" : "hidden-text"}>
-      {isLost.value ? t("offline") : ""}
+    <span role="status" class={isServerUnreachable.value ? "chip warn" : "hidden-text"}>
+      {isServerUnreachable.value ? t("offline") : ""}
     </span>
   );
 }

@@ -31,7 +31,7 @@ export function Pager({ offset, limit, total, onGo }: Props) {
 }
 
 /** The next page below the last: it comes by itself when one gets there, and by a button. */
-export function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
+export function LoadMore({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   const end = useRef<HTMLDivElement>(null);
   const more = useRef(onMore);
   more.current = onMore;

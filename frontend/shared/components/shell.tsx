@@ -1,14 +1,14 @@
 // The frame around every page of an entry: ways in, skip link, head, foot, news, and the sheet of keys.
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
-import { current, path } from "../router";
-import { areOff, isSheetOpen, known, shortcut, switchOff } from "../shortcuts";
-import { choose, theme, type Theme } from "../theme";
+import { currentRoute, path } from "../router";
+import { areShortcutsDisabled, isSheetOpen, shortcuts, registerShortcut, disableShortcuts } from "../shortcuts";
+import { setTheme, theme, type Theme } from "../theme";
 import { language, type Language, LANGUAGES, setLanguage, translator } from "../i18n";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
-import { Heading, site } from "./heading";
-import { Offline } from "./offline";
+import { Heading, siteState } from "./heading";
+import { OfflineNotice } from "./offline";
 import { Toasts } from "./toast";
 
 const t = translator("common");
@@ -23,8 +23,8 @@ interface Props {
 }
 
 export function Shell({ places, end, foot = [] }: Props): JSX.Element {
-  useLayoutEffect(() => shortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
-  const found = current.value;
+  useLayoutEffect(() => registerShortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+  const found = currentRoute.value;
   return (
     <>
       <a class="skip" href="#main">
@@ -32,8 +32,8 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
       </a>
       <header class="top">
         <a class="brand" href="/">
-          <Mark />
-          {site.title}
+          <Logo />
+          {siteState.title}
         </a>
         <nav aria-label={t("main")}>
           <ul>
@@ -47,12 +47,12 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
           </ul>
         </nav>
         <div class="end">
-          <Offline />
+          <OfflineNotice />
           {end}
         </div>
       </header>
       <main id="main" tabIndex={-1} key={path.value}>
-        {found ? found.route.page(found.values) : <Missing />}
+        {found ? found.route.page(found.values) : <NotFound />}
       </main>
       <footer class="foot">
         <em>{t("motto")}</em>
@@ -67,13 +67,13 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
         <ThemeSwitch />
         <LanguageSwitch />
       </footer>
-      <Keys />
+      <ShortcutSheet />
       <Toasts />
     </>
   );
 }
 
-export function Missing() {
+export function NotFound() {
   return (
     <>
       <Heading title={t("missing.title")} />
@@ -86,7 +86,7 @@ export function Missing() {
 }
 
 /** The × before the line on which one signs, and the signature. */
-export function Mark() {
+export function Logo() {
   return (
     <svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke-linecap="round" stroke-linejoin="round">
       <g stroke="var(--signature)" stroke-width="2.200">
@@ -103,7 +103,7 @@ export function ThemeSwitch() {
   return (
     <label class="row small">
       {t("theme")}
-      <select class="input" value={theme.value} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+      <select class="input" value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
         {options.map((each) => (
           <option key={each} value={each} selected={each === theme.value}>
             {t(`theme.${each}` as "theme.auto")}
@@ -129,7 +129,7 @@ function LanguageSwitch() {
   );
 }
 
-function Keys() {
+function ShortcutSheet() {
   return (
     <Dialog title={t("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)} isRead>
       <table class="keys">
@@ -140,7 +140,7 @@ function Keys() {
           </tr>
         </thead>
         <tbody>
-          {known.value.map((each) => (
+          {shortcuts.value.map((each) => (
             <tr key={each.key + each.does}>
               <td>
                 {each.key.split(" ").map((key) => (
@@ -153,7 +153,7 @@ function Keys() {
         </tbody>
       </table>
       <label class="row">
-        <input type="checkbox" checked={areOff.value} onChange={(event) => switchOff(event.currentTarget.checked)} />
+        <input type="checkbox" checked={areShortcutsDisabled.value} onChange={(event) => disableShortcuts(event.currentTarget.checked)} />
         {t("keyboard.off")}
       </label>
     </Dialog>

@@ -1,9 +1,9 @@
 // What stands where something else should: it is on its way, there is none, or it was refused.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Asked } from "../asked";
+import type { RequestState } from "../request";
 import type { Problem } from "../problem";
-import { isLost } from "../reach";
+import { isServerUnreachable } from "../connectivity";
 import { Button } from "./button";
 import { translator } from "../i18n";
 
@@ -30,21 +30,21 @@ export function Empty({ title, children }: { title?: string; children?: Componen
 }
 
 /** What was refused, and what to do about it. Where the server was not reached, it is tried again as soon as it is. */
-export function Failed({ problem, again }: { problem: Problem; again?: () => void }) {
+export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const wasLost = useRef(false);
   useEffect(() => {
-    if (problem.isOffline && wasLost.current && !isLost.value) {
-      again?.();
+    if (problem.isOffline && wasLost.current && !isServerUnreachable.value) {
+      onRetry?.();
     }
-    wasLost.current = isLost.value;
-  }, [isLost.value]);
+    wasLost.current = isServerUnreachable.value;
+  }, [isServerUnreachable.value]);
   return (
     <div class="state failed" role="alert">
       <h2>{problem.title || t("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
-      {problem.retryAfterS !== null && <Wait seconds={problem.retryAfterS} {...(again ? { onEnd: again } : {})} />}
-      {again && <Button onClick={again}>{t("again")}</Button>}
+      {problem.retryAfterS !== null && <Wait seconds={problem.retryAfterS} {...(onRetry ? { onEnd: onRetry } : {})} />}
+      {onRetry && <Button onClick={onRetry}>{t("again")}</Button>}
     </div>
   );
 }
@@ -69,9 +69,9 @@ function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
 }
 
 /** What was asked for when it is there, else why it is not. */
-export function Answer<Value>({ of, children }: { of: Asked<Value>; children: (value: Value) => ComponentChildren }) {
-  if (of.state === "loading") {
+export function RequestResult<Value>({ of: request, children }: { of: RequestState<Value>; children: (value: Value) => ComponentChildren }) {
+  if (request.state === "loading") {
     return <Loading />;
   }
-  return of.state === "failed" ? <Failed problem={of.problem} again={of.again} /> : <>{children(of.value)}</>;
+  return request.state === "failed" ? <Failed problem={request.problem} onRetry={request.reload} /> : <>{children(request.value)}</>;
 }

@@ -9,7 +9,7 @@ export interface Column<Row> {
   canSort?: boolean;
 }
 
-export interface Order {
+export interface SortOrder {
   field: string;
   dir: "asc" | "desc";
 }
@@ -19,8 +19,8 @@ interface Props<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   keyOf: (row: Row) => string;
-  order?: Order | null;
-  onOrder?: (order: Order) => void;
+  order?: SortOrder | null;
+  onOrder?: (order: SortOrder) => void;
 }
 
 /** The first column is the row's heading. Pressed again, a column is sorted the other way round. */

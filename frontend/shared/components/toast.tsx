@@ -1,16 +1,16 @@
-// Shows the news at the edge of the page, read aloud; with a way back where there is one.
-import { drop, news } from "../news";
+// Shows the current message at the edge of the page, read aloud, with an undo button where there is one.
+import { dismissToast, currentToast } from "../toast";
 import { Button } from "./button";
 
 export function Toasts() {
-  const message = news.value;
+  const message = currentToast.value;
   return (
     <div class="toasts" role="status">
       {message && (
         <div class="toast" key={message.id}>
           {message.words}
           {message.undo && (
-            <Button tight onClick={() => (drop(message), message.undo?.run())}>
+            <Button tight onClick={() => (dismissToast(message), message.undo?.run())}>
               {message.undo.label}
             </Button>
           )}

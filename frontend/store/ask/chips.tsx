@@ -1,6 +1,6 @@
 // What a question was read as: a chip for each condition, which can be changed and removed, and a menu that adds one.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { Menu, type Item } from "../../shared/components/menu";
+import { Menu, type MenuItem } from "../../shared/components/menu";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
 import { added, changed, MEMBER_VALUES, SLOT_VALUES, turned, without, type Condition, type Conditions, type Name } from "./filter";
@@ -71,7 +71,7 @@ interface ChipProps {
   words: string;
   /** What it is called where it stands alone. */
   name: string;
-  items: readonly Item[];
+  items: readonly MenuItem[];
   onDrop: () => void;
 }
 
@@ -94,12 +94,12 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
 }
 
 /** The other values that a condition can have, where they are a fixed list. */
-function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): Item[] {
+function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
   const { name, value, sign } = each;
   const products = all.filter((other) => other.name === "product").length;
   const values = SLOT_VALUES[name] ?? MEMBER_VALUES[name] ?? [];
   const isTaken = (other: string) => all.some((known) => known.name === name && known.value === other);
-  const items: Item[] = values
+  const items: MenuItem[] = values
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
     .map((other) => ({ label: valued(name, other, titles), does: () => onChange(changed(all, each, other)) }));
   if (SLOT_VALUES[name]) {
@@ -109,7 +109,7 @@ function edits(each: Condition, all: Conditions, titles: Props["titles"], onChan
   return items;
 }
 
-function additions(all: Conditions, onChange: Props["onChange"]): Item[] {
+function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
   const hasProducts = all.filter(({ name }) => name === "product").length > 1;
   return ADDED.flatMap((name) => {
     const known = all.filter((each) => each.name === name).map((each) => each.value);

@@ -2,7 +2,7 @@
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
 import { newer, note, shelf } from "../shelf";
 import { translator } from "../../shared/i18n";
@@ -19,7 +19,7 @@ export function Noted({ product }: { product: Owned }) {
     note(product.id, { isHidden: true });
     // Its card is gone, and with it what the keyboard was on.
     document.getElementById("find")?.focus();
-    tell(tLibrary("library.hidden.one", { title: product.title }), {
+    showToast(tLibrary("library.hidden.one", { title: product.title }), {
       label: tLibrary("undo"),
       run: () => note(product.id, { isHidden: false }),
     });

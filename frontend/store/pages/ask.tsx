@@ -8,8 +8,8 @@ import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Failed, Loading } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { ask as keep, query } from "../../shared/router";
-import { shortcut } from "../../shared/shortcuts";
+import { query, setQuery } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
 import type { Schemas } from "../api";
 import { Reply, Results, titles, type Answer } from "../ask/answer";
 import { Chips } from "../ask/chips";
@@ -50,7 +50,7 @@ export function Ask() {
   const dropped = useRef("");
   const focus = useRef<HTMLDivElement>(null);
   const isPressed = useRef(false);
-  const go = (q: string, prev: readonly string[] = []) => keep({ q, prev: prev.join("\n"), query: "" }, { replaces: false });
+  const go = (q: string, prev: readonly string[] = []) => setQuery({ q, prev: prev.join("\n"), query: "" }, { replaces: false });
 
   useEffect(() => {
     setTyped(asked);
@@ -85,7 +85,7 @@ export function Ask() {
       controller.abort();
     };
   }, [asked, before, round]);
-  useLayoutEffect(() => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input()?.focus() }), []);
+  useLayoutEffect(() => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input()?.focus() }), []);
   useLayoutEffect(() => {
     // What was pressed may be gone: the keyboard goes on at the answer.
     if (isPressed.current && now.state !== "coming") {
@@ -94,11 +94,11 @@ export function Ask() {
     }
   }, [now.state]);
 
-  const again = () => setRound(round + 1);
+  const restart = () => setRound(round + 1);
   const thread = earlier(before, asked, now);
   const submit = (question: string) => {
     if (question.trim() === asked) {
-      again();
+      restart();
     } else if (question.trim()) {
       go(question.trim(), thread);
     }
@@ -150,8 +150,8 @@ export function Ask() {
       {now.conditions.length > 0 && <Chips all={now.conditions} titles={titles(now.answer)} onChange={change} />}
       <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={t("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
         {isSlow && !now.answer && <Loading />}
-        {now.state === "stopped" && <Stopped onAgain={again} />}
-        {now.state instanceof Problem && <Failed problem={now.state} again={again} />}
+        {now.state === "stopped" && <Stopped onAgain={restart} />}
+        {now.state instanceof Problem && <Failed problem={now.state} onRetry={restart} />}
         {isThere && now.answer && (
           <>
             <Reply answer={now.answer} question={now.question} />

@@ -1,9 +1,9 @@
 // The products a person follows in this browser, what is newest of each, and whether it is newer than their last look.
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
-import { Answer, Empty, Loading } from "../../shared/components/states";
+import { RequestResult, Empty, Loading } from "../../shared/components/states";
 import { relativePast, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
@@ -29,7 +29,7 @@ export function Following() {
 
 function Followed() {
   const ids = Object.keys(shelf.value).filter((each) => shelf.value[each]?.followed);
-  const found = useAsked((signal) => read(ids, signal), [ids.join()], { keeps: true });
+  const found = useRequest((signal) => read(ids, signal), [ids.join()], { keepsPrevious: true });
   if (!ids.length) {
     return (
       <Empty title={tLibrary("following.none")}>
@@ -40,7 +40,7 @@ function Followed() {
   return (
     <>
       <p class="quiet">{tLibrary("following.text")}</p>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(products) => (
           <ul class="cards">
             {products.map((each) => (
@@ -48,7 +48,7 @@ function Followed() {
             ))}
           </ul>
         )}
-      </Answer>
+      </RequestResult>
     </>
   );
 }

@@ -1,11 +1,11 @@
 // The list of products: a search that answers while one types, filters, and page after page as one gets there.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { More } from "../../shared/components/pager";
-import { Answer, Empty, Failed } from "../../shared/components/states";
+import { LoadMore } from "../../shared/components/pager";
+import { RequestResult, Empty, Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
@@ -30,18 +30,18 @@ function asked() {
 export function Home() {
   const about = asked();
   // The question stays with its answer: a cursor goes on with the list that it came with.
-  const first = useAsked(
+  const first = useRequest(
     async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
     [JSON.stringify(about)],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   return (
     <>
       <Heading title={t("products")} />
       <Filters />
-      <Answer of={first}>
+      <RequestResult of={first}>
         {(found) => <Listed key={JSON.stringify(found.about)} first={found.page} about={found.about} />}
-      </Answer>
+      </RequestResult>
     </>
   );
 }
@@ -92,8 +92,8 @@ function Listed({ first, about }: { first: Products; about: object }) {
       <p>
         <Curl method="GET" path={target("/api/v1/products", {}, about)} isOpen />
       </p>
-      {problem && <Failed problem={problem} again={next} />}
-      {cursor && !problem && <More busy={isBusy} onMore={next} />}
+      {problem && <Failed problem={problem} onRetry={next} />}
+      {cursor && !problem && <LoadMore busy={isBusy} onMore={next} />}
     </>
   );
 }

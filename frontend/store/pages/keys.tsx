@@ -1,6 +1,6 @@
 // Keys that anybody may have for a program, the sandbox to try everything in, and the agents a person has connected.
 import { useRef, useState } from "preact/hooks";
-import { Button, Copy, LinkButton } from "../../shared/components/button";
+import { Button, CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Failed } from "../../shared/components/states";
@@ -72,7 +72,7 @@ function Sandbox() {
             <span class="small">{t("sandbox.address")}</span>
             <span class="row">
               <code class="command">{location.origin}/sandbox/api/v1</code>
-              <Copy text={`${location.origin}/sandbox/api/v1`} of={t("sandbox.address")} />
+              <CopyButton text={`${location.origin}/sandbox/api/v1`} of={t("sandbox.address")} />
             </span>
           </div>
           <div class="row">
@@ -119,8 +119,8 @@ function Provision({ tier }: { tier: Tier }) {
             <code class="command" tabIndex={-1} ref={shown}>
               {key}
             </code>
-            <Copy text={key} of={t("keys.one")} />
-            <Copy
+            <CopyButton text={key} of={t("keys.one")} />
+            <CopyButton
               text={curl({ method: "GET", path: tier === "sandbox" ? "/sandbox/api/v1/library" : "/api/v1/products" }).replace("$TOKEN", key)}
               of={t("keys.use")}
               label={t("keys.use")}

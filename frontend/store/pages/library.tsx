@@ -5,10 +5,10 @@ import { Chip } from "../../shared/components/chip";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Empty, Failed, Loading } from "../../shared/components/states";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
-import { ask, query } from "../../shared/router";
-import { shortcut } from "../../shared/shortcuts";
+import { setQuery, query } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
 import { plural, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
@@ -43,14 +43,14 @@ export function Library() {
 }
 
 function Shown() {
-  const { owned, problem, again } = useLibrary();
+  const { owned, problem, reload } = useLibrary();
   const [words, setWords] = useState(query.value.get("q") ?? "");
   useLayoutEffect(
-    () => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
+    () => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
     [],
   );
   if (problem) {
-    return <Failed problem={problem} again={again} />;
+    return <Failed problem={problem} onRetry={reload} />;
   }
   if (!owned) {
     return <Loading />;
@@ -68,7 +68,7 @@ function Shown() {
   const isList = query.value.get("view") === "list";
   const type = (value: string) => {
     setWords(value);
-    ask({ q: value.trim() });
+    setQuery({ q: value.trim() });
   };
   return (
     <>
@@ -86,14 +86,14 @@ function Shown() {
           label={t("sort")}
           value={query.value.get("order") ?? ""}
           options={ORDERS.map((each) => [each, tLibrary(`library.order.${each}`)] as const)}
-          onChange={(order) => ask({ order })}
+          onChange={(order) => setQuery({ order })}
         />
         <Collections />
         <div class="row" role="group" aria-label={t("view")}>
-          <Button aria-pressed={!isList} onClick={() => ask({ view: "" })}>
+          <Button aria-pressed={!isList} onClick={() => setQuery({ view: "" })}>
             {t("view.grid")}
           </Button>
-          <Button aria-pressed={isList} onClick={() => ask({ view: "list" })}>
+          <Button aria-pressed={isList} onClick={() => setQuery({ view: "list" })}>
             {t("view.list")}
           </Button>
         </div>
@@ -105,7 +105,7 @@ function Shown() {
             <input
               type="checkbox"
               checked={query.value.get("hidden") === "1"}
-              onChange={(event) => ask({ hidden: event.currentTarget.checked ? "1" : "" })}
+              onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? "1" : "" })}
             />
             {tLibrary("library.hidden.with", { n: number(hidden) })}
           </label>
@@ -125,7 +125,7 @@ function Kept() {
       <h2 id="kept">{tLibrary("shelf.here")}</h2>
       <p>{tLibrary("shelf.here.text")}</p>
       <div>
-        <Button look="risky" onClick={() => (forgetAll(), tell(tLibrary("shelf.forgotten")))}>
+        <Button look="risky" onClick={() => (forgetAll(), showToast(tLibrary("shelf.forgotten")))}>
           {tLibrary("shelf.forget")}
         </Button>
       </div>
@@ -146,7 +146,7 @@ function Collections() {
       label={tLibrary("collections")}
       value={now}
       options={[["", t("any")], ...known.map((each) => [each, each] as const)]}
-      onChange={(collection) => ask({ collection })}
+      onChange={(collection) => setQuery({ collection })}
     />
   );
 }
@@ -208,5 +208,5 @@ function useLibrary() {
     });
     return () => controller.abort();
   }, [round]);
-  return { owned, problem, again: () => setRound(round + 1) };
+  return { owned, problem, reload: () => setRound(round + 1) };
 }

@@ -1,11 +1,11 @@
 // One product: what it is, how to have it, and every release of every channel.
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer, Empty } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { useOwned } from "../owned";
@@ -26,7 +26,7 @@ const CHANNELS: readonly string[] = ["stable", "beta", "nightly", "alpha"];
 
 export function Product({ slug }: { slug: string }) {
   const values = { id: slug };
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => {
       const [product, releases] = await Promise.all([
         api.get("/api/v1/products/{id}", { values, signal }),
@@ -37,13 +37,13 @@ export function Product({ slug }: { slug: string }) {
     [slug],
   );
   if (found.state === "failed" && found.problem.status === 404) {
-    return <Missing />;
+    return <NotFound />;
   }
   return (
     <>
       {found.state === "failed" && <Heading title={slug} />}
       {found.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
-      <Answer of={found}>{(value) => <Shown {...value} />}</Answer>
+      <RequestResult of={found}>{(value) => <Shown {...value} />}</RequestResult>
     </>
   );
 }
@@ -77,7 +77,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
           <Tabs
             label={t("channel")}
             chosen={chosen}
-            onChoose={(channel) => ask({ channel })}
+            onChoose={(channel) => setQuery({ channel })}
             tabs={channels.map((channel) => ({
               name: channel,
               label: channel,

@@ -1,7 +1,7 @@
 // The newest files of an owned product, asked for when somebody opens them; the browser does the download itself.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { here, PLATFORMS } from "../platform";
@@ -25,12 +25,12 @@ export function Downloads({ product }: { product: Schemas["Product"] }) {
 }
 
 function Files({ id }: { id: string }) {
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/releases", { values: { id }, query: { limit: 10 }, signal })).value as Release[],
     [id],
   );
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {(releases) => {
         const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
@@ -52,6 +52,6 @@ function Files({ id }: { id: string }) {
           <p>{t("releases.none")}</p>
         );
       }}
-    </Answer>
+    </RequestResult>
   );
 }

@@ -1,8 +1,8 @@
 // Who signed what a channel is at. The page shows what is signed; the command line checks it, with the key it has pinned.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
-import { Copy } from "../../shared/components/button";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { CopyButton } from "../../shared/components/button";
+import { RequestResult } from "../../shared/components/states";
 import { dateTime, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command";
@@ -35,12 +35,12 @@ export function Provenance({ product, channel }: Props) {
 
 function Signed({ product, channel }: Props) {
   const values = { id: product.id, channel };
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/channels/{channel}", { values, signal })).value,
     [product.id, channel],
   );
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {({ statement }) => {
         const said = JSON.parse(decoded(statement.payload)) as Statement;
         return (
@@ -70,7 +70,7 @@ function Signed({ product, channel }: Props) {
           </div>
         );
       }}
-    </Answer>
+    </RequestResult>
   );
 }
 
@@ -93,7 +93,7 @@ function Hash({ text, of }: { text: string; of: string }) {
       <code class="hash" title={text}>
         {text}
       </code>
-      <Copy text={text} of={of} />
+      <CopyButton text={text} of={of} />
     </span>
   );
 }

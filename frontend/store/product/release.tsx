@@ -1,5 +1,5 @@
 // One release: when, what is new, its files, and how to check that a file is what was published.
-import { Copy, LinkButton } from "../../shared/components/button";
+import { CopyButton, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Table } from "../../shared/components/table";
 import { relativePast, dateTime, size, translator } from "../../shared/i18n";
@@ -73,8 +73,8 @@ function Digest({ file }: { file: File }) {
       <code class="hash" title={file.sha256}>
         {file.sha256}
       </code>
-      <Copy text={file.sha256} of={`SHA-256 ${file.filename}`} />
-      <Copy text={check(file.filename, file.sha256, here)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
+      <CopyButton text={file.sha256} of={`SHA-256 ${file.filename}`} />
+      <CopyButton text={check(file.filename, file.sha256, here)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
     </span>
   );
 }

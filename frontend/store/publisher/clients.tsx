@@ -1,10 +1,10 @@
 // Programs that act for the organisation with a secret of their own, which is shown once.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
-import { Button, Copy } from "../../shared/components/button";
+import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
-import { Answer, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -20,22 +20,22 @@ type Client = Schemas["Client"];
 const SCOPES = ["read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org"] as const;
 
 export function Clients({ org }: { org: string }) {
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await api.get("/api/v1/org/clients", { query: { org }, signal })).value,
     [org],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   const { problem, run } = useDoing();
   const remove = (id: string) =>
     void run(async () => {
       await api.delete("/api/v1/org/clients", { query: { org, client_id: id }, headers: once() });
-      found.again();
+      found.reload();
     });
   return (
     <>
       <h2>{t("clients")}</h2>
       {problem && <Failed problem={problem} />}
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -65,8 +65,8 @@ export function Clients({ org }: { org: string }) {
             <Empty title={t("clients.none")} />
           )
         }
-      </Answer>
-      <NewClient org={org} onDone={found.again} />
+      </RequestResult>
+      <NewClient org={org} onDone={found.reload} />
     </>
   );
 }
@@ -125,11 +125,11 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
           <strong>{t("client.once")}</strong>
           <span class="row">
             <code class="command">{made.client_id}</code>
-            <Copy text={made.client_id} of={t("client.id")} />
+            <CopyButton text={made.client_id} of={t("client.id")} />
           </span>
           <span class="row">
             <code class="command">{made.client_secret}</code>
-            <Copy text={made.client_secret} of={t("client.secret")} />
+            <CopyButton text={made.client_secret} of={t("client.secret")} />
           </span>
         </div>
       )}

@@ -1,13 +1,13 @@
 // Codes of the organisation: how many of each batch are used, a form for new ones, and an end to a batch.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
-import { Answer, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { date, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
@@ -23,19 +23,19 @@ type Product = Schemas["ProductDetail"];
 const AT_ONCE = 40;
 
 export function Codes({ org }: { org: string }) {
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => {
       const rows = (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value;
       return { rows, named: await named(new Set(rows.flatMap((each) => each.products)), signal) };
     },
     [org],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   const [revoked, setRevoked] = useState<Batch | null>(null);
   return (
     <div class="stack">
-      <Issue org={org} onIssued={found.again} />
-      <Answer of={found}>
+      <Issue org={org} onIssued={found.reload} />
+      <RequestResult of={found}>
         {({ rows, named }) =>
           rows.length ? (
             <Table
@@ -57,8 +57,8 @@ export function Codes({ org }: { org: string }) {
             <Empty title={t("codes.none")} />
           )
         }
-      </Answer>
-      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), found.again())} />
+      </RequestResult>
+      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), found.reload())} />
     </div>
   );
 }
@@ -118,7 +118,7 @@ function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; on
       const values = { batch_id: batch?.batch_id ?? "" };
       const body = { entitlements: takesBack };
       await api.post("/api/v1/codes/{batch_id}/revoke", { values, query: { org }, body, headers: once() });
-      tell(t("revoked"));
+      showToast(t("revoked"));
       onDone();
     });
   return (

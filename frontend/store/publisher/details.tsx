@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
@@ -15,7 +15,7 @@ import { translator } from "../../shared/i18n";
 const tStore = translator("store");
 const t = translator("publisher");
 
-export function Details({ product, etag, again }: Known & { again: () => void }) {
+export function Details({ product, etag, reload }: Known & { reload: () => void }) {
   const [value, setValue] = useState<Written>(written(product));
   const [base, setBase] = useState(etag);
   const [theirs, setTheirs] = useState<Known | null>(null);
@@ -28,9 +28,9 @@ export function Details({ product, etag, again }: Known & { again: () => void })
       const saved = await api.put("/api/v1/products/{id}", { values, body: cleaned(value), headers });
       setTheirs(null);
       setBase(saved.headers.get("etag") ?? (await known(product.id)).etag);
-      tell(t("saved"));
+      showToast(t("saved"));
       if (saved.value.slug === product.slug) {
-        again();
+        reload();
       } else {
         go(`/publisher/products/${saved.value.slug}?tab=details`, { replaces: true });
       }

@@ -1,6 +1,6 @@
 // New codes: they are shown this once, and can be kept as a file.
 import { useState } from "preact/hooks";
-import { Button, Copy } from "../../shared/components/button";
+import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { send, target } from "../../shared/client";
 import { plural, translator } from "../../shared/i18n";
@@ -104,7 +104,7 @@ function Shown({ codes, address }: Issued) {
         <a class="button" href={address} download="codes.csv">
           {t("issued.csv")}
         </a>
-        <Copy text={codes.join("\n")} of={t("codes")} />
+        <CopyButton text={codes.join("\n")} of={t("codes")} />
       </div>
       <pre class="block" tabIndex={0}>
         {codes.slice(0, SHOWN).join("\n")}

@@ -57,7 +57,7 @@ export function Job({ artifact }: { artifact: string }) {
     };
   }, [round]);
   const isLost = followed.current?.state.value === "reconnecting";
-  const again = () => setRound(round + 1);
+  const restart = () => setRound(round + 1);
   return (
     <section class="stack" aria-label={t("job")}>
       <p class="row" role="status">
@@ -75,12 +75,12 @@ export function Job({ artifact }: { artifact: string }) {
           <li key={place}>{each}</li>
         ))}
       </ol>
-      {problem && <Failed problem={problem} again={again} />}
+      {problem && <Failed problem={problem} onRetry={restart} />}
       {status?.status === "failed" && (
         <>
           <Failed problem={new Problem(0, status.error ?? {})} />
           <div>
-            <Button onClick={again}>{t("job.again")}</Button>
+            <Button onClick={restart}>{t("job.again")}</Button>
           </div>
         </>
       )}

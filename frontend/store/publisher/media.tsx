@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Empty, Failed } from "../../shared/components/states";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
 import { once, useDoing } from "./doing";
@@ -19,7 +19,7 @@ type Kind = Schemas["NewMedia"]["kind"];
 
 const KINDS = ["screenshot", "cover", "icon", "video"] as const;
 
-export function Media({ product, again }: { product: Detail; again: () => void }) {
+export function Media({ product, reload }: { product: Detail; reload: () => void }) {
   const [kind, setKind] = useState<Kind>("screenshot");
   const [alt, setAlt] = useState("");
   const { isBusy, problem, setProblem, run } = useDoing();
@@ -34,15 +34,15 @@ export function Media({ product, again }: { product: Detail; again: () => void }
         const announced = await api.post("/api/v1/products/{id}/media", { values, body, headers: once() });
         await upload(own(announced.value.upload_url), file, new AbortController().signal, () => undefined);
         setAlt("");
-        tell(t("media.added"));
-        again();
+        showToast(t("media.added"));
+        reload();
       });
     }
   };
   const remove = (id: string) =>
     void run(async () => {
       await api.delete("/api/v1/products/{id}/media/{media_id}", { values: { ...values, media_id: id }, headers: once() });
-      again();
+      reload();
     });
   return (
     <div class="stack">

@@ -1,6 +1,6 @@
 // Which organisation a publisher works for; it is asked only of those who have several.
 import { SelectField } from "../../shared/components/field";
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import { me } from "../me";
 import { translator } from "../../shared/i18n";
 
@@ -23,7 +23,7 @@ export function OrgChoice() {
       label={t("org")}
       value={org()}
       options={mine.map((each) => [each, each] as const)}
-      onChange={(value) => ask({ org: value }, { replaces: false })}
+      onChange={(value) => setQuery({ org: value }, { replaces: false })}
     />
   );
 }

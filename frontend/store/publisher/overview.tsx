@@ -3,7 +3,7 @@ import { LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Tabs } from "../../shared/components/tabs";
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import { me, owns } from "../me";
 import { Codes } from "./codes";
 import { org, OrgChoice } from "./org";
@@ -51,7 +51,7 @@ function Tabbed() {
       <Tabs
         label={tStore("publisher")}
         chosen={query.value.get("tab") ?? "products"}
-        onChoose={(tab) => ask({ tab })}
+        onChoose={(tab) => setQuery({ tab })}
         tabs={[
           { name: "products", label: tStore("products"), content: () => <Products key={at} org={at} /> },
           ...(owns(at) ? owners : []),

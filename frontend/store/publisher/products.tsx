@@ -1,9 +1,9 @@
 // The organisation's products, drafts too, with the state of each.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { Answer, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -24,8 +24,8 @@ interface Page {
 const PAGE = 40;
 
 export function Products({ org }: { org: string }) {
-  const first = useAsked((signal) => read(org, null, signal), [org]);
-  return <Answer of={first}>{(page) => <Listed org={org} first={page} />}</Answer>;
+  const first = useRequest((signal) => read(org, null, signal), [org]);
+  return <RequestResult of={first}>{(page) => <Listed org={org} first={page} />}</RequestResult>;
 }
 
 function Listed({ org, first }: { org: string; first: Page }) {
@@ -56,7 +56,7 @@ function Listed({ org, first }: { org: string; first: Page }) {
           { name: "updated", label: t("updated"), cell: (each) => date(each.updated_at) },
         ]}
       />
-      {problem && <Failed problem={problem} again={more} />}
+      {problem && <Failed problem={problem} onRetry={more} />}
       {next && (
         <div>
           <Button busy={isBusy} onClick={more}>

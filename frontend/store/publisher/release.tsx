@@ -1,8 +1,8 @@
 // One release on its way: its files, what the store makes of them, and the steps to publish, promote or yank it.
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer, Empty } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { size, translator } from "../../shared/i18n";
@@ -18,9 +18,9 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 export function ManagedRelease({ slug, version }: { slug: string; version: string }) {
-  const found = useAsked((signal) => read(slug, version, signal), [slug, version], { keeps: true });
+  const found = useRequest((signal) => read(slug, version, signal), [slug, version], { keepsPrevious: true });
   if (found.state === "failed" && found.problem.status === 404) {
-    return <Missing />;
+    return <NotFound />;
   }
   return (
     <>
@@ -28,15 +28,15 @@ export function ManagedRelease({ slug, version }: { slug: string; version: strin
         <a href="/publisher">{tStore("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
       </p>
       <Heading title={`${slug} ${version}`}>
-        {found.state === "there" && (
+        {found.state === "loaded" && (
           <span class="row">
             <ReleaseStatus of={found.value.release} />
             {found.value.release.channel}
           </span>
         )}
       </Heading>
-      <Publishers org={found.state === "there" ? found.value.product.org : undefined}>
-        <Answer of={found}>{(value) => <Shown {...value} again={found.again} />}</Answer>
+      <Publishers org={found.state === "loaded" ? found.value.product.org : undefined}>
+        <RequestResult of={found}>{(value) => <Shown {...value} reload={found.reload} />}</RequestResult>
       </Publishers>
     </>
   );
@@ -48,13 +48,13 @@ interface Found {
   former: Release | undefined;
 }
 
-function Shown({ product, release, former, again }: Found & { again: () => void }) {
+function Shown({ product, release, former, reload }: Found & { reload: () => void }) {
   const files = release.artifacts ?? [];
   return (
     <div class="stack">
       {release.notes && <Markdown text={release.notes} />}
       {release.yank_reason && <p class="notice bad">{tStore("yanked", { reason: release.yank_reason })}</p>}
-      <Steps product={product} release={release} former={former} again={again} />
+      <Steps product={product} release={release} former={former} reload={reload} />
       <h2>{t("files")}</h2>
       {files.length ? (
         <Table
@@ -72,7 +72,7 @@ function Shown({ product, release, former, again }: Found & { again: () => void 
       ) : (
         <Empty title={t("files.none")} />
       )}
-      {release.status === "draft" && <Sending product={product} release={release} again={again} />}
+      {release.status === "draft" && <Sending product={product} release={release} reload={reload} />}
     </div>
   );
 }

@@ -1,10 +1,10 @@
 // The releases of a product, drafts first, and the form for the next one.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Faults, Field, SelectField, TextField } from "../../shared/components/field";
-import { Answer, Empty } from "../../shared/components/states";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { go } from "../../shared/router";
 import { date, translator } from "../../shared/i18n";
@@ -26,7 +26,7 @@ export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: 
 export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
 
 export function Releases({ product }: { product: Detail }) {
-  const found = useAsked(
+  const found = useRequest(
     (signal) => allReleases(product.id, signal),
     [product.id],
   );
@@ -34,7 +34,7 @@ export function Releases({ product }: { product: Detail }) {
   return (
     <div class="stack">
       <NewRelease product={product} />
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -54,7 +54,7 @@ export function Releases({ product }: { product: Detail }) {
             <Empty title={tStore("releases.none")} />
           )
         }
-      </Answer>
+      </RequestResult>
     </div>
   );
 }

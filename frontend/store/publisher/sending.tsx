@@ -19,7 +19,7 @@ const t = translator("publisher");
 interface Props {
   product: Schemas["ProductDetail"];
   release: Release;
-  again: () => void;
+  reload: () => void;
 }
 
 interface Item {
@@ -30,7 +30,7 @@ interface Item {
   state: "sending" | "stopped" | Problem | { artifact: string };
 }
 
-export function Sending({ product, release, again }: Props) {
+export function Sending({ product, release, reload }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
   const running = useRef(new Map<File, AbortController>());
@@ -54,7 +54,7 @@ export function Sending({ product, release, again }: Props) {
       const address = own(announced.value.upload_url);
       const made = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
       change(file, { sent: file.size, state: { artifact: made.id } });
-      again();
+      reload();
     } catch (error) {
       change(file, { state: error instanceof Problem ? error : "stopped" });
     }
@@ -79,7 +79,7 @@ export function Sending({ product, release, again }: Props) {
         <Sent
           key={`${each.file.name} ${each.file.lastModified}`}
           item={each}
-          again={() => void begin(each.file)}
+          onRetry={() => void begin(each.file)}
           pause={() => running.current.get(each.file)?.abort()}
         />
       ))}
@@ -87,7 +87,7 @@ export function Sending({ product, release, again }: Props) {
   );
 }
 
-function Sent({ item, again, pause }: { item: Item; again: () => void; pause: () => void }) {
+function Sent({ item, onRetry, pause }: { item: Item; onRetry: () => void; pause: () => void }) {
   const { file, sent, state } = item;
   const pace = state === "sending" ? paceOf(item) : null;
   return (
@@ -102,7 +102,7 @@ function Sent({ item, again, pause }: { item: Item; again: () => void; pause: ()
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />
       </label>
-      {state instanceof Problem && <Failed problem={state} again={again} />}
+      {state instanceof Problem && <Failed problem={state} onRetry={onRetry} />}
       {state === "sending" && sent > 0 && (
         <div>
           <Button tight onClick={pause}>
@@ -110,7 +110,7 @@ function Sent({ item, again, pause }: { item: Item; again: () => void; pause: ()
           </Button>
         </div>
       )}
-      {state === "stopped" && <Button onClick={again}>{t("resume")}</Button>}
+      {state === "stopped" && <Button onClick={onRetry}>{t("resume")}</Button>}
       {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
     </div>
   );

@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
@@ -20,12 +20,12 @@ interface Props {
   release: Release;
   /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
   former: Release | undefined;
-  again: () => void;
+  reload: () => void;
 }
 
 type Channel = Schemas["Promotion"]["channel"];
 
-export function Steps({ product, release, former, again }: Props) {
+export function Steps({ product, release, former, reload }: Props) {
   const [open, setOpen] = useState<"" | "publish" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
@@ -36,9 +36,9 @@ export function Steps({ product, release, former, again }: Props) {
   const act = (does: () => Promise<unknown>, said: string) =>
     void run(async () => {
       await does();
-      tell(said);
+      showToast(said);
       setOpen("");
-      again();
+      reload();
     });
   const publish = () =>
     act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: once() }), t("release.published"));

@@ -1,13 +1,13 @@
 // Who works in the organisation, and which programs act for it.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
-import { Answer, Empty, Failed } from "../../shared/components/states";
+import { RequestResult, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
@@ -23,16 +23,16 @@ type Role = Schemas["NewMember"]["role"];
 const ROLES = ["viewer", "publisher", "owner"] as const;
 
 export function Team({ org }: { org: string }) {
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await api.get("/api/v1/org/members", { query: { org }, signal })).value,
     [org],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   const [leaving, setLeaving] = useState<string | null>(null);
   return (
     <div class="stack">
       <h2>{t("members")}</h2>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(rows) =>
           rows.length ? (
             <Table
@@ -60,9 +60,9 @@ export function Team({ org }: { org: string }) {
             <Empty />
           )
         }
-      </Answer>
-      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={found.again} />
-      <Invite org={org} onDone={found.again} />
+      </RequestResult>
+      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={found.reload} />
+      <Invite org={org} onDone={found.reload} />
       <Clients org={org} />
     </div>
   );
@@ -79,7 +79,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
   const remove = () =>
     void run(async () => {
       await api.delete("/api/v1/org/members", { query, headers: once() });
-      tell(t("member.removed", { email: query.email }));
+      showToast(t("member.removed", { email: query.email }));
       close();
       onDone();
     });

@@ -1,6 +1,6 @@
 // How the organisation is used, as bars whose numbers stand in the same table.
-import { useAsked } from "../../shared/asked";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { number, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -26,10 +26,10 @@ const COUNTED = [
 type Numbers = Schemas["Usage"];
 
 export function Usage({ org }: { org: string }) {
-  const found = useAsked(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
+  const found = useRequest(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
   return (
     <div class="stack">
-      <Answer of={found}>{(value) => <Shown value={value} />}</Answer>
+      <RequestResult of={found}>{(value) => <Shown value={value} />}</RequestResult>
       <div>
         <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
       </div>

@@ -1,7 +1,7 @@
 // A new token, shown this once, with what an MCP client needs to use it.
-import { useAsked } from "../../shared/asked";
-import { Button, Copy } from "../../shared/components/button";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { Button, CopyButton } from "../../shared/components/button";
+import { RequestResult } from "../../shared/components/states";
 import { seenBy } from "./commands";
 import { Sees } from "./sees";
 import { translator } from "../../shared/i18n";
@@ -9,7 +9,7 @@ import { translator } from "../../shared/i18n";
 const t = translator("agents");
 
 export function Made({ token, label, onDone }: { token: string; label: string; onDone: () => void }) {
-  const seen = useAsked((signal) => seenBy(token, signal), [token]);
+  const seen = useRequest((signal) => seenBy(token, signal), [token]);
   const config = JSON.stringify(
     {
       mcpServers: {
@@ -27,16 +27,16 @@ export function Made({ token, label, onDone }: { token: string; label: string; o
         <code class="secret" data-of={label}>
           {token}
         </code>
-        <Copy text={token} of={t("token")} />
+        <CopyButton text={token} of={t("token")} />
       </div>
       <h3>{t("config")}</h3>
       <pre class="code-box" tabIndex={0}>
         {config}
       </pre>
       <div class="row">
-        <Copy text={config} of={t("config.of")} />
+        <CopyButton text={config} of={t("config.of")} />
       </div>
-      <Answer of={seen}>{(meta) => <Sees meta={meta} />}</Answer>
+      <RequestResult of={seen}>{(meta) => <Sees meta={meta} />}</RequestResult>
       <div class="row">
         <Button onClick={onDone}>{t("done")}</Button>
       </div>

@@ -1,5 +1,5 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { number, plural, translator } from "../../shared/i18n";
 import { Problem } from "../../shared/problem";
 import { call, run } from "../api";
@@ -30,7 +30,7 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
   const why = after.some((plan) => plan.state === "stale") ? t("stale") : (failed[0]?.message ?? "");
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
-  tell(failed.length ? (isOne ? why : t("undecided", { n, failed: number(failed.length), why })) : done(after));
+  showToast(failed.length ? (isOne ? why : t("undecided", { n, failed: number(failed.length), why })) : done(after));
   return failed.length === 0;
 }
 

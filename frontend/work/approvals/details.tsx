@@ -1,6 +1,6 @@
 // A plan as one has to see it before signing: who, why, what exactly, before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
-import { Marked } from "../../shared/components/marked";
+import { UntrustedText } from "../../shared/components/untrusted_text";
 import { relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
@@ -28,7 +28,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       <p class="row">
         <State plan={plan} now_ms={now_ms} />
         <span>
-          <Marked text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
+          <UntrustedText text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
         </span>
         {plan.needs > 1 && <span>{t("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
@@ -93,7 +93,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           <ul>
             {plan.effects.map((each) => (
               <li key={each}>
-                <Marked text={each} />
+                <UntrustedText text={each} />
               </li>
             ))}
           </ul>
@@ -103,14 +103,14 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         <section class="stack tight">
           <h3>{t("reason")}</h3>
           <p>
-            <Marked text={reason} />
+            <UntrustedText text={reason} />
           </p>
         </section>
       )}
       <details>
         <summary>{t("command")}</summary>
         <pre class="code-box" tabIndex={0}>
-          {plan.command} <Marked text={JSON.stringify(plan.input, null, 2)} />
+          {plan.command} <UntrustedText text={JSON.stringify(plan.input, null, 2)} />
         </pre>
         <p class="small quiet hash-line">{t("digest", { digest: plan.digest })}</p>
       </details>

@@ -1,7 +1,7 @@
 // Plans as they come and change: one window of the browser waits at the API, and tells the others.
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
-import { reached } from "../../shared/reach";
+import { waitUntilReachable } from "../../shared/connectivity";
 import { run } from "../api";
 import type { Plan } from "./plan";
 
@@ -128,7 +128,7 @@ async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<vo
         if (plans.peek() === null) {
           problem.value = Problem.from(error);
         }
-        await reached(signal);
+        await waitUntilReachable(signal);
         await new Promise((done) => setTimeout(done, pause_ms));
         pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
       }

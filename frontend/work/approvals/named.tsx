@@ -1,6 +1,6 @@
 // What a record is called that a plan is about: as it stands now, else as any plan here tells it.
-import { Masked } from "../../shared/components/chip";
-import { visible } from "../../shared/visible";
+import { MaskedValue } from "../../shared/components/chip";
+import { escapeInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { fieldOf, modelOf, titleOf } from "../models";
@@ -21,7 +21,7 @@ export function Named({ model, of }: { model: Model | undefined; of: Pick<Differ
   if (field?.masked && said) {
     return (
       <>
-        {model.label} <Masked token={String(said)} label={field.label} />
+        {model.label} <MaskedValue token={String(said)} label={field.label} />
       </>
     );
   }
@@ -66,7 +66,7 @@ function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined
   return (
     <>
       {t("step.new", { model: model?.label ?? name })}
-      {called && <bdi> {visible(String(called.value))}</bdi>}
+      {called && <bdi> {escapeInvisible(String(called.value))}</bdi>}
       {amount && ` ${t("of", { amount: shown(Number(amount.value)) })}`}
       {ref && (
         <>

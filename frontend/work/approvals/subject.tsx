@@ -1,6 +1,6 @@
 // The records that a waiting plan is about, as they are now, with their parts: nobody approves a state alone.
-import { useAsked } from "../../shared/asked";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
@@ -66,13 +66,13 @@ function subjectsOf(meta: Meta, plan: Plan): Subject[] {
 
 function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subject }) {
   const { model, id } = subject;
-  const found = useAsked((signal) => recordOf(model, id, signal), [model.name, id, plan.id, isOvertaken(plan)], { keeps: true });
+  const found = useRequest((signal) => recordOf(model, id, signal), [model.name, id, plan.id, isOvertaken(plan)], { keepsPrevious: true });
   return (
     <div class="stack tight subject">
       <h4>
         <Named model={model} of={{ model: model.name, id }} />
       </h4>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(record) =>
           record ? (
             <>
@@ -85,7 +85,7 @@ function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subje
             <p class="quiet">{t("now.gone")}</p>
           )
         }
-      </Answer>
+      </RequestResult>
     </div>
   );
 }
@@ -108,9 +108,9 @@ function Facts({ meta, model, record }: { meta: Meta; model: Model; record: Row 
 
 function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field; record: Row }) {
   const filter = [{ field: by.name, op: "eq", value: record.id }];
-  const found = useAsked((signal) => partsIn(model, filter, signal), [model.name, record.id, record.revision], { keeps: true });
+  const found = useRequest((signal) => partsIn(model, filter, signal), [model.name, record.id, record.revision], { keepsPrevious: true });
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {({ rows, total }) =>
         rows.length === 0 ? (
           <p class="quiet">{t("now.none", { model: model.plural })}</p>
@@ -132,7 +132,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
           </>
         )
       }
-    </Answer>
+    </RequestResult>
   );
 }
 

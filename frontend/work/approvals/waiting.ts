@@ -1,6 +1,6 @@
 // How many proposals wait, on every page: asked for with each change of page, and from time to time while it is looked at.
 import { effect } from "@preact/signals";
-import { site } from "../../shared/components/heading";
+import { siteState } from "../../shared/components/heading";
 import { send } from "../../shared/client";
 import { path } from "../../shared/router";
 import type { Envelope, Meta } from "../api";
@@ -26,11 +26,11 @@ export function countWaiting(meta: Meta): () => void {
       const sent = { body: { filter, limit: 1 }, signal: ended.signal };
       const answer = await send("POST", "/api/plan/search", sent).catch(() => null);
       if (answer) {
-        site.waiting.value = ((await answer.json()) as Envelope<{ total: number }>).value.total;
+        siteState.waiting.value = ((await answer.json()) as Envelope<{ total: number }>).value.total;
       }
     }
   };
   const timer = setInterval(() => void count(), EVERY_MS);
   const end = effect(() => void (path.value && queueMicrotask(count)));
-  return () => (ended.abort(), clearInterval(timer), end(), (site.waiting.value = 0));
+  return () => (ended.abort(), clearInterval(timer), end(), (siteState.waiting.value = 0));
 }

@@ -43,7 +43,7 @@ export function Check() {
       </div>
       <p class="small quiet">{t("check.text")}</p>
       {found === "asked" && <Loading />}
-      {found instanceof Problem && <Failed problem={found} again={() => void ask()} />}
+      {found instanceof Problem && <Failed problem={found} onRetry={() => void ask()} />}
       {found !== null && found !== "asked" && !(found instanceof Problem) && <Result checked={found} />}
     </section>
   );

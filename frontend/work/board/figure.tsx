@@ -1,9 +1,9 @@
 // How many records have each value of a field: as bars that lead to those records, or as a table.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
-import { Answer } from "../../shared/components/states";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
@@ -25,10 +25,10 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
   const [isTable, setTable] = useState(false);
   const [other, setOther] = useState("");
   const field = fieldOf(model, name);
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,
     [model.name, name],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   if (!field) {
     return null;
@@ -63,7 +63,7 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
       {by ? (
         <Pivot key={`${name}/${by.name}`} {...{ meta, model, field, by }} />
       ) : (
-        <Answer of={found}>
+        <RequestResult of={found}>
           {(groups) => {
             const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, SHOWN);
             const shown = groups.length > SHOWN ? largest : groups;
@@ -81,7 +81,7 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
               <Bars {...{ meta, model, field, groups: shown }} />
             );
           }}
-        </Answer>
+        </RequestResult>
       )}
     </section>
   );

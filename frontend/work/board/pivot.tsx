@@ -1,6 +1,6 @@
 // How many records have each value of one field, apart for each value of another: a table with its sums.
-import { useAsked } from "../../shared/asked";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
 import { type Column, Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
@@ -54,7 +54,7 @@ function lines(groups: readonly Group[][]): Line[] {
 
 export function Pivot({ meta, model, field, by }: { meta: Meta; model: Model; field: Field; by: Field }) {
   const all = options(by);
-  const found = useAsked(
+  const found = useRequest(
     (signal) =>
       Promise.all(
         all.map(async (option) => {
@@ -76,7 +76,7 @@ export function Pivot({ meta, model, field, by }: { meta: Meta; model: Model; fi
   });
   const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0);
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {(groups) => {
         const rows = lines(groups);
         const used = all.map((option, place) => ({ option, place })).filter(({ place }) => rows.some((each) => each.counts[place]));
@@ -97,6 +97,6 @@ export function Pivot({ meta, model, field, by }: { meta: Meta; model: Model; fi
           />
         );
       }}
-    </Answer>
+    </RequestResult>
   );
 }

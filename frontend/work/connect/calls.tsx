@@ -1,6 +1,6 @@
 // What the agent of a token did: from the audit where this person reads it, else what it proposed.
-import { useAsked } from "../../shared/asked";
-import { Answer } from "../../shared/components/states";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { dateTime, translator } from "../../shared/i18n";
 import type { Plan } from "../approvals/plan";
@@ -27,13 +27,13 @@ export function Calls({ meta, token }: { meta: Meta; token: Row }) {
 
 function Audited({ meta, token }: { meta: Meta; token: Row }) {
   const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: SHOWN };
-  const found = useAsked((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
+  const found = useRequest((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
   const record = (entry: Entry) => {
     const model = modelOf(meta, entry.model ?? "");
     return model && entry.record_id && may(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
   };
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>
@@ -55,15 +55,15 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
           </>
         )
       }
-    </Answer>
+    </RequestResult>
   );
 }
 
 function ProposedBy({ token }: { token: Row }) {
   const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
-  const found = useAsked((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
+  const found = useRequest((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {({ value }) =>
         value.length === 0 ? (
           <p>{t("calls.none")}</p>
@@ -80,6 +80,6 @@ function ProposedBy({ token }: { token: Row }) {
           />
         )
       }
-    </Answer>
+    </RequestResult>
   );
 }

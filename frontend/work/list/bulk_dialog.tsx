@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
@@ -65,7 +65,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
     await runAll(model, wanted.command, several, values, (each) => setTried(told.push(each)), () => isStopped.current);
     setBecame(told);
     if (isClosed.current) {
-      tell(summary(told));
+      showToast(summary(told));
     }
     await settle(told);
   };
@@ -76,7 +76,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
     const rest = told.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
     const now = await reread(model, rest).catch(() => rest);
     picking.put(new Map(now.map((each) => [each.id, each])));
-    rows.again();
+    rows.reload();
   };
   const close = () => {
     isStopped.current = true;

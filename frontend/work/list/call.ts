@@ -1,5 +1,5 @@
 // The list that is shown as a call of the API, for a terminal.
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import type { Model } from "../api";
 import { translator } from "../../shared/i18n";
 
@@ -19,7 +19,7 @@ export function callOf(model: Model, about: string): string {
 
 export async function copied(text: string): Promise<void> {
   await navigator.clipboard.writeText(text).then(
-    () => tell(tCommon("copied")),
-    () => tell(tCommon("copied.not")),
+    () => showToast(tCommon("copied")),
+    () => showToast(tCommon("copied.not")),
   );
 }

@@ -1,6 +1,6 @@
 // Changes one value where it stands: Enter saves, Escape leaves it.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import type { Field, Meta, Row } from "../api";
 import { Control } from "../values/control";
 import { read, typed } from "../values/typed";
@@ -30,7 +30,7 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     if (text === before) {
       onDone();
     } else if ("fault" in found) {
-      tell(found.fault);
+      showToast(found.fault);
     } else if (!isBusy) {
       setBusy(true);
       if (await onSave(row, field, found.value)) {

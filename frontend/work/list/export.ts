@@ -1,5 +1,5 @@
 // Saves what a list shows as CSV, written by the API: its records in its order, and its columns.
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
 import { notation, separator } from "../values/notation";
@@ -23,7 +23,7 @@ async function saved(model: Model, body: object, mark: string): Promise<void> {
     const answer = await call("POST", `/api/${model.name}/export`, { body, headers: { Accept: "text/csv" } });
     offer(`${model.name}.csv`, new Blob([mark, await answer.text()], { type: "text/csv" }));
   } catch (error) {
-    tell((Problem.from(error)).message);
+    showToast((Problem.from(error)).message);
   }
 }
 

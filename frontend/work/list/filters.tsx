@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Field as Asking, SelectField } from "../../shared/components/field";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import type { Field, Meta, Model } from "../api";
 import { fieldOf, ID } from "../models";
 import { Control } from "../values/control";
@@ -45,7 +45,7 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
     const operator = op.replace(".not", "") as Operator;
     const found = operand(field, operator, op === "is_null.not" ? "false" : text);
     if (found === null) {
-      tell(t("filter.fault", { label: field.label }));
+      showToast(t("filter.fault", { label: field.label }));
       return;
     }
     askFilter([...filter, { field: field.name, op: operator, value: found.value }]);

@@ -1,5 +1,5 @@
 // How a list looks, kept in its address like what it shows, so that a view keeps it too: widths, density, what is frozen.
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
 
 export const LEAST_REM = 4;
@@ -53,13 +53,13 @@ export function askWidth({ widths }: Layout, name: string, rem: number | null): 
   } else {
     next.set(name, Math.round(Math.max(LEAST_REM, Math.min(MOST_REM, rem)) * 4) / 4);
   }
-  ask({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
+  setQuery({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
 }
 
 export function askCompact(isCompact: boolean): void {
-  ask({ density: isCompact ? "compact" : "" });
+  setQuery({ density: isCompact ? "compact" : "" });
 }
 
 export function askFrozen(isFrozen: boolean): void {
-  ask({ freeze: isFrozen ? "1" : "" });
+  setQuery({ freeze: isFrozen ? "1" : "" });
 }

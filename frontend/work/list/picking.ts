@@ -1,6 +1,6 @@
 // Which records of a list are picked: by their ids, so that sorting, scrolling and other pages leave them picked.
 import { useRef, useState } from "preact/hooks";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { number, translator } from "../../shared/i18n";
 import type { Row } from "../api";
@@ -35,7 +35,7 @@ export function usePicking(rows: Rows): Picking {
         return next;
       });
     } catch (error) {
-      tell((Problem.from(error)).message);
+      showToast((Problem.from(error)).message);
     }
   };
   const pick = (index: number, extends_: boolean) => {
@@ -56,7 +56,7 @@ export function usePicking(rows: Rows): Picking {
     const there = rows.total.value;
     await take(0, (there === null ? MOST_PICKED : Math.min(MOST_PICKED, there)) - 1);
     if (there !== null && there > MOST_PICKED) {
-      tell(t("pick.most", { n: number(MOST_PICKED), of: number(there) }));
+      showToast(t("pick.most", { n: number(MOST_PICKED), of: number(there) }));
     }
   };
   return { picked, pick, pickAll: () => void pickAll(), put: setPicked, clear: () => setPicked(new Map()) };

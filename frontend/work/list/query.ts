@@ -1,5 +1,5 @@
 // What a list shows, kept in its address: filter as the API takes it, order, columns.
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
 import { fieldOf, usual } from "../models";
 import { type Condition, operators } from "../values/operators";
@@ -57,15 +57,15 @@ export function canOrder(field: Field | undefined): boolean {
 }
 
 export function askFilter(filter: readonly Condition[]): void {
-  ask({ filter: filter.length ? JSON.stringify(filter) : "" }, { replaces: false });
+  setQuery({ filter: filter.length ? JSON.stringify(filter) : "" }, { replaces: false });
 }
 
 export function askOrder(order: readonly Key[]): void {
-  ask({ order: order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",") });
+  setQuery({ order: order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",") });
 }
 
 export function askColumns(chosen: readonly Field[]): void {
-  ask({ columns: chosen.map((each) => each.name).join(",") });
+  setQuery({ columns: chosen.map((each) => each.name).join(",") });
 }
 
 /** Sorted by this column: pressed again the other way round, then not at all. `adds` keeps the other keys. */

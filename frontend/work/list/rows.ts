@@ -127,7 +127,7 @@ export class Rows {
   }
 
   /** Ask anew for what is looked at. */
-  again(): void {
+  reload(): void {
     this.problem.value = null;
     this.pages.clear();
     this.end = null;

@@ -1,15 +1,15 @@
 // Agents' tokens: those there are, a new one with exactly what it may do, and the end of one.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer, Empty } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { plural, dateTime, translator } from "../../shared/i18n";
 import { type Command, commands, isReading, issue } from "../agents/commands";
@@ -27,7 +27,7 @@ const DAY_S = 86_400;
 
 export function Agents({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "agent_token");
-  return model ? <Tokens meta={meta} model={model} /> : <Missing />;
+  return model ? <Tokens meta={meta} model={model} /> : <NotFound />;
 }
 
 function Tokens({ meta, model }: { meta: Meta; model: Model }) {
@@ -35,16 +35,16 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
   const [made, setMade] = useState<{ token: string; label: string } | null>(null);
   const [leaving, setLeaving] = useState<Row | null>(null);
   const order = [{ field: "issued_at", dir: "desc" }];
-  const found = useAsked((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), [made?.token], { keeps: true });
+  const found = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), [made?.token], { keepsPrevious: true });
   const revoke = async (row: Row) => {
     setLeaving(null);
     try {
       await run("agent_token", "revoke", { id: row.id });
-      tell(t("revoked"));
+      showToast(t("revoked"));
     } catch (error) {
-      tell((Problem.from(error)).message);
+      showToast((Problem.from(error)).message);
     }
-    found.again();
+    found.reload();
   };
   return (
     <div class="stack">
@@ -65,7 +65,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
         />
       )}
       <h2>{t("known")}</h2>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {({ value }) =>
           value.length === 0 ? (
             <Empty title={t("none")} />
@@ -95,7 +95,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
             />
           )
         }
-      </Answer>
+      </RequestResult>
       <Dialog
         title={t("revoke.title", { label: String(leaving?.["label"] ?? "") })}
         isOpen={leaving !== null}
@@ -139,11 +139,11 @@ interface MakingProps {
 }
 
 function Making({ meta, onMade, onClose }: MakingProps) {
-  const found = useAsked((signal) => commands(signal), []);
+  const found = useRequest((signal) => commands(signal), []);
   return (
     <section class="panel-box" aria-labelledby="making">
       <h2 id="making">{t("create")}</h2>
-      <Answer of={found}>{(known) => <Asking {...{ meta, known, onMade, onClose }} />}</Answer>
+      <RequestResult of={found}>{(known) => <Asking {...{ meta, known, onMade, onClose }} />}</RequestResult>
     </section>
   );
 }

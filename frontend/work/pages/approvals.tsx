@@ -3,13 +3,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { SelectField } from "../../shared/components/field";
-import { Heading, site } from "../../shared/components/heading";
-import { Marked } from "../../shared/components/marked";
-import { Missing } from "../../shared/components/shell";
+import { Heading, siteState } from "../../shared/components/heading";
+import { UntrustedText } from "../../shared/components/untrusted_text";
+import { NotFound } from "../../shared/components/shell";
 import { Empty, Failed, Loading } from "../../shared/components/states";
-import { ask, go, query } from "../../shared/router";
-import { shortcut } from "../../shared/shortcuts";
-import { visible } from "../../shared/visible";
+import { setQuery, go, query } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
+import { escapeInvisible } from "../../shared/invisible_characters";
 import { relativePast, number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { approve, reject } from "../approvals/deciding";
@@ -28,7 +28,7 @@ const t = translator("approvals");
 const TICK_MS = 15_000;
 
 export function Approvals({ meta }: { meta: Meta }) {
-  return modelOf(meta, "plan") ? <Inbox meta={meta} /> : <Missing />;
+  return modelOf(meta, "plan") ? <Inbox meta={meta} /> : <NotFound />;
 }
 
 function Inbox({ meta }: { meta: Meta }) {
@@ -41,7 +41,7 @@ function Inbox({ meta }: { meta: Meta }) {
   const all = plans.value;
   const waiting = all?.filter((plan) => plan.state === "pending" && !isExpired(plan, now_ms)).length;
   useEffect(() => {
-    site.waiting.value = waiting ?? site.waiting.peek();
+    siteState.waiting.value = waiting ?? siteState.waiting.peek();
   }, [waiting]);
   return (
     <div class="stack">
@@ -80,7 +80,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
     // From here on it is what one looks at, whatever comes.
     setLooked(new Set(group?.map((each) => each.id)));
     if (group?.[0] && !group.some((each) => each.id === wanted)) {
-      ask({ plan: group[0].id });
+      setQuery({ plan: group[0].id });
     }
   }, [wanted, group === undefined]);
   const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
@@ -93,7 +93,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
           name="state"
           label={t("filter.state")}
           value={shows}
-          onChange={(next) => ask({ state: next === "decided" ? next : "", plan: "" })}
+          onChange={(next) => setQuery({ state: next === "decided" ? next : "", plan: "" })}
           options={[
             ["pending", t("pending")],
             ["decided", t("decided")],
@@ -103,21 +103,21 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
           name="agent"
           label={t("filter.agent")}
           value={agent}
-          onChange={(next) => ask({ agent: next, plan: "" })}
-          options={[...everything, ...agents.map((each) => [each, visible(each)] as const)]}
+          onChange={(next) => setQuery({ agent: next, plan: "" })}
+          options={[...everything, ...agents.map((each) => [each, escapeInvisible(each)] as const)]}
         />
         <SelectField
           name="model"
           label={t("filter.model")}
           value={modelName}
-          onChange={(next) => ask({ model: next, plan: "" })}
+          onChange={(next) => setQuery({ model: next, plan: "" })}
           options={[...everything, ...models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const)]}
         />
         <SelectField
           name="age"
           label={t("filter.age")}
           value={age}
-          onChange={(next) => ask({ age: next, plan: "" })}
+          onChange={(next) => setQuery({ age: next, plan: "" })}
           options={[...everything, ...Object.keys(AGES).map((each) => [each, t(`age.${each}` as "age.day")] as const)]}
         />
       </div>
@@ -159,7 +159,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const choose = (plan: Plan | undefined, leads = false) => {
     if (plan) {
       isLed.current = leads;
-      ask({ plan: plan.id });
+      setQuery({ plan: plan.id });
     }
   };
   const seconds = useOnScreen(first?.id);
@@ -171,7 +171,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     setBusy(false);
     // What could not be decided stays in sight, with what became of it.
     const isLeft = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
-    ask({ plan: (isDone ? next : (plans.peek()?.find(isLeft) ?? next))?.id });
+    setQuery({ plan: (isDone ? next : (plans.peek()?.find(isLeft) ?? next))?.id });
     return isDone;
   };
   const signNow = () => {
@@ -197,10 +197,10 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   // At once, so that two keys in a row lead from plan to plan.
   useLayoutEffect(() => {
     const known = [
-      shortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
-      shortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
-      shortcut({ key: "a", does: t("key.a"), run: sign }),
-      shortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
+      registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
+      registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
+      registerShortcut({ key: "a", does: t("key.a"), run: sign }),
+      registerShortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
     ];
     return () => known.forEach((each) => each());
   });
@@ -220,7 +220,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                     <About {...{ meta, plan }} />
                   </span>
                   <span class="small quiet">
-                    <Marked text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {relativePast(plan.proposed_at, now_ms)}
+                    <UntrustedText text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {relativePast(plan.proposed_at, now_ms)}
                   </span>
                   {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
                 </button>

@@ -1,12 +1,12 @@
 // The audit: who did what to which record, filtered, each entry with an address of its own, and whether it is whole.
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer, Empty } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import { dateTime, translator } from "../../shared/i18n";
 import { conditions, type Entry, linkTo, parts } from "../audit/asking";
 import { Check } from "../audit/check";
@@ -21,7 +21,7 @@ const DATES = ["since", "until"];
 
 export function Audit({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "audit_entry");
-  return model && canList(model) ? <Entries meta={meta} model={model} /> : <Missing />;
+  return model && canList(model) ? <Entries meta={meta} model={model} /> : <NotFound />;
 }
 
 function Entries({ meta, model }: { meta: Meta; model: Model }) {
@@ -29,10 +29,10 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   const offset = Math.max(0, Number(query.value.get("offset")) || 0);
   const order = [{ field: "at", dir: "desc" }];
   const about = JSON.stringify(filter);
-  const found = useAsked(
+  const found = useRequest(
     (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: SHOWN + 1, offset }, signal),
     [about, offset],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   const download = async () => {
     const { exportedRaw } = await import("../list/export");
@@ -46,7 +46,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
       <p class="quiet">{t("lead")}</p>
       {may(model, "verify") && <Check />}
       <Asking key={query.value.toString()} {...{ meta, model }} />
-      <Answer of={found}>
+      <RequestResult of={found}>
         {({ value }) =>
           value.length === 0 ? (
             <Empty title={t("none")}>
@@ -56,17 +56,17 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
             <>
               <Shown {...{ meta, entries: value.slice(0, SHOWN) }} />
               <nav class="pager" aria-label={t("pages")}>
-                <Button disabled={offset === 0} onClick={() => ask({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
+                <Button disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
                   {t("newer")}
                 </Button>
-                <Button disabled={value.length <= SHOWN} onClick={() => ask({ offset: String(offset + SHOWN) })}>
+                <Button disabled={value.length <= SHOWN} onClick={() => setQuery({ offset: String(offset + SHOWN) })}>
                   {t("older")}
                 </Button>
               </nav>
             </>
           )
         }
-      </Answer>
+      </RequestResult>
     </div>
   );
 }
@@ -77,7 +77,7 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);
     const said = known.map((name) => [name, String(given.get(name) ?? "")] as const);
-    ask({ ...Object.fromEntries(said), offset: "" }, { replaces: false });
+    setQuery({ ...Object.fromEntries(said), offset: "" }, { replaces: false });
   };
   const now = (name: string) => query.value.get(name) ?? "";
   const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
@@ -86,7 +86,7 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
       <div class="filters tight">
         {known.map((name) =>
           name === "model" ? (
-            <SelectField key={name} name={name} label={t("model")} value={now(name)} onChange={(model) => ask({ model, offset: "" })} options={models} />
+            <SelectField key={name} name={name} label={t("model")} value={now(name)} onChange={(model) => setQuery({ model, offset: "" })} options={models} />
           ) : (
             <TextField
               key={name}
@@ -100,7 +100,7 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
       </div>
       <div class="row">
         <Button type="submit">{t("filter")}</Button>
-        <Button look="plain" onClick={() => ask({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
+        <Button look="plain" onClick={() => setQuery({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
           {t("clear")}
         </Button>
       </div>

@@ -1,10 +1,10 @@
 // One entry of the audit, at an address that stays: all that it says, and where it leads.
 import type { ComponentChildren } from "preact";
-import { useAsked } from "../../shared/asked";
-import { Copy } from "../../shared/components/button";
+import { useRequest } from "../../shared/request";
+import { CopyButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, translator } from "../../shared/i18n";
 import { type Entry, linkTo } from "../audit/asking";
 import { Who } from "../audit/who";
@@ -16,18 +16,18 @@ const t = translator("audit");
 
 export function AuditEntry({ meta, id }: { meta: Meta; id: string }) {
   const model = modelOf(meta, "audit_entry");
-  return model && may(model, "get") ? <Known meta={meta} id={id} /> : <Missing />;
+  return model && may(model, "get") ? <Known meta={meta} id={id} /> : <NotFound />;
 }
 
 function Known({ meta, id }: { meta: Meta; id: string }) {
-  const found = useAsked(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
+  const found = useRequest(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
   return (
     <div class="stack record">
       <nav>
         <a href="/audit">← {t("all")}</a>
       </nav>
       {found.state === "failed" && <Heading title={t("entry")} />}
-      <Answer of={found}>{(entry) => <Shown meta={meta} entry={entry} />}</Answer>
+      <RequestResult of={found}>{(entry) => <Shown meta={meta} entry={entry} />}</RequestResult>
     </div>
   );
 }
@@ -40,7 +40,7 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
   return (
     <>
       <Heading title={entry.command ?? t("entry")}>
-        <Copy text={location.origin + linkTo(entry)} of={t("link.of")} label={t("link")} />
+        <CopyButton text={location.origin + linkTo(entry)} of={t("link.of")} label={t("link")} />
       </Heading>
       <dl class="facts">
         <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{dateTime(entry.at)}</time>}</Fact>

@@ -1,13 +1,13 @@
 // The records of a model by the value of a select field; moving one changes that field, by its workflow where it has one.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer } from "../../shared/components/states";
-import { tell } from "../../shared/news";
-import { ask, go, query } from "../../shared/router";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult } from "../../shared/components/states";
+import { showToast } from "../../shared/toast";
+import { setQuery, go, query } from "../../shared/router";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { Card } from "../board/card";
 import { Lane } from "../board/lane";
@@ -24,7 +24,7 @@ export function Board({ meta, name }: { meta: Meta; name: string }) {
   const fields = model?.fields.filter((each) => each.kind === "select" && !each.masked) ?? [];
   const chosen = fields.find((each) => each.name === query.value.get("by"));
   const field = chosen ?? (model && governed(model)) ?? fields[0];
-  return model && field && may(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <Missing />;
+  return model && field && may(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <NotFound />;
 }
 
 interface Props {
@@ -37,7 +37,7 @@ interface Props {
 function Lanes({ meta, model, field, fields }: Props) {
   const [round, setRound] = useState(0);
   const options = field.options ?? [];
-  const found = useAsked(
+  const found = useRequest(
     (signal) =>
       Promise.all(
         options.map(async (state) => {
@@ -46,7 +46,7 @@ function Lanes({ meta, model, field, fields }: Props) {
         }),
       ),
     [model.name, field.name, round],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   const isGoverned = governed(model)?.name === field.name;
   const states = (row: Row): string[] => {
@@ -66,9 +66,9 @@ function Lanes({ meta, model, field, fields }: Props) {
     const command = action ? action.id.slice(model.name.length + 1) : "update";
     const done = await save(model, row, action ? {} : { [field.name]: state }, command);
     if (done.state === "refused") {
-      tell(done.problem.message);
+      showToast(done.problem.message);
     } else if (done.state === "saved") {
-      tell(t("moved", { name: titleOf(model, row), state }));
+      showToast(t("moved", { name: titleOf(model, row), state }));
     }
     setRound((last) => last + 1);
   };
@@ -82,11 +82,11 @@ function Lanes({ meta, model, field, fields }: Props) {
           name="by"
           label={t("by")}
           value={field.name}
-          onChange={(next) => ask({ by: next })}
+          onChange={(next) => setQuery({ by: next })}
           options={fields.map((each) => [each.name, each.label])}
         />
       )}
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(lanes) => {
           const rows = lanes.flatMap((each) => each.rows);
           const dropped = (id: string, state: string) => {
@@ -114,7 +114,7 @@ function Lanes({ meta, model, field, fields }: Props) {
             </div>
           );
         }}
-      </Answer>
+      </RequestResult>
     </div>
   );
 }

@@ -1,13 +1,13 @@
 // How agents get in by MCP: settings for clients, what the endpoint lists for a token, and what the token's agent did.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
-import { Copy, LinkButton } from "../../shared/components/button";
+import { useRequest } from "../../shared/request";
+import { CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
-import { ask, query } from "../../shared/router";
+import { setQuery, query } from "../../shared/router";
 import { type Meta, type Row, run } from "../api";
 import { Calls } from "../connect/calls";
 import { type Client, clients } from "../connect/clients";
@@ -19,7 +19,7 @@ const t = translator("connect");
 
 export function Connect({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "agent_token");
-  return model && canList(model) ? <Known meta={meta} /> : <Missing />;
+  return model && canList(model) ? <Known meta={meta} /> : <NotFound />;
 }
 
 function Known({ meta }: { meta: Meta }) {
@@ -33,7 +33,7 @@ function Known({ meta }: { meta: Meta }) {
       <p class="quiet">{t("lead")}</p>
       <div class="row">
         <code class="secret">{url}</code>
-        <Copy text={url} of={t("address")} />
+        <CopyButton text={url} of={t("address")} />
       </div>
       <section class="stack" aria-labelledby="clients">
         <h2 id="clients">{t("clients")}</h2>
@@ -59,7 +59,7 @@ function Settings({ client }: { client: Client }) {
         {client.text}
       </pre>
       <div class="row">
-        <Copy key={client.name} text={client.text} of={t("settings", { client: client.name })} />
+        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
       </div>
     </div>
   );
@@ -67,9 +67,9 @@ function Settings({ client }: { client: Client }) {
 
 function Looking({ meta }: { meta: Meta }) {
   const order = [{ field: "issued_at", dir: "desc" }];
-  const found = useAsked((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
+  const found = useRequest((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
   return (
-    <Answer of={found}>
+    <RequestResult of={found}>
       {({ value }) => {
         const token = value.find((each) => each.id === query.value.get("token"));
         return (
@@ -78,13 +78,13 @@ function Looking({ meta }: { meta: Meta }) {
               name="of-token"
               label={t("choose")}
               value={token?.id ?? ""}
-              onChange={(id) => ask({ token: id })}
+              onChange={(id) => setQuery({ token: id })}
               options={[["", t("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
             />
             {token && <Calls key={token.id} {...{ meta, token }} />}
           </>
         );
       }}
-    </Answer>
+    </RequestResult>
   );
 }

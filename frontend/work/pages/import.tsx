@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, Field, SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
+import { NotFound } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
@@ -34,7 +34,7 @@ export function Import({ meta, name }: { meta: Meta; name: string }) {
   const settings = modelOf(meta, "setting");
   // Who may import settings is an administrator, as far as a page can see.
   const canRestore = settings !== undefined && may(settings, "import");
-  return model && may(model, "import") ? <Asking {...{ model, canRestore }} /> : <Missing />;
+  return model && may(model, "import") ? <Asking {...{ model, canRestore }} /> : <NotFound />;
 }
 
 function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {

@@ -2,11 +2,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
+import { NotFound } from "../../shared/components/shell";
 import { Empty, Failed } from "../../shared/components/states";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { go, query } from "../../shared/router";
-import { shortcut } from "../../shared/shortcuts";
+import { registerShortcut } from "../../shared/shortcuts";
 import { plural, translator } from "../../shared/i18n";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, canList, governed, may, modelOf } from "../models";
@@ -27,7 +27,7 @@ const t = translator("list");
 
 export function List({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
-  return model && canList(model) ? <Records meta={meta} model={model} /> : <Missing />;
+  return model && canList(model) ? <Records meta={meta} model={model} /> : <NotFound />;
 }
 
 const PANELS = ["filter", "sort", "columns", "views"] as const;
@@ -77,10 +77,10 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   };
   useLayoutEffect(() => {
     const known = [
-      ...KEYS.map(([key, does]) => shortcut({ key, does: t(does) })),
-      shortcut({ key: "f", does: t("key.filter"), run: callFilter }),
-      ...(canPick ? PICKING_KEYS.map(([key, does]) => shortcut({ key, does: t(does) })) : []),
-      ...(may(model, "create") ? [shortcut({ key: "n", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
+      ...KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })),
+      registerShortcut({ key: "f", does: t("key.filter"), run: callFilter }),
+      ...(canPick ? PICKING_KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })) : []),
+      ...(may(model, "create") ? [registerShortcut({ key: "n", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
   }, [model.name]);
@@ -90,16 +90,16 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     switch (done.state) {
       case "saved":
         rows.put(done.row);
-        tell(t("saved"), { label: t("undo"), run: () => void undo(done.row, field, row[field.name]) });
+        showToast(t("saved"), { label: t("undo"), run: () => void undo(done.row, field, row[field.name]) });
         return true;
       case "proposed":
-        tell(t("proposed"));
+        showToast(t("proposed"));
         return true;
       case "conflict":
         setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: value }, field });
         return true;
       default:
-        tell(done.problem.message);
+        showToast(done.problem.message);
         return false;
     }
   };
@@ -107,11 +107,11 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     const done = await save(model, row, { [field.name]: before });
     if (done.state === "saved") {
       rows.put(done.row);
-      tell(t("undone"));
+      showToast(t("undone"));
     } else if (done.state === "conflict") {
       setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: before }, field });
     } else if (done.state === "refused") {
-      tell(done.problem.message);
+      showToast(done.problem.message);
     }
   };
   const decide = (changes: Record<string, unknown>) => {
@@ -171,7 +171,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {panel === "columns" && <Columns {...{ model, columns }} />}
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
       <Conditions {...{ model, filter }} />
-      {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
+      {rows.problem.value && <Failed problem={rows.problem.value} onRetry={() => rows.reload()} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={t("none")}>

@@ -1,8 +1,8 @@
 // A new record of any model.
 import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { tell } from "../../shared/news";
+import { NotFound } from "../../shared/components/shell";
+import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
 import { addressOf, may, modelOf } from "../models";
@@ -20,7 +20,7 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
     document.querySelector<HTMLElement>(".record form :is(input, select, textarea)")?.focus();
   }, []);
   if (!model || !may(model, "create")) {
-    return <Missing />;
+    return <NotFound />;
   }
   return (
     <div class="stack record">
@@ -31,7 +31,7 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
       {planId && <Proposed planId={planId} />}
       <Editing
         {...{ meta, model, base: null }}
-        onSaved={(row) => (tell(t("created")), go(addressOf(name, row.id), { replaces: true }))}
+        onSaved={(row) => (showToast(t("created")), go(addressOf(name, row.id), { replaces: true }))}
         onProposed={setPlanId}
       />
     </div>

@@ -1,12 +1,12 @@
 // A record of any model: its fields, what can be done with it, and what happened to it.
 import { useEffect, useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
-import { Denied } from "../../shared/components/chip";
+import { NotPermitted } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer } from "../../shared/components/states";
-import { tell } from "../../shared/news";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult } from "../../shared/components/states";
+import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, may, modelOf, titleOf } from "../models";
@@ -29,17 +29,17 @@ const REFERRED = "another record refers to this one";
 
 export function Record({ meta, name, id }: { meta: Meta; name: string; id: string }) {
   const model = modelOf(meta, name);
-  return model && may(model, "get") ? <Known {...{ meta, model, id }} /> : <Missing />;
+  return model && may(model, "get") ? <Known {...{ meta, model, id }} /> : <NotFound />;
 }
 
 function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
-  const found = useAsked((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
+  const found = useRequest((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
   return (
     <>
       {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
       {found.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
       {found.state === "failed" && <Heading title={model.label} />}
-      <Answer of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.again} />}</Answer>
+      <RequestResult of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.reload} />}</RequestResult>
     </>
   );
 }
@@ -65,15 +65,15 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     }
     setDeleting(null);
     if (done.state === "saved") {
-      tell(t("deleted"));
+      showToast(t("deleted"));
       go(`/models/${model.name}`);
     } else if (done.state === "proposed") {
       setPlanId(done.planId);
     } else if (done.state === "conflict") {
       setRecord(done.theirs);
-      tell(t("conflict.title"));
+      showToast(t("conflict.title"));
     } else {
-      tell(done.problem.message);
+      showToast(done.problem.message);
     }
   };
   const decide = async (changes: Record<string, unknown>) => {
@@ -86,12 +86,12 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     }
     const done = await save(model, theirs, changes);
     if (done.state === "saved") {
-      tell(t("saved"));
+      showToast(t("saved"));
       onAgain();
     } else if (done.state === "conflict") {
       setConflict({ base: theirs, theirs: done.theirs, mine: changes });
     } else if (done.state === "refused") {
-      tell(done.problem.message);
+      showToast(done.problem.message);
     }
   };
   const refresh = async () => {
@@ -132,7 +132,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       <Editing
         key={record.revision}
         {...{ meta, model, base: record }}
-        onSaved={(row) => (tell(t("saved")), setRecord(row))}
+        onSaved={(row) => (showToast(t("saved")), setRecord(row))}
         onProposed={setPlanId}
         onConflict={setConflict}
       />
@@ -146,7 +146,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
               <div key={each} class="fact">
                 <dt>{each.slice(model.name.length + 1).replaceAll("_", " ")}</dt>
                 <dd>
-                  <Denied />
+                  <NotPermitted />
                 </dd>
               </div>
             ))}

@@ -1,15 +1,15 @@
 // People: who signs in, with which roles; invited, given a new link, disabled and enabled.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Missing } from "../../shared/components/shell";
-import { Answer } from "../../shared/components/states";
+import { NotFound } from "../../shared/components/shell";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
@@ -20,7 +20,7 @@ import { giveRoles, linkFor, managesPeople, MOST, type People, type Person, read
 const t = translator("users");
 
 export function Users({ meta }: { meta: Meta }) {
-  return managesPeople(meta) ? <Known /> : <Missing />;
+  return managesPeople(meta) ? <Known /> : <NotFound />;
 }
 
 type Asking = { person: Person; about: "link" | "disable" | "roles" };
@@ -29,17 +29,17 @@ function Known() {
   const [isInviting, setInviting] = useState(false);
   const [made, setMade] = useState<{ name: string; link: string } | null>(null);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const found = useAsked(read, [], { keeps: true });
+  const found = useRequest(read, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
       await setActive(person, true);
-      tell(t("enabled", { name: person.username }));
+      showToast(t("enabled", { name: person.username }));
     } catch (error) {
-      tell(Problem.from(error).message);
+      showToast(Problem.from(error).message);
     }
-    found.again();
+    found.reload();
   };
-  const roles = found.state === "there" ? found.value.roles : [];
+  const roles = found.state === "loaded" ? found.value.roles : [];
   return (
     <div class="stack">
       <Heading title={t("title")}>
@@ -49,27 +49,27 @@ function Known() {
       </Heading>
       <p class="quiet">{t("lead")}</p>
       {made && <Made {...made} onDone={() => setMade(null)} />}
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(all) => <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
-      </Answer>
+      </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
           <h2 id="inviting">{t("invite")}</h2>
           <Inviting
             roles={roles}
-            onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.again())}
+            onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.reload())}
             onClose={() => setInviting(false)}
           />
         </section>
       )}
-      {asking && found.state === "there" && (
+      {asking && found.state === "loaded" && (
         <Question
           {...{ asking, all: found.value }}
           onLink={(link) => setMade({ name: asking.person.username, link })}
           onClose={(isChanged) => {
             setAsking(null);
             if (isChanged) {
-              found.again();
+              found.reload();
             }
           }}
         />
@@ -158,11 +158,11 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
     link: async () => onLink(await linkFor(person.id)),
     disable: async () => {
       await setActive(person, false);
-      tell(t("disabled_now", { name }));
+      showToast(t("disabled_now", { name }));
     },
     roles: async () => {
       await giveRoles(person.id, roles, now);
-      tell(t("roles.saved"));
+      showToast(t("roles.saved"));
     },
   };
   const run = async () => {

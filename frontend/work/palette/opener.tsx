@@ -1,7 +1,7 @@
 // Opens the palette, by Ctrl-K or its button; what is in it is loaded when it is opened for the first time.
 import { useEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { shortcut } from "../../shared/shortcuts";
+import { registerShortcut } from "../../shared/shortcuts";
 import type { Meta } from "../api";
 import { later } from "../later";
 import { isOpen } from "./offers";
@@ -12,7 +12,7 @@ const t = translator("work");
 const Box = later(async () => (await import("./box")).Box);
 
 export function Palette({ meta }: { meta: Meta }) {
-  useEffect(() => shortcut({ key: "Ctrl K", does: t("palette.key") }), []);
+  useEffect(() => registerShortcut({ key: "Ctrl K", does: t("palette.key") }), []);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, governed, titleOf } from "../models";
@@ -42,7 +42,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     setProblem(null);
     setTexts({});
     if (done.state === "saved") {
-      tell(t("action.done", { action: action.label }));
+      showToast(t("action.done", { action: action.label }));
       onSaved(done.row);
     } else if (done.state === "proposed") {
       onProposed(done.planId);

@@ -1,9 +1,9 @@
 // The question before a record is deleted: what goes along with it, and what prevents it.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { Answer } from "../../shared/components/states";
+import { RequestResult } from "../../shared/components/states";
 import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { type Dependent, dependentsOf } from "./dependents";
@@ -22,8 +22,8 @@ interface Props {
 
 export function Deleting({ meta, model, record, isRefused, onDelete, onClose }: Props) {
   const [cascade, setCascade] = useState(false);
-  const found = useAsked((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
-  const dependents = found.state === "there" ? found.value : [];
+  const found = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
+  const dependents = found.state === "loaded" ? found.value : [];
   const isBlocked = dependents.some((each) => each.effect === "refuse");
   const takesAlong = !isBlocked && (dependents.length > 0 || isRefused);
   return (
@@ -40,7 +40,7 @@ export function Deleting({ meta, model, record, isRefused, onDelete, onClose }: 
       }
     >
       <p>{t("delete.text")}</p>
-      <Answer of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</Answer>
+      <RequestResult of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</RequestResult>
       {isBlocked && <p class="notice">{t("delete.blocked")}</p>}
       {isRefused && !isBlocked && <p class="notice">{t("delete.hidden")}</p>}
       {takesAlong && (

@@ -1,10 +1,10 @@
 // The parts of a record, such as the lines and payments of an invoice: shown on its page, and added there.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
-import { Answer } from "../../shared/components/states";
+import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/news";
+import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { addressOf, may, partsOf, titleOf, usual } from "../models";
@@ -41,18 +41,18 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
   const [isOpen, setOpen] = useState(false);
   const [planId, setPlanId] = useState<string | null>(null);
   const filter = [{ field: by.name, op: "eq", value: record.id }];
-  const found = useAsked((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, added], { keeps: true });
+  const found = useRequest((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, added], { keepsPrevious: true });
   const heading = `part-${model.name}-${by.name}`;
   const saved = (row: Row) => {
     note(model, [row]);
-    tell(t("part.added", { model: model.label }));
+    showToast(t("part.added", { model: model.label }));
     setAdded((last) => last + 1);
     onChanged();
   };
   return (
     <section class="stack" aria-labelledby={heading}>
       <h2 id={heading}>{model.plural}</h2>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(rows) => (
           <>
             {rows.length === 0 && <p class="quiet">{t("part.none")}</p>}
@@ -66,7 +66,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
             )}
           </>
         )}
-      </Answer>
+      </RequestResult>
       {planId && <Proposed planId={planId} />}
       {may(model, "create") && !by.readonly && (
         <div class="row">

@@ -1,8 +1,8 @@
 // A text before or after a change: what is the same and long is folded, what has changed is shown.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Marked } from "../../shared/components/marked";
-import { unseen } from "../../shared/visible";
+import { UntrustedText } from "../../shared/components/untrusted_text";
+import { countInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
 import type { Part } from "./differences";
 
@@ -32,19 +32,19 @@ function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
   const [isOpen, setOpen] = useState(false);
   const { whole, end } = isChanged ? CHANGED : SAME;
   if (isOpen || text.length <= whole) {
-    return <Marked text={text} />;
+    return <UntrustedText text={text} />;
   }
   const [from, to] = [atCharacter(text, end), atCharacter(text, text.length - end)];
   const hidden = text.slice(from, to);
-  const count = unseen(hidden);
+  const count = countInvisible(hidden);
   const label = t(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
   return (
     <>
-      <Marked text={text.slice(0, from)} />{" "}
+      <UntrustedText text={text.slice(0, from)} />{" "}
       <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
         {count ? `${label}, ${t("fold.unseen", { n: number(count) })}` : label}
       </Button>{" "}
-      <Marked text={text.slice(to)} />
+      <UntrustedText text={text.slice(to)} />
     </>
   );
 }

@@ -1,8 +1,8 @@
 // What was done to a record, newest first: who, through which agent, and before and after as far as one may see them.
 import { useState } from "preact/hooks";
-import { useAsked } from "../../shared/asked";
+import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
-import { Answer } from "../../shared/components/states";
+import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
@@ -22,15 +22,15 @@ const SHOWN = 10;
 
 export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {
   const [isWhole, setWhole] = useState(false);
-  const found = useAsked(
+  const found = useRequest(
     async (signal) => (await run<Entry[]>(model.name, "history", { id }, signal)).value,
     [model.name, id, revision],
-    { keeps: true },
+    { keepsPrevious: true },
   );
   return (
     <section class="stack" aria-labelledby="history">
       <h2 id="history">{t("history")}</h2>
-      <Answer of={found}>
+      <RequestResult of={found}>
         {(entries) => (
           <>
             {entries.length === 0 && <p class="quiet">{t("history.none")}</p>}
@@ -63,7 +63,7 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
             )}
           </>
         )}
-      </Answer>
+      </RequestResult>
     </section>
   );
 }

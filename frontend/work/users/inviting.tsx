@@ -1,6 +1,6 @@
 // A new person: a user name, a role, and the link by which they set a password.
 import { useState } from "preact/hooks";
-import { Button, Copy } from "../../shared/components/button";
+import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
 import { type Row, run } from "../api";
@@ -82,7 +82,7 @@ export function Made({ name, link, onDone }: { name: string; link: string; onDon
       <p>{t("link.once")}</p>
       <div class="row">
         <code class="secret">{link}</code>
-        <Copy text={link} of={t("link")} />
+        <CopyButton text={link} of={t("link")} />
       </div>
       <div class="row">
         <Button onClick={onDone}>{t("done")}</Button>

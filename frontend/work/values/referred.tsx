@@ -1,5 +1,5 @@
 // The record that another refers to: its name, and the way to it; a number where this person may not see it.
-import { Masked } from "../../shared/components/chip";
+import { MaskedValue } from "../../shared/components/chip";
 import type { Model } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { referred } from "../refs";
@@ -14,7 +14,7 @@ export function Referred({ model, id, isCell = false }: { model: Model | undefin
   }
   const field = fieldOf(model, model.shown_as);
   const said = record[model.shown_as];
-  const name = field?.masked && said ? <Masked token={String(said)} label={field.label} /> : titleOf(model, record);
+  const name = field?.masked && said ? <MaskedValue token={String(said)} label={field.label} /> : titleOf(model, record);
   if (!may(model, "get")) {
     return <>{name}</>;
   }

@@ -1,7 +1,7 @@
 // A value as it is read, by the kind of its field; whatever it holds is text.
 import type { ComponentChildren } from "preact";
-import { Chip, Masked } from "../../shared/components/chip";
-import { Marked } from "../../shared/components/marked";
+import { Chip, MaskedValue } from "../../shared/components/chip";
+import { UntrustedText } from "../../shared/components/untrusted_text";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
@@ -24,7 +24,7 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
   }
   const text = String(value);
   if (field.masked) {
-    return <Masked token={text} label={field.label} />;
+    return <MaskedValue token={text} label={field.label} />;
   }
   switch (field.kind) {
     case "bool":
@@ -48,10 +48,10 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
     default:
       return field.kind === "longtext" && !isCell ? (
         <span class="longtext">
-          <Marked text={text} />
+          <UntrustedText text={text} />
         </span>
       ) : (
-        <Marked text={text} />
+        <UntrustedText text={text} />
       );
   }
 }

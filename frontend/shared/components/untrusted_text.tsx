@@ -1,10 +1,10 @@
 // A text from another author: unseen characters are marked, and its writing direction is isolated.
-import { pieces } from "../visible";
+import { splitInvisible } from "../invisible_characters";
 
-export function Marked({ text }: { text: string }) {
+export function UntrustedText({ text }: { text: string }) {
   return (
     <bdi>
-      {pieces(text).map((each, place) =>
+      {splitInvisible(text).map((each, place) =>
         each.isCode ? (
           <mark key={place} class="code-point">
             {each.text}

@@ -1,29 +1,29 @@
-// Whether the server can be reached, for all parts of a page: after a call without an answer it is looked for until it is back.
+// Whether the server can be reached. After a request without an answer, it is polled until it answers.
 import { effect, signal } from "@preact/signals";
 
 const PAUSE_MS = 1000;
 const PATIENCE_MS = 4000;
 
-/** No answer comes at the moment. */
-export const isLost = signal(false);
+/** Whether the last request had no answer, and no poll has had one since. */
+export const isServerUnreachable = signal(false);
 
-/** A call had no answer: look for the server from now on. */
-export function lost(): void {
-  if (!isLost.peek()) {
-    isLost.value = true;
-    void look();
+/** A request had no answer: poll the server from now on. */
+export function reportUnreachable(): void {
+  if (!isServerUnreachable.peek()) {
+    isServerUnreachable.value = true;
+    void pollUntilReachable();
   }
 }
 
-addEventListener("offline", lost);
+addEventListener("offline", reportUnreachable);
 
-async function look(): Promise<void> {
-  while (isLost.peek()) {
+async function pollUntilReachable(): Promise<void> {
+  while (isServerUnreachable.peek()) {
     await pause();
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const answer = await fetch("/session", { cache: "no-store", signal }).catch(() => null);
     if (answer !== null && answer.status < 500) {
-      isLost.value = false;
+      isServerUnreachable.value = false;
     }
   }
 }
@@ -41,9 +41,9 @@ function pause(): Promise<unknown> {
 }
 
 /** Wait until the server can be reached, or `until` is aborted. */
-export function reached(until: AbortSignal): Promise<void> {
+export function waitUntilReachable(until: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    const end = effect(() => void (isLost.value || queueMicrotask(finish)));
+    const end = effect(() => void (isServerUnreachable.value || queueMicrotask(finish)));
     const finish = () => (end(), until.removeEventListener("abort", finish), done());
     until.addEventListener("abort", finish);
   });

@@ -1,4 +1,4 @@
-// Characters that are not seen, or change how what is around them is read: shown by their code, never acted upon.
+// Invisible characters, and those that change the direction of text: they are shown as their code points.
 
 // Control and format characters (bidirectional marks and tags among them), half surrogates, private use, line and
 // paragraph separators, and letters that look like nothing. A tab and a newline are what they are.
@@ -21,7 +21,7 @@ function isJoined(code: number): boolean {
 }
 
 /** The text in pieces, with the codes of the characters that are not seen in their place. */
-export function pieces(text: string): Piece[] {
+export function splitInvisible(text: string): Piece[] {
   if (!UNSEEN.test(text)) {
     return [{ text, isCode: false }];
   }
@@ -42,11 +42,11 @@ export function pieces(text: string): Piece[] {
 }
 
 /** The text with those codes in angle brackets, where nothing but text can be. */
-export function visible(text: string): string {
-  return pieces(text).map((each) => (each.isCode ? `⟨${each.text}⟩` : each.text)).join("");
+export function escapeInvisible(text: string): string {
+  return splitInvisible(text).map((each) => (each.isCode ? `⟨${each.text}⟩` : each.text)).join("");
 }
 
 /** How many characters of the text are not seen. */
-export function unseen(text: string): number {
-  return pieces(text).filter((each) => each.isCode).length;
+export function countInvisible(text: string): number {
+  return splitInvisible(text).filter((each) => each.isCode).length;
 }
