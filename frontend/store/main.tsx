@@ -5,7 +5,7 @@ import { mountApp } from "../shared/entry";
 import { go, path } from "../shared/router";
 import { isSignedIn, loadSession } from "../shared/session";
 import { registerShortcut } from "../shared/shortcuts";
-import { Later } from "./later";
+import { LazyPage } from "./lazy_page";
 import { isPublisher, me } from "./me";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
@@ -52,21 +52,21 @@ mountApp({
   routes: [
     { template: "/", page: () => <Home /> },
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
-    { template: "/library", page: () => <Later load={async () => (await import("./pages/library")).Library} given={{}} /> },
-    { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
-    { template: "/following", page: () => <Later load={async () => (await import("./pages/following")).Following} given={{}} /> },
-    { template: "/questions", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
-    { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
-    { template: "/publisher", page: () => <Later load={async () => (await publisher()).Overview} given={{}} /> },
-    { template: "/publisher/new", page: () => <Later load={async () => (await publisher()).NewProduct} given={{}} /> },
+    { template: "/library", page: () => <LazyPage load={async () => (await import("./pages/library")).Library} props={{}} /> },
+    { template: "/redeem", page: () => <LazyPage load={async () => (await import("./pages/redeem")).Redeem} props={{}} /> },
+    { template: "/following", page: () => <LazyPage load={async () => (await import("./pages/following")).Following} props={{}} /> },
+    { template: "/questions", page: () => <LazyPage load={async () => (await import("./pages/ask")).Ask} props={{}} /> },
+    { template: "/keys", page: () => <LazyPage load={async () => (await import("./pages/keys")).Keys} props={{}} /> },
+    { template: "/publisher", page: () => <LazyPage load={async () => (await publisher()).Overview} props={{}} /> },
+    { template: "/publisher/new", page: () => <LazyPage load={async () => (await publisher()).NewProduct} props={{}} /> },
     {
       template: "/publisher/products/{slug}",
-      page: ({ slug }) => <Later load={async () => (await publisher()).Managed} given={{ slug: slug ?? "" }} />,
+      page: ({ slug }) => <LazyPage load={async () => (await publisher()).ManageProduct} props={{ slug: slug ?? "" }} />,
     },
     {
       template: "/publisher/products/{slug}/releases/{version}",
       page: ({ slug, version }) => (
-        <Later load={async () => (await publisher()).ManagedRelease} given={{ slug: slug ?? "", version: version ?? "" }} />
+        <LazyPage load={async () => (await publisher()).ManageRelease} props={{ slug: slug ?? "", version: version ?? "" }} />
       ),
     },
     { template: "/design", page: () => <Design /> },

@@ -18,7 +18,7 @@ export const me = signal<Me | null | undefined>(undefined);
 export const isPublisher = computed(() => Boolean(me.value?.orgs.length && /write:|admin:/.test(me.value.scope)));
 
 /** Whether the person administers this organisation. */
-export function owns(org: string): boolean {
+export function isOwnerOf(org: string): boolean {
   return me.value?.roles[org] === "owner";
 }
 
@@ -26,11 +26,11 @@ effect(() => {
   if (isSignedIn.value === false) {
     me.value = null;
   } else if (isSignedIn.value) {
-    void look();
+    void fetchMe();
   }
 });
 
-async function look(): Promise<void> {
+async function fetchMe(): Promise<void> {
   try {
     const told = (await (await send("GET", "/api/v1/auth/me")).json()) as Partial<Me>;
     me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };

@@ -4,11 +4,11 @@ export const PLATFORMS = { windows: "Windows", macos: "macOS", linux: "Linux", a
 export type Platform = keyof typeof PLATFORMS;
 
 /** The platform of a user agent; a guess that only decides what stands first. */
-export function platformOf(agent: string): Platform {
+export function platformFromUserAgent(agent: string): Platform {
   if (/Android/.test(agent)) return "android";
   if (/iPhone|iPad/.test(agent)) return "ios";
   if (/Windows/.test(agent)) return "windows";
   return /Mac OS/.test(agent) ? "macos" : "linux";
 }
 
-export const here = platformOf(navigator.userAgent);
+export const currentPlatform = platformFromUserAgent(navigator.userAgent);

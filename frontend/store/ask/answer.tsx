@@ -1,22 +1,22 @@
-// An answer as it is shown: how far it goes, the words that were not used, its text, and the products it is from.
+// An answer: its status, the words that it did not use, its text, and the products it is from.
 import { Chip, type Tone } from "../../shared/components/chip";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { Card } from "../card";
+import { ProductCard } from "../product_card";
 import { PLATFORMS, type Platform } from "../platform";
 
 const tStore = translator("store");
 const t = translator("ask");
 
 /** The JSON of POST /ask. */
-export type Answer = Schemas["AskAnswer"];
+export type AskAnswer = Schemas["AskAnswer"];
 
 const BY_MODEL = 0.6;
 const BY_CORRECTION = 0.8;
 const MOST_VERSIONS = 5;
-const TONES: Readonly<Record<Answer["status"], Tone | undefined>> = { answered: undefined, partial: "warn", refused: "warn" };
+const TONES: Readonly<Record<AskAnswer["status"], Tone | undefined>> = { answered: undefined, partial: "warn", refused: "warn" };
 
-export function Reply({ answer, question }: { answer: Answer; question: string }) {
+export function Reply({ answer, question }: { answer: AskAnswer; question: string }) {
   const { status, unused, confidence } = answer;
   // What else to ask stands in buttons of its own.
   const text = status === "refused" && answer.suggestions.length ? answer.answer.replace(/ You could ask: .*$/s, "") : answer.answer;
@@ -63,7 +63,7 @@ function pieces(text: string, unused: readonly string[]): Piece[] {
 }
 
 /** The products an answer is from, each with those of its versions that it is about. */
-export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMap<string, string> }) {
+export function Results({ answer, titles }: { answer: AskAnswer; titles: ReadonlyMap<string, string> }) {
   const slugs = [...new Set(answer.sources.map((each) => each.product))];
   if (!slugs.length) {
     return null;
@@ -77,7 +77,7 @@ export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMa
       </h2>
       <ul class="cards">
         {cards.map((slug) => (
-          <Card key={slug} product={product(answer, slug)} note={versions(answer, slug)} />
+          <ProductCard key={slug} product={product(answer, slug)} note={versions(answer, slug)} />
         ))}
       </ul>
       {others.length > 0 && (
@@ -96,14 +96,14 @@ export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMa
   );
 }
 
-const slugOf = ({ schema_object }: Answer["results"][number]) => decodeURIComponent(String(schema_object["url"]).split("/").at(-1) ?? "");
+const slugOf = ({ schema_object }: AskAnswer["results"][number]) => decodeURIComponent(String(schema_object["url"]).split("/").at(-1) ?? "");
 
 /** The titles of the products that an answer describes, by slug. */
-export function titles(answer: Answer | null): ReadonlyMap<string, string> {
+export function titles(answer: AskAnswer | null): ReadonlyMap<string, string> {
   return new Map(answer?.results.map((each) => [slugOf(each), String(each.schema_object["name"])]));
 }
 
-function product(answer: Answer, slug: string) {
+function product(answer: AskAnswer, slug: string) {
   const result = answer.results.find((each) => slugOf(each) === slug);
   const about = (result?.schema_object ?? {}) as Readonly<Record<string, unknown>>;
   const platforms = String(about["operatingSystem"] ?? "").split(", ").filter((each): each is Platform => each in PLATFORMS);
@@ -111,7 +111,7 @@ function product(answer: Answer, slug: string) {
   return { slug, title: String(about["name"]), description: result?.description ?? "", platforms, kind };
 }
 
-function versions(answer: Answer, slug: string): string | undefined {
+function versions(answer: AskAnswer, slug: string): string | undefined {
   const all = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
   const shown = all.slice(0, MOST_VERSIONS).join(", ") + (all.length > MOST_VERSIONS ? " …" : "");
   return all.length ? t("versions", { versions: shown }) : undefined;

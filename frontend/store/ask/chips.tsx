@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type MenuItem } from "../../shared/components/menu";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
-import { added, changed, MEMBER_VALUES, SLOT_VALUES, turned, without, type Condition, type Conditions, type Name } from "./filter";
+import { withCondition, withValue, MEMBER_VALUES, SLOT_VALUES, withSignToggled, without, type Condition, type Conditions, type Name } from "./filter";
 
 const tStore = translator("store");
 const t = translator("ask");
@@ -101,10 +101,10 @@ function edits(each: Condition, all: Conditions, titles: Props["titles"], onChan
   const isTaken = (other: string) => all.some((known) => known.name === name && known.value === other);
   const items: MenuItem[] = values
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
-    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(changed(all, each, other)) }));
+    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(withValue(all, each, other)) }));
   if (SLOT_VALUES[name]) {
     const turn = t(sign === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
-    items.push({ label: turn, does: () => onChange(turned(all, each)) });
+    items.push({ label: turn, does: () => onChange(withSignToggled(all, each)) });
   }
   return items;
 }
@@ -117,7 +117,7 @@ function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
     // The default of a member is no condition, and a member has one value.
     const values = isSlot ? SLOT_VALUES[name] : known.length ? [] : MEMBER_VALUES[name]?.slice(1);
     const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
-    const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(added(all, name, value)) }));
+    const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(all, name, value)) }));
     return does.length ? [{ label: t(`name.${name}`), does }] : [];
   });
 }

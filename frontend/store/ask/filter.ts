@@ -90,7 +90,7 @@ export function without(all: Conditions, dropped: Condition): Conditions {
 }
 
 /** With another value in the place of a condition; a member's default is no condition. */
-export function changed(all: Conditions, old: Condition, value: string): Conditions {
+export function withValue(all: Conditions, old: Condition, value: string): Conditions {
   if (HAVE_DEFAULT.includes(old.name) && value === MEMBER_VALUES[old.name]?.[0]) {
     return without(all, old);
   }
@@ -99,13 +99,13 @@ export function changed(all: Conditions, old: Condition, value: string): Conditi
 }
 
 /** With one condition more. */
-export function added(all: Conditions, name: string, value: string): Conditions {
+export function withCondition(all: Conditions, name: string, value: string): Conditions {
   const next = [...all, { name, sign: isSlot(name) ? ("any" as const) : ("" as const), value }];
   return name === "answer" ? fitting(next, value) : next;
 }
 
 /** The value is excluded from now on, or no longer. */
-export function turned(all: Conditions, old: Condition): Conditions {
+export function withSignToggled(all: Conditions, old: Condition): Conditions {
   return all.map((each) => (each === old ? { ...old, sign: old.sign === "not" ? "any" : "not" } : each));
 }
 

@@ -11,7 +11,7 @@ import { Problem } from "../../shared/problem";
 import { query, setQuery } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import type { Schemas } from "../api";
-import { Reply, Results, titles, type Answer } from "../ask/answer";
+import { Reply, Results, titles, type AskAnswer } from "../ask/answer";
 import { Chips } from "../ask/chips";
 import { asText, conditions, type Conditions } from "../ask/filter";
 import { Curl } from "../curl";
@@ -24,7 +24,7 @@ const tStore = translator("store");
 interface State {
   state: "idle" | "coming" | "answered" | "stopped" | Problem;
   /** The last answer, which stays until the next one is there. */
-  answer: Answer | null;
+  answer: AskAnswer | null;
   /** The question it answers. */
   question: string;
   conditions: Conditions;
@@ -179,9 +179,9 @@ function useSlow(isComing: boolean): boolean {
   return isComing && isSlow;
 }
 
-async function request(question: string, before: string, signal: AbortSignal): Promise<Answer> {
+async function request(question: string, before: string, signal: AbortSignal): Promise<AskAnswer> {
   const answer = await send("POST", "/api/v1/ask", { body: body(question, before), signal });
-  return (await answer.json()) as Answer;
+  return (await answer.json()) as AskAnswer;
 }
 
 const lines = (text: string) => text.split("\n").filter(Boolean);
@@ -239,7 +239,7 @@ function Stopped({ onAgain }: { onAgain: () => void }) {
 }
 
 /** Questions to press: those that the answer leads on to, else some that the catalog always answers. */
-function Offers({ answer, isNew, onAsk }: { answer: Answer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
+function Offers({ answer, isNew, onAsk }: { answer: AskAnswer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
   const isEmpty = isNew || (answer?.status === "refused" && !answer.suggestions.length);
   const questions = isEmpty ? OFFERED.map((each) => t(each)) : (answer?.suggestions ?? []);
   return (

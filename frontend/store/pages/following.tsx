@@ -6,10 +6,10 @@ import { Heading } from "../../shared/components/heading";
 import { RequestResult, Empty, Loading } from "../../shared/components/states";
 import { relativePast, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { Card } from "../card";
+import { ProductCard } from "../product_card";
 import { me } from "../me";
-import { feed } from "../product/follow";
-import { note, shelf } from "../shelf";
+import { feedUrl } from "../product/follow";
+import { note, productNotes } from "../product_notes";
 
 const tLibrary = translator("library");
 const t = translator("store");
@@ -28,7 +28,7 @@ export function Following() {
 }
 
 function Followed() {
-  const ids = Object.keys(shelf.value).filter((each) => shelf.value[each]?.followed);
+  const ids = Object.keys(productNotes.value).filter((each) => productNotes.value[each]?.followed);
   const found = useRequest((signal) => read(ids, signal), [ids.join()], { keepsPrevious: true });
   if (!ids.length) {
     return (
@@ -54,12 +54,12 @@ function Followed() {
 }
 
 function One({ product }: { product: Detail }) {
-  const since = shelf.value[product.id]?.followed;
+  const since = productNotes.value[product.id]?.followed;
   if (!since) {
     return null;
   }
   return (
-    <Card product={product}>
+    <ProductCard product={product}>
       <ul class="facts-list">
         {product.channels.map((each) => (
           <li key={each.channel}>
@@ -72,11 +72,11 @@ function One({ product }: { product: Detail }) {
         <Button tight onClick={() => note(product.id, { followed: "" })}>
           {tLibrary("following.end")} <span class="hidden-text">{product.title}</span>
         </Button>
-        <a href={feed(product)} type="application/atom+xml">
+        <a href={feedUrl(product)} type="application/atom+xml">
           {tLibrary("feed")} <span class="hidden-text">{product.title}</span>
         </a>
       </span>
-    </Card>
+    </ProductCard>
   );
 }
 

@@ -10,9 +10,9 @@ import { Problem } from "../../shared/problem";
 import { query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { Card } from "../card";
+import { ProductCard } from "../product_card";
 import { Curl } from "../curl";
-import { Filters } from "../filters";
+import { ProductFilters } from "../product_filters";
 
 const t = translator("store");
 
@@ -38,7 +38,7 @@ export function Home() {
   return (
     <>
       <Heading title={t("products")} />
-      <Filters />
+      <ProductFilters />
       <RequestResult of={first}>
         {(found) => <Listed key={JSON.stringify(found.about)} first={found.page} about={found.about} />}
       </RequestResult>
@@ -86,7 +86,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
       </p>
       <ul class="cards">
         {items.map((each) => (
-          <Card key={each.id} product={each} />
+          <ProductCard key={each.id} product={each} />
         ))}
       </ul>
       <p>

@@ -11,15 +11,15 @@ import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { plural, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { Card } from "../card";
+import { ProductCard } from "../product_card";
 import { Curl } from "../curl";
-import { SignedIn } from "../first";
-import { chosen, ORDERS } from "../library/choice";
-import { Marks, Noted } from "../library/noted";
-import { nextCursor } from "../owned";
+import { RequireSignIn } from "../require_sign_in";
+import { filterAndSort, ORDERS } from "../library/filter_and_sort";
+import { NotesSummary, NotesEditor } from "../library/notes_editor";
+import { nextCursor } from "../ownership";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
-import { collections, forgetAll, shelf } from "../shelf";
+import { collections, clearNotes, productNotes } from "../product_notes";
 
 const tCommon = translator("common");
 const tLibrary = translator("library");
@@ -35,9 +35,9 @@ export function Library() {
       <Heading title={t("library")}>
         <a href="/redeem">{t("redeem")}</a>
       </Heading>
-      <SignedIn>
+      <RequireSignIn>
         <Shown />
-      </SignedIn>
+      </RequireSignIn>
     </>
   );
 }
@@ -63,8 +63,8 @@ function Shown() {
       </Empty>
     );
   }
-  const fitting = chosen(owned, words);
-  const hidden = owned.filter((each) => shelf.value[each.id]?.isHidden).length;
+  const fitting = filterAndSort(owned, words);
+  const hidden = owned.filter((each) => productNotes.value[each.id]?.isHidden).length;
   const isList = query.value.get("view") === "list";
   const type = (value: string) => {
     setWords(value);
@@ -125,7 +125,7 @@ function Kept() {
       <h2 id="kept">{tLibrary("shelf.here")}</h2>
       <p>{tLibrary("shelf.here.text")}</p>
       <div>
-        <Button look="risky" onClick={() => (forgetAll(), showToast(tLibrary("shelf.forgotten")))}>
+        <Button look="risky" onClick={() => (clearNotes(), showToast(tLibrary("shelf.forgotten")))}>
           {tLibrary("shelf.forget")}
         </Button>
       </div>
@@ -155,11 +155,11 @@ function AsCards({ products }: { products: readonly Owned[] }) {
   return (
     <ul class="cards">
       {products.map((each) => (
-        <Card key={each.id} product={each}>
-          <Marks product={each} />
+        <ProductCard key={each.id} product={each}>
+          <NotesSummary product={each} />
           <Downloads product={each} />
-          <Noted product={each} />
-        </Card>
+          <NotesEditor product={each} />
+        </ProductCard>
       ))}
     </ul>
   );
@@ -173,9 +173,9 @@ function AsList({ products }: { products: readonly Owned[] }) {
           <a href={`/products/${each.slug}`}>{each.title}</a>
           <Chip>{t(`kind.${each.kind}`)}</Chip>
           <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
-          <Marks product={each} />
+          <NotesSummary product={each} />
           <Downloads product={each} />
-          <Noted product={each} />
+          <NotesEditor product={each} />
         </li>
       ))}
     </ul>

@@ -8,13 +8,13 @@ import { Tabs } from "../../shared/components/tabs";
 import { setQuery, query } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Markdown } from "../markdown";
-import { useOwned } from "../owned";
+import { useOwnsProduct } from "../ownership";
 import { Facts } from "../product/facts";
 import { Follow } from "../product/follow";
 import { Gallery } from "../product/gallery";
-import { Get } from "../product/get";
+import { GetProduct } from "../product/get_product";
 import { Provenance } from "../product/provenance";
-import { OfRelease } from "../product/release";
+import { ReleaseDetails } from "../product/release_details";
 import { translator } from "../../shared/i18n";
 
 const t = translator("store");
@@ -49,7 +49,7 @@ export function Product({ slug }: { slug: string }) {
 }
 
 function Shown({ product, releases }: { product: Detail; releases: Release[] }) {
-  const isOwned = useOwned(product);
+  const isOwned = useOwnsProduct(product);
   const published = releases.filter((each) => each.status !== "draft");
   const channels = CHANNELS.filter((each) => published.some((release) => release.channel === each));
   const chosen = query.value.get("channel") ?? channels[0] ?? "";
@@ -68,7 +68,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
         {product.description && <Markdown text={product.description} />}
       </div>
       <Gallery media={product.media} />
-      <Get product={product} releases={published} channel={chosen} isOwned={isOwned} />
+      <GetProduct product={product} releases={published} channel={chosen} isOwned={isOwned} />
       <Follow product={product} />
       <Facts product={product} />
       <section class="stack" aria-labelledby="releases">
@@ -105,7 +105,7 @@ function Channel({ channel, releases, product, isOwned }: InChannel) {
     <div class="stack">
       <Provenance key={channel} product={product} channel={channel} />
       {found.map((each) => (
-        <OfRelease key={each.version} release={each} product={product} isOwned={isOwned === true} />
+        <ReleaseDetails key={each.version} release={each} product={product} isOwned={isOwned === true} />
       ))}
     </div>
   );

@@ -8,8 +8,8 @@ import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { SignedIn } from "../first";
-import { owned } from "../owned";
+import { RequireSignIn } from "../require_sign_in";
+import { ownedProductIds } from "../ownership";
 
 const tCommon = translator("common");
 const t = translator("store");
@@ -42,9 +42,9 @@ export function Redeem() {
   return (
     <>
       <Heading title={t("redeem")} />
-      <SignedIn {...(sessionStorage.getItem(GIVEN) ? { text: t("redeem.kept") } : {})}>
+      <RequireSignIn {...(sessionStorage.getItem(GIVEN) ? { text: t("redeem.kept") } : {})}>
         <Box />
-      </SignedIn>
+      </RequireSignIn>
     </>
   );
 }
@@ -174,7 +174,7 @@ function faultOf(code: string) {
 async function library(): Promise<ReadonlySet<string>> {
   const all = new Set<string>();
   try {
-    for await (const ids of owned()) {
+    for await (const ids of ownedProductIds()) {
       ids.forEach((each) => all.add(each));
     }
   } catch {

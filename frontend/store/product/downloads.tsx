@@ -4,8 +4,8 @@ import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { here, PLATFORMS } from "../platform";
-import { fetched } from "../shelf";
+import { currentPlatform, PLATFORMS } from "../platform";
+import { fetched } from "../product_notes";
 
 const t = translator("store");
 
@@ -33,7 +33,7 @@ function Files({ id }: { id: string }) {
     <RequestResult of={found}>
       {(releases) => {
         const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
-        const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
+        const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));
         return files.length ? (
           <ul>
             {files.map((each) => (

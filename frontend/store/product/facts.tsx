@@ -1,4 +1,4 @@
-// What is said about a product beside its text.
+// The facts of a product beside its description.
 import { Fragment } from "preact";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";

@@ -3,14 +3,14 @@ import { useEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import type { Schemas } from "../api";
 import { me } from "../me";
-import { note, shelf } from "../shelf";
+import { note, productNotes } from "../product_notes";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
 const t = translator("store");
 
 export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
-  const since = shelf.value[product.id]?.followed;
+  const since = productNotes.value[product.id]?.followed;
   const isFollowed = since !== undefined;
   useEffect(() => {
     if (isFollowed) {
@@ -26,7 +26,7 @@ export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
         </Button>
       )}
       <a href="/following">{t("following")}</a>
-      <a href={feed(product)} type="application/atom+xml">
+      <a href={feedUrl(product)} type="application/atom+xml">
         {tLibrary("feed")}
       </a>
     </div>
@@ -34,6 +34,6 @@ export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
 }
 
 /** The address of a product's feed (RFC 4287). */
-export function feed(product: { slug: string }): string {
+export function feedUrl(product: { slug: string }): string {
   return `/api/v1/products/${product.slug}/feed`;
 }

@@ -5,7 +5,7 @@ import { CopyButton } from "../../shared/components/button";
 import { RequestResult } from "../../shared/components/states";
 import { dateTime, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { CommandLine } from "../command";
+import { CommandLine } from "../command_line";
 import { PLATFORMS, type Platform } from "../platform";
 
 const t = translator("store");

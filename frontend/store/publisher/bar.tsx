@@ -1,4 +1,4 @@
-// A share as a bar; what it is in numbers stands beside it.
+// A bar that shows a share; the number is in the cell beside it.
 
 const WIDTH = 100;
 

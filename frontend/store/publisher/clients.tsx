@@ -1,4 +1,4 @@
-// Programs that act for the organisation with a secret of their own, which is shown once.
+// OAuth clients of the organisation; the secret of a new one is shown once.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
@@ -9,8 +9,8 @@ import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { faultAt, once, useDoing } from "./doing";
-import { need } from "./faults";
+import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+
 
 const t = translator("publisher");
 
@@ -25,10 +25,10 @@ export function Clients({ org }: { org: string }) {
     [org],
     { keepsPrevious: true },
   );
-  const { problem, run } = useDoing();
+  const { problem, run } = useSubmit();
   const remove = (id: string) =>
     void run(async () => {
-      await api.delete("/api/v1/org/clients", { query: { org, client_id: id }, headers: once() });
+      await api.delete("/api/v1/org/clients", { query: { org, client_id: id }, headers: idempotencyHeader() });
       found.reload();
     });
   return (
@@ -75,13 +75,13 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read:products"]);
   const [made, setMade] = useState<Client | null>(null);
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      need({ name: [t("name"), name] });
+      requireFields({ name: [t("name"), name] });
       const body = { name, scopes: [...scopes], redirect_uris: [], implicit: false };
-      setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: once() })).value);
+      setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: idempotencyHeader() })).value);
       onDone();
     });
   };
@@ -94,7 +94,7 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
         label={t("name")}
         required
         value={name}
-        fault={faultAt(problem, "name")}
+        fault={faultOfField(problem, "name")}
         onInput={(event) => setName(event.currentTarget.value)}
       />
       <fieldset>

@@ -1,4 +1,4 @@
-// Codes of the organisation: how many of each batch are used, a form for new ones, and an end to a batch.
+// Redemption codes of the organisation: how many of each batch are used, a form for new ones, and the revocation of a batch.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
@@ -12,8 +12,8 @@ import { date, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { Bar } from "./bar";
-import { once, useDoing } from "./doing";
-import { Issue } from "./issue";
+import { idempotencyHeader, useSubmit } from "./form";
+import { IssueCodes } from "./issue_codes";
 
 const t = translator("publisher");
 
@@ -34,7 +34,7 @@ export function Codes({ org }: { org: string }) {
   const [revoked, setRevoked] = useState<Batch | null>(null);
   return (
     <div class="stack">
-      <Issue org={org} onIssued={found.reload} />
+      <IssueCodes org={org} onIssued={found.reload} />
       <RequestResult of={found}>
         {({ rows, named }) =>
           rows.length ? (
@@ -111,13 +111,13 @@ function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
 
 function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; onDone: () => void }) {
   const [takesBack, setTakesBack] = useState(false);
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const revoking = target("/api/v1/codes/{batch_id}/revoke", { batch_id: batch?.batch_id ?? "" }, { org });
   const revoke = () =>
     void run(async () => {
       const values = { batch_id: batch?.batch_id ?? "" };
       const body = { entitlements: takesBack };
-      await api.post("/api/v1/codes/{batch_id}/revoke", { values, query: { org }, body, headers: once() });
+      await api.post("/api/v1/codes/{batch_id}/revoke", { values, query: { org }, body, headers: idempotencyHeader() });
       showToast(t("revoked"));
       onDone();
     });

@@ -1,20 +1,20 @@
-// Two people have changed the same product: what differs, and whose version it is to be.
+// Edit conflict: another person changed the product; shows the differences and asks which version to keep.
 import { Button } from "../../shared/components/button";
 import { Table } from "../../shared/components/table";
-import type { Written } from "./product_form";
+import type { ProductInput } from "./product_form";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
 
 interface Props {
-  mine: Written;
-  theirs: Written;
+  mine: ProductInput;
+  theirs: ProductInput;
   onMine: () => void;
   onTheirs: () => void;
 }
 
 export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
-  const names = (Object.keys(theirs) as (keyof Written)[]).filter((each) => shown(mine[each]) !== shown(theirs[each]));
+  const names = (Object.keys(theirs) as (keyof ProductInput)[]).filter((each) => shown(mine[each]) !== shown(theirs[each]));
   return (
     <section class="summary stack" role="alert">
       <h2>{t("conflict")}</h2>
@@ -39,6 +39,6 @@ export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
   );
 }
 
-function shown(value: Written[keyof Written]): string {
+function shown(value: ProductInput[keyof ProductInput]): string {
   return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

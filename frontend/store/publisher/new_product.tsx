@@ -1,19 +1,19 @@
-// A product that is not there yet: it begins as a draft, which nobody else sees.
+// The page for a new product, which begins as a draft that nobody else sees.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
-import { once, useDoing } from "./doing";
-import { org, OrgChoice } from "./org";
-import { cleaned, complete, ProductForm, type Written } from "./product_form";
-import { Publishers } from "./publishers";
+import { idempotencyHeader, useSubmit } from "./form";
+import { currentOrg, OrgChoice } from "./org";
+import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } from "./product_form";
+import { RequirePublisher } from "./require_publisher";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
 
-const BLANK: Written = {
+const BLANK: ProductInput = {
   title: "",
   slug: "",
   kind: "game",
@@ -30,18 +30,18 @@ export function NewProduct() {
   return (
     <>
       <Heading title={t("new.product")} />
-      <Publishers>
+      <RequirePublisher>
         <Blank />
-      </Publishers>
+      </RequirePublisher>
     </>
   );
 }
 
 function Blank() {
-  const [value, setValue] = useState<Written>(BLANK);
+  const [value, setValue] = useState<ProductInput>(BLANK);
   const [isNamed, setNamed] = useState(false);
-  const { isBusy, problem, run } = useDoing();
-  const change = (next: Written) => {
+  const { isBusy, problem, run } = useSubmit();
+  const change = (next: ProductInput) => {
     // The address follows the title until somebody writes one of their own.
     const isOwn = isNamed || next.slug !== value.slug;
     setNamed(isOwn);
@@ -49,8 +49,8 @@ function Blank() {
   };
   const create = () =>
     void run(async () => {
-      complete(value);
-      const made = await api.post("/api/v1/products", { query: { org: org() }, body: cleaned(value), headers: once() });
+      requireProductFields(value);
+      const made = await api.post("/api/v1/products", { query: { org: currentOrg() }, body: withoutEmpty(value), headers: idempotencyHeader() });
       go(`/publisher/products/${made.value.slug}`);
     });
   return (
@@ -63,7 +63,7 @@ function Blank() {
         <Button type="submit" look="strong" busy={isBusy}>
           {t("create")}
         </Button>
-        <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(org())}`} body={cleaned(value)} />
+        <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(currentOrg())}`} body={withoutEmpty(value)} />
       </ProductForm>
     </div>
   );

@@ -6,7 +6,7 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
 
-export function org(): string {
+export function currentOrg(): string {
   const mine = me.value?.orgs ?? [];
   const asked = query.value.get("org");
   return asked && mine.includes(asked) ? asked : (mine[0] ?? "");
@@ -21,7 +21,7 @@ export function OrgChoice() {
     <SelectField
       name="org"
       label={t("org")}
-      value={org()}
+      value={currentOrg()}
       options={mine.map((each) => [each, each] as const)}
       onChange={(value) => setQuery({ org: value }, { replaces: false })}
     />

@@ -1,14 +1,14 @@
-// A publisher's start: the products of the organisation, its codes, how it is used, and who works there.
+// The publisher's first page: tabs for products, codes, usage and team.
 import { LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Tabs } from "../../shared/components/tabs";
 import { setQuery, query } from "../../shared/router";
-import { me, owns } from "../me";
+import { me, isOwnerOf } from "../me";
 import { Codes } from "./codes";
-import { org, OrgChoice } from "./org";
+import { currentOrg, OrgChoice } from "./org";
 import { Products } from "./products";
-import { Publishers } from "./publishers";
+import { RequirePublisher } from "./require_publisher";
 import { Team } from "./team";
 import { Usage } from "./usage";
 import { translator } from "../../shared/i18n";
@@ -20,9 +20,9 @@ export function Overview() {
   return (
     <>
       <Heading title={tStore("publisher")} />
-      <Publishers>
+      <RequirePublisher>
         <Tabbed />
-      </Publishers>
+      </RequirePublisher>
     </>
   );
 }
@@ -33,7 +33,7 @@ function roleIn(at: string): "viewer" | "publisher" | "owner" {
 }
 
 function Tabbed() {
-  const at = org();
+  const at = currentOrg();
   const owners = [
     { name: "codes", label: t("codes"), content: () => <Codes key={at} org={at} /> },
     { name: "usage", label: t("usage"), content: () => <Usage key={at} org={at} /> },
@@ -54,7 +54,7 @@ function Tabbed() {
         onChoose={(tab) => setQuery({ tab })}
         tabs={[
           { name: "products", label: tStore("products"), content: () => <Products key={at} org={at} /> },
-          ...(owns(at) ? owners : []),
+          ...(isOwnerOf(at) ? owners : []),
         ]}
       />
     </div>

@@ -1,5 +1,5 @@
 // The pages of a publisher, loaded together when one of them is opened.
 export { Overview } from "./overview";
 export { NewProduct } from "./new_product";
-export { Managed } from "./managed";
-export { ManagedRelease } from "./release";
+export { ManageProduct } from "./manage_product";
+export { ManageRelease } from "./manage_release";

@@ -1,29 +1,29 @@
-// All that a publisher says of a product, as a form; what is wrong with it stands at the field and above.
+// The form of a product, new or changed; faults are shown at the field and above the form.
 import type { ComponentChildren } from "preact";
 import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
 import type { Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
-import { faultAt } from "./doing";
-import { need } from "./faults";
+import { faultOfField, requireFields } from "./form";
+
 import { translator } from "../../shared/i18n";
 
 const tCommon = translator("common");
 const tStore = translator("store");
 const t = translator("publisher");
 
-export type Written = Schemas["ProductWrite"];
+export type ProductInput = Schemas["ProductWrite"];
 
 interface Props {
-  value: Written;
+  value: ProductInput;
   problem: Problem | null;
-  onChange: (value: Written) => void;
+  onChange: (value: ProductInput) => void;
   onSend: () => void;
   children: ComponentChildren;
 }
 
 export function ProductForm({ value, problem, onChange, onSend, children }: Props) {
-  const set = (change: Partial<Written>) => onChange({ ...value, ...change });
+  const set = (change: Partial<ProductInput>) => onChange({ ...value, ...change });
   const text = (name: "title" | "slug" | "license" | "homepage", help?: string) => (
     <TextField
       name={name}
@@ -31,7 +31,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
       {...(help ? { help } : {})}
       value={value[name] ?? ""}
       required={name === "title" || name === "slug"}
-      fault={faultAt(problem, name)}
+      fault={faultOfField(problem, name)}
       onInput={(event) => set({ [name]: event.currentTarget.value })}
     />
   );
@@ -51,9 +51,9 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
         label={tStore("kind")}
         value={value.kind}
         options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
-        onChange={(kind) => set({ kind: kind as Written["kind"] })}
+        onChange={(kind) => set({ kind: kind as ProductInput["kind"] })}
       />
-      <fieldset id="platforms" tabIndex={-1} aria-describedby={faultAt(problem, "platforms") ? "platforms-fault" : undefined}>
+      <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
         <legend>
           {tStore("platform")}
           <span class="quiet"> ({tCommon("required")})</span>
@@ -70,13 +70,13 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
             </label>
           ))}
         </div>
-        {faultAt(problem, "platforms") && (
+        {faultOfField(problem, "platforms") && (
           <span class="fault" id="platforms-fault">
-            {faultAt(problem, "platforms")}
+            {faultOfField(problem, "platforms")}
           </span>
         )}
       </fieldset>
-      <Field name="description" label={t("description")} help={t("markdown")} fault={faultAt(problem, "description")}>
+      <Field name="description" label={t("description")} help={t("markdown")} fault={faultOfField(problem, "description")}>
         {(given) => (
           <textarea
             {...given}
@@ -101,7 +101,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
         label={tStore("tags")}
         help={t("tags.help")}
         value={(value.tags ?? []).join(", ")}
-        fault={faultAt(problem, "tags")}
+        fault={faultOfField(problem, "tags")}
         onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
       />
       {text("license")}
@@ -112,12 +112,12 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
 }
 
 /** @throws Problem where something that every product has is missing. */
-export function complete({ title, slug, platforms }: Written): void {
-  need({ title: [t("title"), title], slug: [t("slug"), slug], platforms: [tStore("platform"), platforms] });
+export function requireProductFields({ title, slug, platforms }: ProductInput): void {
+  requireFields({ title: [t("title"), title], slug: [t("slug"), slug], platforms: [tStore("platform"), platforms] });
 }
 
 /** The value as it is sent: without what was left empty. */
-export function cleaned(value: Written): Written {
+export function withoutEmpty(value: ProductInput): ProductInput {
   return {
     ...value,
     description: value.description || null,

@@ -8,7 +8,7 @@ import { Table } from "../../shared/components/table";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { useDoing } from "./doing";
+import { useSubmit } from "./form";
 
 const tCommon = translator("common");
 const tStore = translator("store");
@@ -30,7 +30,7 @@ export function Products({ org }: { org: string }) {
 
 function Listed({ org, first }: { org: string; first: Page }) {
   const [pages, setPages] = useState<readonly Page[]>([first]);
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const rows = pages.flatMap((each) => each.items);
   const next = pages.at(-1)?.next ?? null;
   const more = () => void run(async () => setPages([...pages, await read(org, next)]));

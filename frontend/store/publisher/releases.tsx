@@ -9,10 +9,10 @@ import { Table } from "../../shared/components/table";
 import { go } from "../../shared/router";
 import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { CommandLine } from "../command";
+import { CommandLine } from "../command_line";
 import { Curl } from "../curl";
-import { faultAt, once, useDoing } from "./doing";
-import { need } from "./faults";
+import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -46,7 +46,7 @@ export function Releases({ product }: { product: Detail }) {
                 { name: "channel", label: tStore("channel"), cell: (each) => each.channel },
                 { name: "status", label: t("status"), cell: (each) => <ReleaseStatus of={each} /> },
                 { name: "published", label: tStore("published"), cell: (each) => each.published_at && date(each.published_at) },
-                { name: "former", label: t("roll.back.title"), cell: (each) => <Former of={formerOf(each, rows)} at={at(each)} /> },
+                { name: "former", label: t("roll.back.title"), cell: (each) => <RollBackLink of={previousRelease(each, rows)} at={at(each)} /> },
                 { name: "files", label: t("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
@@ -69,14 +69,14 @@ export async function allReleases(id: string, signal: AbortSignal): Promise<Rele
 }
 
 /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
-export function formerOf(release: Release, all: readonly Release[]): Release | undefined {
+export function previousRelease(release: Release, all: readonly Release[]): Release | undefined {
   // Newest first, as customers are given them.
   const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
   return standing[0]?.version === release.version ? standing[1] : undefined;
 }
 
 /** Leads to where the newest release of a channel is taken back. */
-function Former({ of, at }: { of: Release | undefined; at: string }) {
+function RollBackLink({ of, at }: { of: Release | undefined; at: string }) {
   return of ? <a href={at}>{t("roll.back", { version: of.version })}</a> : null;
 }
 
@@ -88,14 +88,14 @@ export function ReleaseStatus({ of }: { of: Release }) {
 
 function NewRelease({ product }: { product: Detail }) {
   const [value, setValue] = useState<New>({ version: "", channel: "stable", notes: "", notes_only: false });
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const path = `/api/v1/products/${product.slug}/releases`;
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
   const draft = () =>
     void run(async () => {
-      need({ version: [t("version"), value.version] });
+      requireFields({ version: [t("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
-      const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: once() });
+      const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: idempotencyHeader() });
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);
     });
   return (
@@ -116,7 +116,7 @@ function NewRelease({ product }: { product: Detail }) {
           value={value.version}
           required
           maxLength={64}
-          fault={faultAt(problem, "version")}
+          fault={faultOfField(problem, "version")}
           onInput={(event) => setValue({ ...value, version: event.currentTarget.value })}
         />
         <SelectField
@@ -126,7 +126,7 @@ function NewRelease({ product }: { product: Detail }) {
           options={CHANNELS.map((each) => [each, each] as const)}
           onChange={(channel) => setValue({ ...value, channel: channel as New["channel"] })}
         />
-        <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultAt(problem, "notes")}>
+        <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultOfField(problem, "notes")}>
           {(given) => (
             <textarea {...given} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
           )}

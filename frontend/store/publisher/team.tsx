@@ -1,4 +1,4 @@
-// Who works in the organisation, and which programs act for it.
+// The members of the organisation and its OAuth clients.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { target } from "../../shared/client";
@@ -13,8 +13,8 @@ import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
-import { faultAt, once, useDoing } from "./doing";
-import { need } from "./faults";
+import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+
 
 const t = translator("publisher");
 
@@ -70,7 +70,7 @@ export function Team({ org }: { org: string }) {
 
 function Removing(props: { org: string; email: string | null; onClose: () => void; onDone: () => void }) {
   const { org, email, onClose, onDone } = props;
-  const { isBusy, problem, setProblem, run } = useDoing();
+  const { isBusy, problem, setProblem, run } = useSubmit();
   const close = () => {
     setProblem(null);
     onClose();
@@ -78,7 +78,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
   const query = { org, email: email ?? "" };
   const remove = () =>
     void run(async () => {
-      await api.delete("/api/v1/org/members", { query, headers: once() });
+      await api.delete("/api/v1/org/members", { query, headers: idempotencyHeader() });
       showToast(t("member.removed", { email: query.email }));
       close();
       onDone();
@@ -106,12 +106,12 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
 function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("viewer");
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      need({ email: [t("email"), email] });
-      await api.post("/api/v1/org/members", { query: { org }, body: { email, role }, headers: once() });
+      requireFields({ email: [t("email"), email] });
+      await api.post("/api/v1/org/members", { query: { org }, body: { email, role }, headers: idempotencyHeader() });
       setEmail("");
       onDone();
     });
@@ -127,7 +127,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
         help={t("member.help")}
         required
         value={email}
-        fault={faultAt(problem, "email")}
+        fault={faultOfField(problem, "email")}
         onInput={(event) => setEmail(event.currentTarget.value)}
       />
       <SelectField

@@ -1,4 +1,4 @@
-// Whether the person who looks may download a product: it is free, theirs, or their organisation's.
+// Whether the person may download a product: it is free, they own it, or their organisation publishes it.
 import { useEffect, useState } from "preact/hooks";
 import { api, type Schemas } from "./api";
 import { me } from "./me";
@@ -7,7 +7,7 @@ const PAGE = 100;
 const MOST_PAGES = 10;
 
 /** Null until it is known. */
-export function useOwned(product: Schemas["ProductDetail"]): boolean | null {
+export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | null {
   const [found, setFound] = useState<boolean | null>(null);
   const who = me.value;
   const isOpen = product.access === "free" || Boolean(who?.orgs.includes(product.org));
@@ -23,7 +23,7 @@ export function useOwned(product: Schemas["ProductDetail"]): boolean | null {
 }
 
 async function owns(id: string, signal: AbortSignal): Promise<boolean> {
-  for await (const ids of owned(signal)) {
+  for await (const ids of ownedProductIds(signal)) {
     if (ids.includes(id)) {
       return true;
     }
@@ -32,7 +32,7 @@ async function owns(id: string, signal: AbortSignal): Promise<boolean> {
 }
 
 /** The ids of what the person owns, the newest first, a page at a time. */
-export async function* owned(signal?: AbortSignal): AsyncGenerator<readonly string[]> {
+export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<readonly string[]> {
   const aborted = signal ? { signal } : {};
   let cursor: string | undefined;
   for (let page = 0; page < MOST_PAGES; page += 1) {

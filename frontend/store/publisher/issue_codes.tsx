@@ -1,4 +1,4 @@
-// New codes: they are shown this once, and can be kept as a file.
+// The form for new codes. They are shown once and can be saved as a file.
 import { useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
@@ -6,8 +6,8 @@ import { send, target } from "../../shared/client";
 import { plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Curl } from "../curl";
-import { faultAt, once, useDoing } from "./doing";
-import { need } from "./faults";
+import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+
 
 const t = translator("publisher");
 
@@ -20,14 +20,14 @@ interface Issued {
 
 const SHOWN = 200;
 
-export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) {
+export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => void }) {
   const [products, setProducts] = useState("");
   const [kind, setKind] = useState<New["kind"]>("license");
   const [count, setCount] = useState("10");
   const [uses, setUses] = useState("100");
   const [until, setUntil] = useState("");
   const [issued, setIssued] = useState<Issued | null>(null);
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const body: New = {
     kind,
     count: Number(count),
@@ -39,8 +39,8 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
   const path = target("/api/v1/codes", {}, { org });
   const issue = () =>
     void run(async () => {
-      need({ products: [t("issue.products"), body.products] });
-      const answer = await send("POST", path, { body, headers: { ...once(), Accept: "text/csv, application/problem+json" } });
+      requireFields({ products: [t("issue.products"), body.products] });
+      const answer = await send("POST", path, { body, headers: { ...idempotencyHeader(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
       setIssued({ codes, address: URL.createObjectURL(csv) });
@@ -53,7 +53,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
       {...(name === "products" ? { help: t("issue.products.help"), required: true } : {})}
       type={name === "expires_at" ? "date" : name === "products" ? "text" : "number"}
       value={value}
-      fault={faultAt(problem, name)}
+      fault={faultOfField(problem, name)}
       onInput={(event) => set(event.currentTarget.value)}
     />
   );

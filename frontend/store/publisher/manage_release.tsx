@@ -1,4 +1,4 @@
-// One release on its way: its files, what the store makes of them, and the steps to publish, promote or yank it.
+// The publisher's page of one release: its files, their processing, and the actions publish, promote and yank.
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
@@ -8,16 +8,16 @@ import { Problem } from "../../shared/problem";
 import { size, translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
-import { known, type Known } from "./known";
-import { Publishers } from "./publishers";
-import { allReleases, formerOf, type Release, ReleaseStatus } from "./releases";
-import { Sending } from "./sending";
-import { Steps } from "./steps";
+import { fetchProductState, type ProductState } from "./product_state";
+import { RequirePublisher } from "./require_publisher";
+import { allReleases, previousRelease, type Release, ReleaseStatus } from "./releases";
+import { UploadFiles } from "./upload_files";
+import { ReleaseActions } from "./release_actions";
 
 const tStore = translator("store");
 const t = translator("publisher");
 
-export function ManagedRelease({ slug, version }: { slug: string; version: string }) {
+export function ManageRelease({ slug, version }: { slug: string; version: string }) {
   const found = useRequest((signal) => read(slug, version, signal), [slug, version], { keepsPrevious: true });
   if (found.state === "failed" && found.problem.status === 404) {
     return <NotFound />;
@@ -35,26 +35,26 @@ export function ManagedRelease({ slug, version }: { slug: string; version: strin
           </span>
         )}
       </Heading>
-      <Publishers org={found.state === "loaded" ? found.value.product.org : undefined}>
-        <RequestResult of={found}>{(value) => <Shown {...value} reload={found.reload} />}</RequestResult>
-      </Publishers>
+      <RequirePublisher org={found.state === "loaded" ? found.value.product.org : undefined}>
+        <RequestResult of={found}>{(value) => <LoadedRelease {...value} reload={found.reload} />}</RequestResult>
+      </RequirePublisher>
     </>
   );
 }
 
 interface Found {
-  product: Known["product"];
+  product: ProductState["product"];
   release: Release;
   former: Release | undefined;
 }
 
-function Shown({ product, release, former, reload }: Found & { reload: () => void }) {
+function LoadedRelease({ product, release, former, reload }: Found & { reload: () => void }) {
   const files = release.artifacts ?? [];
   return (
     <div class="stack">
       {release.notes && <Markdown text={release.notes} />}
       {release.yank_reason && <p class="notice bad">{tStore("yanked", { reason: release.yank_reason })}</p>}
-      <Steps product={product} release={release} former={former} reload={reload} />
+      <ReleaseActions product={product} release={release} former={former} reload={reload} />
       <h2>{t("files")}</h2>
       {files.length ? (
         <Table
@@ -72,16 +72,16 @@ function Shown({ product, release, former, reload }: Found & { reload: () => voi
       ) : (
         <Empty title={t("files.none")} />
       )}
-      {release.status === "draft" && <Sending product={product} release={release} reload={reload} />}
+      {release.status === "draft" && <UploadFiles product={product} release={release} reload={reload} />}
     </div>
   );
 }
 
 async function read(slug: string, version: string, signal: AbortSignal): Promise<Found> {
-  const [{ product }, all] = await Promise.all([known(slug, signal), allReleases(slug, signal)]);
+  const [{ product }, all] = await Promise.all([fetchProductState(slug, signal), allReleases(slug, signal)]);
   const release = all.find((each) => each.version === version);
   if (!release) {
     throw new Problem(404, {});
   }
-  return { product, release, former: formerOf(release, all) };
+  return { product, release, former: previousRelease(release, all) };
 }

@@ -1,4 +1,4 @@
-// What narrows the list of products: words that are looked for while one types, and filters, all in the address.
+// The search field and the filters of the product list; their values are in the address.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { SelectField, TextField } from "../shared/components/field";
@@ -16,7 +16,7 @@ const DAYS = [7, 30, 365] as const;
 
 type Facet = "kind" | "platform" | "channel" | "access" | "published_since" | "sort";
 
-export function Filters() {
+export function ProductFilters() {
   const now = query.value.get("q") ?? "";
   const [typed, setTyped] = useState(now);
   const search = useRef<number>(0);

@@ -1,11 +1,11 @@
-// The way to have a product: the right download first, or what has to happen before.
+// How to get a product: the download for this platform, or how to become entitled to it.
 import { LinkButton } from "../../shared/components/button";
 import { size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { CommandLine } from "../command";
+import { CommandLine } from "../command_line";
 import { me } from "../me";
-import { here, PLATFORMS } from "../platform";
-import { fetched } from "../shelf";
+import { currentPlatform, PLATFORMS } from "../platform";
+import { fetched } from "../product_notes";
 
 const tCommon = translator("common");
 const t = translator("store");
@@ -20,17 +20,17 @@ interface Props {
   isOwned: boolean | null;
 }
 
-export function Get({ product, releases, channel, isOwned }: Props) {
+export function GetProduct({ product, releases, channel, isOwned }: Props) {
   const newest = releases.find((each) => each.channel === channel && each.status !== "yanked");
   const files = (newest?.artifacts ?? []).filter((each) => each.status === "ready");
-  const file = files.find((each) => each.platform === here) ?? files.find((each) => !each.platform) ?? files[0];
-  const isHere = file?.platform === here;
+  const file = files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform) ?? files[0];
+  const isHere = file?.platform === currentPlatform;
   const option = channel === "stable" ? "" : ` --channel ${channel}`;
   const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
   const fetch = `countersign download ${product.org}/${product.slug}${option}`;
   return (
     <section class="get stack" aria-label={t("get")}>
-      {isOwned === false && <First product={product} />}
+      {isOwned === false && <NotEntitled product={product} />}
       {isOwned && newest && file && (
         <div class="row">
           <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => fetched(product.id, newest)}>
@@ -53,7 +53,7 @@ export function Get({ product, releases, channel, isOwned }: Props) {
 }
 
 /** What has to happen before it can be downloaded. */
-function First({ product }: { product: Detail }) {
+function NotEntitled({ product }: { product: Detail }) {
   return (
     <div class="stack">
       <p>{t("entitled.text")}</p>

@@ -1,4 +1,4 @@
-// A command or a value to copy, with what it is for.
+// A command or value with a label and a copy button.
 import { CopyButton } from "../shared/components/button";
 
 export function CommandLine({ label, text }: { label: string; text: string }) {

@@ -1,4 +1,4 @@
-// What stands on a page that is for people who are signed in, until they are.
+// Shows its content to people who are signed in; everybody else gets a link to sign in.
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
@@ -14,7 +14,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function SignedIn({ text = t("first.text"), children }: Props) {
+export function RequireSignIn({ text = t("first.text"), children }: Props) {
   if (me.value === undefined) {
     return <Loading />;
   }

@@ -1,4 +1,4 @@
-// Pages that are loaded when somebody goes there: the first page of the store carries none of them.
+// A page whose code is loaded when somebody opens it, so that the first page of the store loads none of it.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../shared/components/heading";
@@ -10,10 +10,10 @@ const t = translator("common");
 
 interface Props<Given> {
   load: () => Promise<ComponentType<Given>>;
-  given: Given;
+  props: Given;
 }
 
-export function Later<Given extends object>({ load, given }: Props<Given>) {
+export function LazyPage<Given extends object>({ load, props }: Props<Given>) {
   const [found, setFound] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -33,5 +33,5 @@ export function Later<Given extends object>({ load, given }: Props<Given>) {
       </>
     );
   }
-  return <found.Page {...given} />;
+  return <found.Page {...props} />;
 }

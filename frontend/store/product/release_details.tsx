@@ -5,8 +5,8 @@ import { Table } from "../../shared/components/table";
 import { relativePast, dateTime, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
-import { here, PLATFORMS, type Platform } from "../platform";
-import { fetched } from "../shelf";
+import { currentPlatform, PLATFORMS, type Platform } from "../platform";
+import { fetched } from "../product_notes";
 
 const t = translator("store");
 
@@ -18,8 +18,8 @@ interface Props {
   isOwned: boolean;
 }
 
-export function OfRelease({ release, product, isOwned }: Props) {
-  const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
+export function ReleaseDetails({ release, product, isOwned }: Props) {
+  const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));
   const columns = [
     { name: "file", label: t("file"), cell: (file: File) => file.filename },
     { name: "platform", label: t("platform"), cell: (file: File) => <ForPlatform file={file} /> },
@@ -59,7 +59,7 @@ function ForPlatform({ file }: { file: File }) {
   return (
     <span class="row">
       {file.platform && PLATFORMS[file.platform]}
-      {file.platform === here && <Chip tone="good">{t("for.you")}</Chip>}
+      {file.platform === currentPlatform && <Chip tone="good">{t("for.you")}</Chip>}
     </span>
   );
 }
@@ -74,13 +74,13 @@ function Digest({ file }: { file: File }) {
         {file.sha256}
       </code>
       <CopyButton text={file.sha256} of={`SHA-256 ${file.filename}`} />
-      <CopyButton text={check(file.filename, file.sha256, here)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
+      <CopyButton text={checksumCommand(file.filename, file.sha256, currentPlatform)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
     </span>
   );
 }
 
 /** The command by which this system compares a downloaded file with its digest. */
-export function check(filename: string, sha256: string, on: Platform): string {
+export function checksumCommand(filename: string, sha256: string, on: Platform): string {
   if (on === "windows") {
     return `(Get-FileHash '${filename.replace(/'/g, "''")}').Hash -eq '${sha256}'`;
   }

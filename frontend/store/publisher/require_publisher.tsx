@@ -1,7 +1,7 @@
-// What stands on a publisher's page for whoever is none.
+// Shows its content to publishers only; everybody else gets an explanation.
 import type { ComponentChildren } from "preact";
 import { Empty } from "../../shared/components/states";
-import { SignedIn } from "../first";
+import { RequireSignIn } from "../require_sign_in";
 import { isPublisher, me } from "../me";
 import { translator } from "../../shared/i18n";
 
@@ -13,10 +13,10 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function Publishers({ org, children }: Props) {
+export function RequirePublisher({ org, children }: Props) {
   const isTheirs = isPublisher.value && (org === undefined || Boolean(me.value?.orgs.includes(org)));
   return (
-    <SignedIn>
+    <RequireSignIn>
       {isTheirs ? (
         children
       ) : (
@@ -24,6 +24,6 @@ export function Publishers({ org, children }: Props) {
           <p>{t("not.publisher.text")}</p>
         </Empty>
       )}
-    </SignedIn>
+    </RequireSignIn>
   );
 }

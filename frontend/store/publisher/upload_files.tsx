@@ -1,4 +1,4 @@
-// Files into a draft: dropped here, sent in parts that survive a cut, then looked into by the store.
+// Uploads files to a draft, in chunks that survive a lost connection; then shows their processing.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
@@ -7,11 +7,11 @@ import { Problem } from "../../shared/problem";
 import { duration, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
-import { CommandLine } from "../command";
-import { Drop } from "./drop";
-import { Job } from "./job";
+import { CommandLine } from "../command_line";
+import { FileDrop } from "./file_drop";
+import { ProcessingJob } from "./processing_job";
 import type { Release } from "./releases";
-import { own, upload } from "./upload";
+import { pathOf, upload } from "./chunked_upload";
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -30,7 +30,7 @@ interface Item {
   state: "sending" | "stopped" | Problem | { artifact: string };
 }
 
-export function Sending({ product, release, reload }: Props) {
+export function UploadFiles({ product, release, reload }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
   const running = useRef(new Map<File, AbortController>());
@@ -51,7 +51,7 @@ export function Sending({ product, release, reload }: Props) {
       const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
-      const address = own(announced.value.upload_url);
+      const address = pathOf(announced.value.upload_url);
       const made = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
       change(file, { sent: file.size, state: { artifact: made.id } });
       reload();
@@ -73,10 +73,10 @@ export function Sending({ product, release, reload }: Props) {
         options={[["", t("platform.none")], ...Object.entries(PLATFORMS)]}
         onChange={(value) => setPlatform(value as Platform | "")}
       />
-      <Drop hint={t("drop")} onFiles={add} />
+      <FileDrop hint={t("drop")} onFiles={add} />
       <CommandLine label={t("push")} text={push} />
       {items.map((each) => (
-        <Sent
+        <UploadItem
           key={`${each.file.name} ${each.file.lastModified}`}
           item={each}
           onRetry={() => void begin(each.file)}
@@ -87,7 +87,7 @@ export function Sending({ product, release, reload }: Props) {
   );
 }
 
-function Sent({ item, onRetry, pause }: { item: Item; onRetry: () => void; pause: () => void }) {
+function UploadItem({ item, onRetry, pause }: { item: Item; onRetry: () => void; pause: () => void }) {
   const { file, sent, state } = item;
   const pace = state === "sending" ? paceOf(item) : null;
   return (
@@ -111,7 +111,7 @@ function Sent({ item, onRetry, pause }: { item: Item; onRetry: () => void; pause
         </div>
       )}
       {state === "stopped" && <Button onClick={onRetry}>{t("resume")}</Button>}
-      {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
+      {typeof state === "object" && "artifact" in state && <ProcessingJob artifact={state.artifact} />}
     </div>
   );
 }

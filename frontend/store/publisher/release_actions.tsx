@@ -1,4 +1,4 @@
-// What can be done with a release as it is: publish or delete a draft, promote or yank what is published.
+// The actions of a release: publish or delete a draft, promote or yank a published one.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -8,8 +8,8 @@ import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
-import { once, useDoing } from "./doing";
-import { Publishing } from "./publishing";
+import { idempotencyHeader, useSubmit } from "./form";
+import { PublishDialog } from "./publish_dialog";
 import { CHANNELS, type Release } from "./releases";
 import { translator } from "../../shared/i18n";
 
@@ -25,12 +25,12 @@ interface Props {
 
 type Channel = Schemas["Promotion"]["channel"];
 
-export function Steps({ product, release, former, reload }: Props) {
+export function ReleaseActions({ product, release, former, reload }: Props) {
   const [open, setOpen] = useState<"" | "publish" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
   const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
-  const { isBusy, problem, run } = useDoing();
+  const { isBusy, problem, run } = useSubmit();
   const values = { id: product.id, version: release.version };
   const path = `/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
   const act = (does: () => Promise<unknown>, said: string) =>
@@ -41,20 +41,20 @@ export function Steps({ product, release, former, reload }: Props) {
       reload();
     });
   const publish = () =>
-    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: once() }), t("release.published"));
+    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: idempotencyHeader() }), t("release.published"));
   const promote = () =>
     act(
-      () => api.post("/api/v1/products/{id}/releases/{version}/promote", { values, body: { channel }, headers: once() }),
+      () => api.post("/api/v1/products/{id}/releases/{version}/promote", { values, body: { channel }, headers: idempotencyHeader() }),
       t("promoted", { channel }),
     );
   const yank = () =>
     act(
-      () => api.post("/api/v1/products/{id}/releases/{version}/yank", { values, body: { reason }, headers: once() }),
+      () => api.post("/api/v1/products/{id}/releases/{version}/yank", { values, body: { reason }, headers: idempotencyHeader() }),
       t("release.yanked"),
     );
   const remove = () =>
     void run(async () => {
-      await api.delete("/api/v1/products/{id}/releases/{version}", { values, headers: once() });
+      await api.delete("/api/v1/products/{id}/releases/{version}", { values, headers: idempotencyHeader() });
       go(`/publisher/products/${product.slug}`, { replaces: true });
     });
   const takeBack = (how: "yank" | "roll back", because: string) => {
@@ -93,7 +93,7 @@ export function Steps({ product, release, former, reload }: Props) {
         )}
       </div>
       {problem && !open && <Failed problem={problem} />}
-      <Publishing
+      <PublishDialog
         {...{ product, release, problem, isBusy }}
         isOpen={open === "publish"}
         onPublish={publish}

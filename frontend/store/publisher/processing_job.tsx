@@ -1,4 +1,4 @@
-// What the store makes of a file: begun by itself, told as it goes on, and begun again where it failed.
+// The processing of an uploaded file by the store: its progress, and a restart if it failed.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -8,14 +8,14 @@ import { Problem } from "../../shared/problem";
 import { stream, type Stream } from "../../shared/stream";
 import { number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { once } from "./doing";
+import { idempotencyHeader } from "./form";
 
 const tCommon = translator("common");
 const t = translator("publisher");
 
 type Status = Schemas["JobStatus"];
 
-export function Job({ artifact }: { artifact: string }) {
+export function ProcessingJob({ artifact }: { artifact: string }) {
   const [status, setStatus] = useState<Status | null>(null);
   const [lines, setLines] = useState<readonly string[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -30,7 +30,7 @@ export function Job({ artifact }: { artifact: string }) {
     };
     const begin = async () => {
       const body = { type: "build.process", payload: { artifact_id: artifact } };
-      const headers = { ...once(), Prefer: "respond-async" };
+      const headers = { ...idempotencyHeader(), Prefer: "respond-async" };
       const value = (await (await send("POST", "/api/v1/jobs", { body, headers })).json()) as Status;
       if (isGone) {
         return;

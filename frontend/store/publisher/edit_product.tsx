@@ -1,4 +1,4 @@
-// Change what is said of a product. Where somebody else has changed it meanwhile, both versions are shown first.
+// The form that changes a product. If another person has changed it since, both versions are shown first.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
@@ -7,27 +7,27 @@ import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
 import { Conflict } from "./conflict";
-import { once, useDoing } from "./doing";
-import { known, type Known } from "./known";
-import { cleaned, complete, ProductForm, type Written } from "./product_form";
+import { idempotencyHeader, useSubmit } from "./form";
+import { fetchProductState, type ProductState } from "./product_state";
+import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } from "./product_form";
 import { translator } from "../../shared/i18n";
 
 const tStore = translator("store");
 const t = translator("publisher");
 
-export function Details({ product, etag, reload }: Known & { reload: () => void }) {
-  const [value, setValue] = useState<Written>(written(product));
+export function EditProduct({ product, etag, reload }: ProductState & { reload: () => void }) {
+  const [value, setValue] = useState<ProductInput>(toInput(product));
   const [base, setBase] = useState(etag);
-  const [theirs, setTheirs] = useState<Known | null>(null);
-  const { isBusy, problem, setProblem, run } = useDoing();
+  const [theirs, setTheirs] = useState<ProductState | null>(null);
+  const { isBusy, problem, setProblem, run } = useSubmit();
   const values = { id: product.id };
   const save = (match: string) =>
     void run(async () => {
-      complete(value);
-      const headers = { ...once(), "If-Match": match };
-      const saved = await api.put("/api/v1/products/{id}", { values, body: cleaned(value), headers });
+      requireProductFields(value);
+      const headers = { ...idempotencyHeader(), "If-Match": match };
+      const saved = await api.put("/api/v1/products/{id}", { values, body: withoutEmpty(value), headers });
       setTheirs(null);
-      setBase(saved.headers.get("etag") ?? (await known(product.id)).etag);
+      setBase(saved.headers.get("etag") ?? (await fetchProductState(product.id)).etag);
       showToast(t("saved"));
       if (saved.value.slug === product.slug) {
         reload();
@@ -37,11 +37,11 @@ export function Details({ product, etag, reload }: Known & { reload: () => void 
     });
   const isConflict = problem?.status === 412;
   if (isConflict && theirs === null) {
-    void known(product.id).then(setTheirs, () => setProblem(null));
+    void fetchProductState(product.id).then(setTheirs, () => setProblem(null));
   }
   const take = () => {
     if (theirs) {
-      setValue(written(theirs.product));
+      setValue(toInput(theirs.product));
       setBase(theirs.etag);
       setTheirs(null);
       setProblem(null);
@@ -50,7 +50,7 @@ export function Details({ product, etag, reload }: Known & { reload: () => void 
   return (
     <div class="stack">
       {isConflict && theirs && (
-        <Conflict mine={cleaned(value)} theirs={written(theirs.product)} onMine={() => save(theirs.etag)} onTheirs={take} />
+        <Conflict mine={withoutEmpty(value)} theirs={toInput(theirs.product)} onMine={() => save(theirs.etag)} onTheirs={take} />
       )}
       <ProductForm value={value} problem={isConflict ? null : problem} onChange={setValue} onSend={() => save(base)}>
         <SelectField
@@ -58,18 +58,18 @@ export function Details({ product, etag, reload }: Known & { reload: () => void 
           label={t("status")}
           value={value.status ?? product.status}
           options={(["draft", "public", "archived"] as const).map((each) => [each, tStore(`status.${each}`)])}
-          onChange={(status) => setValue({ ...value, status: status as Known["product"]["status"] })}
+          onChange={(status) => setValue({ ...value, status: status as ProductState["product"]["status"] })}
         />
         <Button type="submit" look="strong" busy={isBusy}>
           {t("save")}
         </Button>
-        <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={cleaned(value)} />
+        <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={withoutEmpty(value)} />
       </ProductForm>
     </div>
   );
 }
 
-function written(product: Known["product"]): Written {
+function toInput(product: ProductState["product"]): ProductInput {
   const { title, slug, kind, platforms, description, access, tags, license, homepage, status } = product;
   return { title, slug, kind, platforms, description: description ?? null, access, tags, license, homepage, status };
 }

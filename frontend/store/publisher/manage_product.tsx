@@ -1,23 +1,23 @@
-// One product as its publisher sees it: what is said of it, its pictures, its releases.
+// The publisher's page of one product: its releases, data and media.
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
 import { setQuery, query } from "../../shared/router";
-import { Details } from "./details";
-import { known, type Known } from "./known";
-import { Media } from "./media";
+import { EditProduct } from "./edit_product";
+import { fetchProductState, type ProductState } from "./product_state";
+import { EditMedia } from "./edit_media";
 import { Status } from "./products";
-import { Publishers } from "./publishers";
+import { RequirePublisher } from "./require_publisher";
 import { Releases } from "./releases";
 import { translator } from "../../shared/i18n";
 
 const tStore = translator("store");
 const t = translator("publisher");
 
-export function Managed({ slug }: { slug: string }) {
-  const found = useRequest((signal) => known(slug, signal), [slug], { keepsPrevious: true });
+export function ManageProduct({ slug }: { slug: string }) {
+  const found = useRequest((signal) => fetchProductState(slug, signal), [slug], { keepsPrevious: true });
   if (found.state === "failed" && found.problem.status === 404) {
     return <NotFound />;
   }
@@ -34,14 +34,14 @@ export function Managed({ slug }: { slug: string }) {
           </span>
         )}
       </Heading>
-      <Publishers org={found.state === "loaded" ? found.value.product.org : undefined}>
+      <RequirePublisher org={found.state === "loaded" ? found.value.product.org : undefined}>
         <RequestResult of={found}>{(value) => <Tabbed {...value} reload={found.reload} />}</RequestResult>
-      </Publishers>
+      </RequirePublisher>
     </>
   );
 }
 
-function Tabbed({ product, etag, reload }: Known & { reload: () => void }) {
+function Tabbed({ product, etag, reload }: ProductState & { reload: () => void }) {
   return (
     <Tabs
       label={product.title}
@@ -49,8 +49,8 @@ function Tabbed({ product, etag, reload }: Known & { reload: () => void }) {
       onChoose={(tab) => setQuery({ tab })}
       tabs={[
         { name: "releases", label: tStore("releases"), content: () => <Releases product={product} /> },
-        { name: "details", label: t("details"), content: () => <Details key={product.id} product={product} etag={etag} reload={reload} /> },
-        { name: "media", label: tStore("media"), content: () => <Media product={product} reload={reload} /> },
+        { name: "details", label: t("details"), content: () => <EditProduct key={product.id} product={product} etag={etag} reload={reload} /> },
+        { name: "media", label: tStore("media"), content: () => <EditMedia product={product} reload={reload} /> },
       ]}
     />
   );

@@ -1,4 +1,4 @@
-// Bytes to the address that was announced for them: in parts, of which a lost one is sent again and no other.
+// Uploads a file in chunks with Content-Range; after a lost connection only the missing ranges are sent again.
 import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
 
@@ -8,13 +8,13 @@ const FIRST_WAIT_MS = 500;
 
 type Ranges = readonly (readonly [from: number, to: number])[];
 
-/** Send the file; what arrived before a cut is not sent again. `tell` is given the bytes that are there.
+/** Send the file; what arrived before a cut is not sent again. `onProgress` is given the bytes that are there.
  *  @throws Problem where it is refused, or the connection stays away. An abort passes through. */
-export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, tell: (sent: number) => void): Promise<Made> {
+export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, onProgress: (sent: number) => void): Promise<Made> {
   let failures = 0;
   for (;;) {
     try {
-      const made = await missing<Made>(address, file, signal, tell, () => (failures = 0));
+      const made = await sendMissing<Made>(address, file, signal, onProgress, () => (failures = 0));
       if (made !== null) {
         return made;
       }
@@ -29,24 +29,24 @@ export async function upload<Made>(address: string, file: Blob, signal: AbortSig
   }
 }
 
-async function missing<Made>(
+async function sendMissing<Made>(
   address: string,
   file: Blob,
   signal: AbortSignal,
-  tell: (sent: number) => void,
+  onProgress: (sent: number) => void,
   arrived: () => void,
 ): Promise<Made | null> {
   const { received } = (await (await send("GET", address, { signal })).json()) as { received: Ranges };
   let there = received.reduce((sum, [from, to]) => sum + to - from + 1, 0);
-  tell(there);
-  for (const [from, to] of gaps(received, file.size)) {
+  onProgress(there);
+  for (const [from, to] of missingRanges(received, file.size)) {
     for (let at = from; at <= to; at += PART) {
       const last = Math.min(at + PART - 1, to);
       const range = { "Content-Range": `bytes ${at}-${last}/${file.size}` };
       const answer = await put(address, file.slice(at, last + 1), range, signal);
       arrived();
       there += last - at + 1;
-      tell(there);
+      onProgress(there);
       if (answer.status === 201) {
         return (await answer.json()) as Made;
       }
@@ -56,7 +56,7 @@ async function missing<Made>(
 }
 
 /** What is not there yet, from byte to byte, both included. */
-export function gaps(received: Ranges, size: number): [number, number][] {
+export function missingRanges(received: Ranges, size: number): [number, number][] {
   const found: [number, number][] = [];
   let at = 0;
   for (const [from, to] of [...received].sort((a, b) => a[0] - b[0])) {
@@ -89,7 +89,7 @@ async function put(address: string, body: Blob, range: Record<string, string>, s
 }
 
 /** The address as a path of this service: pages ask nobody else. */
-export function own(address: string): string {
+export function pathOf(address: string): string {
   const { pathname, search } = new URL(address, location.href);
   return pathname + search;
 }

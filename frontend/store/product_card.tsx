@@ -1,4 +1,4 @@
-// A product as one card among others.
+// A product as a card in a list.
 import type { ComponentChildren } from "preact";
 import { Chip } from "../shared/components/chip";
 import type { Schemas } from "./api";
@@ -17,7 +17,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-export function Card({ product, note, children }: Props) {
+export function ProductCard({ product, note, children }: Props) {
   return (
     <li class={children ? "card plain" : "card"}>
       <h2>

@@ -1,4 +1,4 @@
-// The question before a release is published: what customers get, and what is missing that it could be published.
+// The dialog before a release is published: what customers get, and what is still missing.
 import { Fragment } from "preact";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -32,7 +32,7 @@ function missing(release: Release): string | null {
   return unready.length ? t("publish.unready", { files: unready.join(", ") }) : null;
 }
 
-export function Publishing({ product, release, problem, isOpen, isBusy, onPublish, onClose }: Props) {
+export function PublishDialog({ product, release, problem, isOpen, isBusy, onPublish, onClose }: Props) {
   const files = release.artifacts ?? [];
   const why = missing(release);
   const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];

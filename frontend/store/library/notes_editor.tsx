@@ -1,10 +1,10 @@
-// What a person keeps about one product of their library: a note, collections, and whether it is shown.
+// Edits the private notes of a product in the library: a note, collections, and whether it is hidden.
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
-import { newer, note, shelf } from "../shelf";
+import { newerRelease, note, productNotes } from "../product_notes";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -13,8 +13,8 @@ type Owned = Schemas["Owned"];
 
 const LONGEST_NOTE = 2000;
 
-export function Noted({ product }: { product: Owned }) {
-  const noted = shelf.value[product.id] ?? {};
+export function NotesEditor({ product }: { product: Owned }) {
+  const noted = productNotes.value[product.id] ?? {};
   const hide = () => {
     note(product.id, { isHidden: true });
     // Its card is gone, and with it what the keyboard was on.
@@ -26,7 +26,7 @@ export function Noted({ product }: { product: Owned }) {
   };
   const collect = (text: string) => {
     const named = text.split(",").map((each) => each.trim()).filter(Boolean);
-    note(product.id, { collections: [...new Set(named)] });
+    note(product.id, { allCollections: [...new Set(named)] });
   };
   return (
     <details class="downloads">
@@ -39,7 +39,7 @@ export function Noted({ product }: { product: Owned }) {
           name={`collections-${product.id}`}
           label={tLibrary("collections")}
           help={tLibrary("collections.help")}
-          value={(noted.collections ?? []).join(", ")}
+          value={(noted.allCollections ?? []).join(", ")}
           maxLength={200}
           autocomplete="off"
           onChange={(event) => collect(event.currentTarget.value)}
@@ -49,8 +49,8 @@ export function Noted({ product }: { product: Owned }) {
             <textarea
               {...given}
               maxLength={LONGEST_NOTE}
-              value={noted.note ?? ""}
-              onChange={(event) => note(product.id, { note: event.currentTarget.value })}
+              value={noted.updateNotes ?? ""}
+              onChange={(event) => note(product.id, { updateNotes: event.currentTarget.value })}
             />
           )}
         </Field>
@@ -71,27 +71,27 @@ export function Noted({ product }: { product: Owned }) {
 }
 
 /** The newest release, whether it is newer than what was downloaded here, and what the person noted. */
-export function Marks({ product }: { product: Owned }) {
-  const noted = shelf.value[product.id] ?? {};
-  const update = newer(product.id, product.channels);
+export function NotesSummary({ product }: { product: Owned }) {
+  const noted = productNotes.value[product.id] ?? {};
+  const update = newerRelease(product.id, product.channels);
   return (
     <>
       <span class="row">
         {update && (
           <a href={`/products/${product.slug}?channel=${update.channel}`}>
             <Chip tone="warn">
-              {tLibrary("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
+              {tLibrary("update", { version: update.version, had: noted.recordDownload?.[update.channel] ?? "" })}
             </Chip>
           </a>
         )}
         {noted.isHidden && <Chip>{tLibrary("library.hidden")}</Chip>}
-        {noted.collections?.map((each) => (
+        {noted.allCollections?.map((each) => (
           <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
             {each}
           </a>
         ))}
       </span>
-      {noted.note && <p class="written small">{noted.note}</p>}
+      {noted.updateNotes && <p class="written small">{noted.updateNotes}</p>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// The pictures and films of a product: added with a text for who does not see them, and taken away.
+// The pictures and films of a product: upload with a text alternative, and removal.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";
@@ -6,10 +6,10 @@ import { Empty, Failed } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
-import { once, useDoing } from "./doing";
+import { idempotencyHeader, useSubmit } from "./form";
 import { Curl } from "../curl";
-import { Drop } from "./drop";
-import { own, upload } from "./upload";
+import { FileDrop } from "./file_drop";
+import { pathOf, upload } from "./chunked_upload";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
@@ -19,10 +19,10 @@ type Kind = Schemas["NewMedia"]["kind"];
 
 const KINDS = ["screenshot", "cover", "icon", "video"] as const;
 
-export function Media({ product, reload }: { product: Detail; reload: () => void }) {
+export function EditMedia({ product, reload }: { product: Detail; reload: () => void }) {
   const [kind, setKind] = useState<Kind>("screenshot");
   const [alt, setAlt] = useState("");
-  const { isBusy, problem, setProblem, run } = useDoing();
+  const { isBusy, problem, setProblem, run } = useSubmit();
   const values = { id: product.id };
   const add = (files: readonly File[]) => {
     const file = files[0];
@@ -31,8 +31,8 @@ export function Media({ product, reload }: { product: Detail; reload: () => void
     } else if (file) {
       void run(async () => {
         const body = { kind, filename: file.name, size: file.size, alt: alt.trim() };
-        const announced = await api.post("/api/v1/products/{id}/media", { values, body, headers: once() });
-        await upload(own(announced.value.upload_url), file, new AbortController().signal, () => undefined);
+        const announced = await api.post("/api/v1/products/{id}/media", { values, body, headers: idempotencyHeader() });
+        await upload(pathOf(announced.value.upload_url), file, new AbortController().signal, () => undefined);
         setAlt("");
         showToast(t("media.added"));
         reload();
@@ -41,7 +41,7 @@ export function Media({ product, reload }: { product: Detail; reload: () => void
   };
   const remove = (id: string) =>
     void run(async () => {
-      await api.delete("/api/v1/products/{id}/media/{media_id}", { values: { ...values, media_id: id }, headers: once() });
+      await api.delete("/api/v1/products/{id}/media/{media_id}", { values: { ...values, media_id: id }, headers: idempotencyHeader() });
       reload();
     });
   return (
@@ -63,7 +63,7 @@ export function Media({ product, reload }: { product: Detail; reload: () => void
           fault={problem?.faults.find((each) => each.field === "alt")?.detail}
           onInput={(event) => setAlt(event.currentTarget.value)}
         />
-        <Drop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
+        <FileDrop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
         {problem && <Failed problem={problem} />}
       </div>
       {product.media.length ? (

@@ -1,7 +1,7 @@
-// Which products of a library are shown, and in which order, by what stands in the address.
+// Filters and sorts the products of the library by the parameters in the address.
 import { query } from "../../shared/router";
 import type { Schemas } from "../api";
-import { shelf } from "../shelf";
+import { productNotes } from "../product_notes";
 
 type Owned = Schemas["Owned"];
 
@@ -12,14 +12,14 @@ function updated(product: Owned): string {
   return product.channels.reduce((latest, each) => (each.published_at > latest ? each.published_at : latest), "") || product.granted_at;
 }
 
-export function chosen(owned: readonly Owned[], words: string): Owned[] {
+export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
   const wanted = words.trim().toLocaleLowerCase();
   const collection = query.value.get("collection");
   const hasHidden = query.value.get("hidden") === "1";
   const found = owned.filter((each) => {
-    const noted = shelf.value[each.id] ?? {};
-    const said = [each.title, each.description, noted.note, ...(noted.collections ?? [])].join(" ").toLocaleLowerCase();
-    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.collections?.includes(collection));
+    const noted = productNotes.value[each.id] ?? {};
+    const said = [each.title, each.description, noted.updateNotes, ...(noted.allCollections ?? [])].join(" ").toLocaleLowerCase();
+    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.allCollections?.includes(collection));
   });
   const order = query.value.get("order");
   if (order === "title") {

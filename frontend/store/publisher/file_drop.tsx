@@ -1,4 +1,4 @@
-// Files are dropped here, or chosen by the button, which does the same for who does not drag.
+// A drop zone for files, with a button that opens the file dialog.
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { translator } from "../../shared/i18n";
@@ -11,7 +11,7 @@ interface Props {
   onFiles: (files: readonly File[]) => void;
 }
 
-export function Drop({ accept, hint, onFiles }: Props) {
+export function FileDrop({ accept, hint, onFiles }: Props) {
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const dropped = (event: DragEvent) => {
