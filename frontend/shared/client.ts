@@ -42,19 +42,19 @@ export function setSessionMark(session: string): void {
 let embeddedReplies: Record<string, unknown> | null = null;
 
 /** What the server has already asked for this page, once; after that everybody asks for themselves. */
-function takeEmbeddedReply(urlFor: string): unknown {
+function takeEmbeddedReply(target: string): unknown {
   if (embeddedReplies === null) {
     const element = document.getElementById("replies");
     embeddedReplies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
     element?.remove();
   }
-  const found = embeddedReplies[urlFor];
-  delete embeddedReplies[urlFor];
+  const found = embeddedReplies[target];
+  delete embeddedReplies[target];
   return found;
 }
 
 /** The path with its values and its query; parameters without a value are left out. */
-export function target(path: string, values: Record<string, string> = {}, query: object = {}): string {
+export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
@@ -104,7 +104,7 @@ export class Client<Paths> {
     path: Path,
     options: CallOptions<Paths[Path]["get" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["get" & keyof Paths[Path]]>>> {
-    const address = target(path, options.values, options.query ?? {});
+    const address = urlFor(path, options.values, options.query ?? {});
     const known = takeEmbeddedReply(address);
     if (known !== undefined) {
       return { value: known as never, status: 200, headers: new Headers() };
@@ -116,21 +116,21 @@ export class Client<Paths> {
     path: Path,
     options: CallOptions<Paths[Path]["post" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["post" & keyof Paths[Path]]>>> {
-    return this.read(await send("POST", target(path, options.values, options.query ?? {}), options));
+    return this.read(await send("POST", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async put<Path extends PathsWithMethod<Paths, "put">>(
     path: Path,
     options: CallOptions<Paths[Path]["put" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["put" & keyof Paths[Path]]>>> {
-    return this.read(await send("PUT", target(path, options.values, options.query ?? {}), options));
+    return this.read(await send("PUT", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async delete<Path extends PathsWithMethod<Paths, "delete">>(
     path: Path,
     options: CallOptions<Paths[Path]["delete" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["delete" & keyof Paths[Path]]>>> {
-    return this.read(await send("DELETE", target(path, options.values, options.query ?? {}), options));
+    return this.read(await send("DELETE", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   private async read<Value>(answer: Response): Promise<ApiResponse<Value>> {

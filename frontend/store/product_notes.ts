@@ -8,12 +8,12 @@ const tLibrary = translator("library");
 
 export interface ProductNotes {
   isHidden?: boolean;
-  updateNotes?: string;
-  allCollections?: readonly string[];
+  note?: string;
+  collections?: readonly string[];
   /** The address by which a followed product is known; none where it is not followed. */
   followed?: string;
   /** The version that was downloaded here last, by channel. */
-  recordDownload?: Readonly<Record<string, string>>;
+  fetched?: Readonly<Record<string, string>>;
 }
 
 type NotesByProduct = Readonly<Record<string, ProductNotes>>;
@@ -47,7 +47,7 @@ addEventListener("storage", (event) => {
 });
 
 /** Note something about a product; what is empty is forgotten. */
-export function note(id: string, change: ProductNotes): void {
+export function updateNotes(id: string, change: ProductNotes): void {
   const noted = Object.entries({ ...productNotes.peek()[id], ...change }).filter(([, value]) => (Array.isArray(value) ? value.length : value));
   const { [id]: _, ...others } = productNotes.peek();
   const next: NotesByProduct = noted.length ? { ...others, [id]: Object.fromEntries(noted) as ProductNotes } : others;
@@ -61,8 +61,8 @@ export function note(id: string, change: ProductNotes): void {
 }
 
 /** Remember which version was downloaded here. */
-export function fetched(id: string, { channel, version }: Newest): void {
-  note(id, { recordDownload: { ...productNotes.peek()[id]?.recordDownload, [channel]: version } });
+export function recordDownload(id: string, { channel, version }: Newest): void {
+  updateNotes(id, { fetched: { ...productNotes.peek()[id]?.fetched, [channel]: version } });
 }
 
 export function clearNotes(): void {
@@ -71,8 +71,8 @@ export function clearNotes(): void {
 }
 
 /** Every collection that something is in, in the order of the alphabet. */
-export function collections(): string[] {
-  return [...new Set(Object.values(productNotes.value).flatMap((each) => each.allCollections ?? []))].sort((a, b) => a.localeCompare(b));
+export function allCollections(): string[] {
+  return [...new Set(Object.values(productNotes.value).flatMap((each) => each.collections ?? []))].sort((a, b) => a.localeCompare(b));
 }
 
 interface Newest {
@@ -82,6 +82,6 @@ interface Newest {
 
 /** The newest release of a channel from which another version was downloaded here; none where there is nothing newer. */
 export function newerRelease<Release extends Newest>(id: string, channels: readonly Release[]): Release | undefined {
-  const fetched = productNotes.value[id]?.recordDownload ?? {};
+  const fetched = productNotes.value[id]?.fetched ?? {};
   return channels.find((each) => fetched[each.channel] !== undefined && fetched[each.channel] !== each.version);
 }

@@ -9,16 +9,16 @@ import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
 import { number, translator } from "../shared/i18n";
 import type { Meta } from "./api";
-import { countWaiting } from "./approvals/waiting";
-import { Ended } from "./ended";
-import { later } from "./later";
+import { pollPendingCount } from "./approvals/pending_count";
+import { SessionEnded } from "./session_ended";
+import { lazyComponent } from "./lazy_component";
 import { canList, modelOf } from "./models";
-import { Palette } from "./palette/opener";
+import { PaletteButton } from "./palette/palette_button";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
-import { known, look, signOut } from "./person";
+import { currentUser, loadCurrentUser, signOut } from "./current_user";
 import { managesPeople } from "./users/people";
-import { creating } from "./values/creating";
+import { newRecordRequest } from "./values/new_record_request";
 import "./work.css";
 
 const tCommon = translator("common");
@@ -26,24 +26,24 @@ const t = translator("work");
 
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
 
-const Design = later(async () => (await import("../shared/design")).Design);
-const List: OfModel = later(async () => (await import("./pages/list")).List);
-const New: OfModel = later(async () => (await import("./pages/new")).New);
-const Import: OfModel = later(async () => (await import("./pages/import")).Import);
-const Board: OfModel = later(async () => (await import("./pages/board")).Board);
-const Record = later(async () => (await import("./pages/record")).Record);
-const Approvals = later(async () => (await import("./pages/approvals")).Approvals);
-const Agents = later(async () => (await import("./pages/agents")).Agents);
-const Users = later(async () => (await import("./pages/users")).Users);
-const Audit = later(async () => (await import("./pages/audit")).Audit);
-const AuditEntry = later(async () => (await import("./pages/audit_entry")).AuditEntry);
-const Connect = later(async () => (await import("./pages/connect")).Connect);
-const CreateInPlace = later(async () => (await import("./record/creating")).CreateInPlace);
-const Dashboard = later(async () => (await import("./pages/dashboard")).Dashboard);
+const Design = lazyComponent(async () => (await import("../shared/design")).Design);
+const List: OfModel = lazyComponent(async () => (await import("./pages/list")).List);
+const New: OfModel = lazyComponent(async () => (await import("./pages/new")).New);
+const Import: OfModel = lazyComponent(async () => (await import("./pages/import")).Import);
+const Board: OfModel = lazyComponent(async () => (await import("./pages/board")).Board);
+const Record = lazyComponent(async () => (await import("./pages/record")).Record);
+const Approvals = lazyComponent(async () => (await import("./pages/approvals")).Approvals);
+const Agents = lazyComponent(async () => (await import("./pages/agents")).Agents);
+const Users = lazyComponent(async () => (await import("./pages/users")).Users);
+const Audit = lazyComponent(async () => (await import("./pages/audit")).Audit);
+const AuditEntry = lazyComponent(async () => (await import("./pages/audit_entry")).AuditEntry);
+const Connect = lazyComponent(async () => (await import("./pages/connect")).Connect);
+const CreateInPlace = lazyComponent(async () => (await import("./record/new_record_dialog")).NewRecordDialog);
+const Dashboard = lazyComponent(async () => (await import("./pages/dashboard")).Dashboard);
 
 /** A page for whoever is signed in; who is not gets there by signing in. */
 function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
-  const found = known.value;
+  const found = currentUser.value;
   if (found === null) {
     return <Loading />;
   }
@@ -51,25 +51,25 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
     return <SignIn />;
   }
   if (found instanceof Problem) {
-    return <Failed problem={found} onRetry={look} />;
+    return <Failed problem={found} onRetry={loadCurrentUser} />;
   }
   return (
     <>
-      {isSignedIn.value === false && <Ended name={found.caller.name} />}
+      {isSignedIn.value === false && <SessionEnded name={found.caller.name} />}
       <Fragment key="page">{page(found)}</Fragment>
-      {creating.value && <CreateInPlace meta={found} />}
+      {newRecordRequest.value && <CreateInPlace meta={found} />}
     </>
   );
 }
 
 function End() {
-  const found = known.value;
+  const found = currentUser.value;
   if (found === null || found === "nobody" || found instanceof Problem) {
     return null;
   }
   return (
     <>
-      <Palette meta={found} />
+      <PaletteButton meta={found} />
       <span class="small quiet">{t("signed.as", { name: found.caller.name })}</span>
       <Button onClick={signOut}>{tCommon("sign.out")}</Button>
     </>
@@ -84,7 +84,7 @@ function ofModel(Page: OfModel) {
 
 /** The places of the head; people and the audit only for those who may manage or read them. */
 function places(): [address: string, label: string][] {
-  const found = known.value;
+  const found = currentUser.value;
   const meta = found !== null && typeof found === "object" && "models" in found ? found : null;
   const audit = meta ? modelOf(meta, "audit_entry") : undefined;
   return [
@@ -99,10 +99,10 @@ function places(): [address: string, label: string][] {
 }
 
 effect(() => {
-  const found = known.value;
-  return found !== null && typeof found === "object" && "models" in found ? countWaiting(found) : undefined;
+  const found = currentUser.value;
+  return found !== null && typeof found === "object" && "models" in found ? pollPendingCount(found) : undefined;
 });
-void look();
+void loadCurrentUser();
 mountApp({
   title: "Countersign",
   routes: [

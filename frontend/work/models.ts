@@ -39,7 +39,7 @@ export function canList(model: Model): boolean {
 }
 
 /** The models people work on, without those of the engine. */
-export function worked(meta: Meta): Model[] {
+export function businessModels(meta: Meta): Model[] {
   return meta.models.filter((each) => each.module !== ENGINE && canList(each));
 }
 
@@ -50,14 +50,14 @@ export function partsOf(meta: Meta, model: Model): [Model, Field][] {
 }
 
 /** The field that names a record first, then the others that fit in a line. */
-export function usual(model: Model, most = COLUMNS): Field[] {
+export function defaultColumns(model: Model, most = COLUMNS): Field[] {
   const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
   const named = short.filter((each) => each.name === model.shown_as);
   return [...named, ...short.filter((each) => each.name !== model.shown_as)].slice(0, most);
 }
 
 /** The select field that the actions move: the one that has all of their states among its options. */
-export function governed(model: Model): Field | undefined {
+export function workflowField(model: Model): Field | undefined {
   const states = model.actions.flatMap((each) => [...each.from, ...(each.to ? [each.to] : [])]);
   const knows = (field: Field) => states.every((state) => field.options?.includes(state));
   return states.length ? model.fields.find(knows) : undefined;
@@ -65,7 +65,7 @@ export function governed(model: Model): Field | undefined {
 
 /** The actions a record can be moved by as it stands; all of them where its state is not to be seen. */
 export function actionsOf(model: Model, record: Row): Action[] {
-  const field = governed(model);
+  const field = workflowField(model);
   const isOpen = (action: Action) => !field || action.from.length === 0 || action.from.includes(String(record[field.name]));
   return model.actions.filter((each) => model.commands.includes(each.id) && isOpen(each));
 }

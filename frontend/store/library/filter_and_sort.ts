@@ -18,8 +18,8 @@ export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
   const hasHidden = query.value.get("hidden") === "1";
   const found = owned.filter((each) => {
     const noted = productNotes.value[each.id] ?? {};
-    const said = [each.title, each.description, noted.updateNotes, ...(noted.allCollections ?? [])].join(" ").toLocaleLowerCase();
-    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.allCollections?.includes(collection));
+    const said = [each.title, each.description, noted.note, ...(noted.collections ?? [])].join(" ").toLocaleLowerCase();
+    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.collections?.includes(collection));
   });
   const order = query.value.get("order");
   if (order === "title") {

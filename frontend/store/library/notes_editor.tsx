@@ -4,7 +4,7 @@ import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
-import { newerRelease, note, productNotes } from "../product_notes";
+import { newerRelease, updateNotes, productNotes } from "../product_notes";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -16,17 +16,17 @@ const LONGEST_NOTE = 2000;
 export function NotesEditor({ product }: { product: Owned }) {
   const noted = productNotes.value[product.id] ?? {};
   const hide = () => {
-    note(product.id, { isHidden: true });
+    updateNotes(product.id, { isHidden: true });
     // Its card is gone, and with it what the keyboard was on.
     document.getElementById("find")?.focus();
     showToast(tLibrary("library.hidden.one", { title: product.title }), {
       label: tLibrary("undo"),
-      run: () => note(product.id, { isHidden: false }),
+      run: () => updateNotes(product.id, { isHidden: false }),
     });
   };
   const collect = (text: string) => {
     const named = text.split(",").map((each) => each.trim()).filter(Boolean);
-    note(product.id, { allCollections: [...new Set(named)] });
+    updateNotes(product.id, { collections: [...new Set(named)] });
   };
   return (
     <details class="downloads">
@@ -39,7 +39,7 @@ export function NotesEditor({ product }: { product: Owned }) {
           name={`collections-${product.id}`}
           label={tLibrary("collections")}
           help={tLibrary("collections.help")}
-          value={(noted.allCollections ?? []).join(", ")}
+          value={(noted.collections ?? []).join(", ")}
           maxLength={200}
           autocomplete="off"
           onChange={(event) => collect(event.currentTarget.value)}
@@ -49,14 +49,14 @@ export function NotesEditor({ product }: { product: Owned }) {
             <textarea
               {...given}
               maxLength={LONGEST_NOTE}
-              value={noted.updateNotes ?? ""}
-              onChange={(event) => note(product.id, { updateNotes: event.currentTarget.value })}
+              value={noted.note ?? ""}
+              onChange={(event) => updateNotes(product.id, { note: event.currentTarget.value })}
             />
           )}
         </Field>
         <div>
           {noted.isHidden ? (
-            <Button tight onClick={() => note(product.id, { isHidden: false })}>
+            <Button tight onClick={() => updateNotes(product.id, { isHidden: false })}>
               {tLibrary("library.show")} <span class="hidden-text">{product.title}</span>
             </Button>
           ) : (
@@ -80,18 +80,18 @@ export function NotesSummary({ product }: { product: Owned }) {
         {update && (
           <a href={`/products/${product.slug}?channel=${update.channel}`}>
             <Chip tone="warn">
-              {tLibrary("update", { version: update.version, had: noted.recordDownload?.[update.channel] ?? "" })}
+              {tLibrary("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
             </Chip>
           </a>
         )}
         {noted.isHidden && <Chip>{tLibrary("library.hidden")}</Chip>}
-        {noted.allCollections?.map((each) => (
+        {noted.collections?.map((each) => (
           <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
             {each}
           </a>
         ))}
       </span>
-      {noted.updateNotes && <p class="written small">{noted.updateNotes}</p>}
+      {noted.note && <p class="written small">{noted.note}</p>}
     </>
   );
 }

@@ -1,7 +1,7 @@
 // A question in plain words, how it was read, and an answer from the catalog alone. The address has the question.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { send, target } from "../../shared/client";
+import { send, urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { TextField } from "../../shared/components/field";
@@ -204,7 +204,7 @@ function earlier(before: string, asked: string, { answer, question, state }: Sta
 /** The questions before this one, each a link, and the way to begin anew. */
 function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: boolean; onOver: () => void }) {
   const all = lines(before);
-  const address = (place: number) => target("/questions", {}, { q: all[place], prev: all.slice(0, place).join("\n") });
+  const address = (place: number) => urlFor("/questions", {}, { q: all[place], prev: all.slice(0, place).join("\n") });
   return (
     <div class="row small thread">
       {all.length ? (

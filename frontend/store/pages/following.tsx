@@ -9,7 +9,7 @@ import { api, type Schemas } from "../api";
 import { ProductCard } from "../product_card";
 import { me } from "../me";
 import { feedUrl } from "../product/follow";
-import { note, productNotes } from "../product_notes";
+import { updateNotes, productNotes } from "../product_notes";
 
 const tLibrary = translator("library");
 const t = translator("store");
@@ -69,7 +69,7 @@ function One({ product }: { product: Detail }) {
         ))}
       </ul>
       <span class="row">
-        <Button tight onClick={() => note(product.id, { followed: "" })}>
+        <Button tight onClick={() => updateNotes(product.id, { followed: "" })}>
           {tLibrary("following.end")} <span class="hidden-text">{product.title}</span>
         </Button>
         <a href={feedUrl(product)} type="application/atom+xml">

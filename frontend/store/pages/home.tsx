@@ -1,7 +1,7 @@
 // The list of products: a search that answers while one types, filters, and page after page as one gets there.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { target } from "../../shared/client";
+import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { LoadMore } from "../../shared/components/pager";
@@ -90,7 +90,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
         ))}
       </ul>
       <p>
-        <Curl method="GET" path={target("/api/v1/products", {}, about)} isOpen />
+        <Curl method="GET" path={urlFor("/api/v1/products", {}, about)} isOpen />
       </p>
       {problem && <Failed problem={problem} onRetry={next} />}
       {cursor && !problem && <LoadMore busy={isBusy} onMore={next} />}

@@ -19,7 +19,7 @@ import { NotesSummary, NotesEditor } from "../library/notes_editor";
 import { nextCursor } from "../ownership";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
-import { collections, clearNotes, productNotes } from "../product_notes";
+import { allCollections, clearNotes, productNotes } from "../product_notes";
 
 const tCommon = translator("common");
 const tLibrary = translator("library");
@@ -134,7 +134,7 @@ function Kept() {
 }
 
 function Collections() {
-  const names = collections();
+  const names = allCollections();
   const now = query.value.get("collection") ?? "";
   if (!names.length && !now) {
     return null;

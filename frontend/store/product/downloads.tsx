@@ -5,7 +5,7 @@ import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { currentPlatform, PLATFORMS } from "../platform";
-import { fetched } from "../product_notes";
+import { recordDownload } from "../product_notes";
 
 const t = translator("store");
 
@@ -38,7 +38,7 @@ function Files({ id }: { id: string }) {
           <ul>
             {files.map((each) => (
               <li key={each.id}>
-                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && fetched(id, release)}>
+                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && recordDownload(id, release)}>
                   {each.filename}
                 </a>{" "}
                 <span class="small quiet">

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import type { Schemas } from "../api";
 import { me } from "../me";
-import { note, productNotes } from "../product_notes";
+import { updateNotes, productNotes } from "../product_notes";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -15,13 +15,13 @@ export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
   useEffect(() => {
     if (isFollowed) {
       // Whoever looks at it has seen its news.
-      note(product.id, { followed: new Date().toISOString() });
+      updateNotes(product.id, { followed: new Date().toISOString() });
     }
   }, [product.id, isFollowed]);
   return (
     <div class="row">
       {me.value !== undefined && (
-        <Button aria-pressed={isFollowed} onClick={() => note(product.id, { followed: isFollowed ? "" : new Date().toISOString() })}>
+        <Button aria-pressed={isFollowed} onClick={() => updateNotes(product.id, { followed: isFollowed ? "" : new Date().toISOString() })}>
           {tLibrary("follow")}
         </Button>
       )}

@@ -5,7 +5,7 @@ import type { Schemas } from "../api";
 import { CommandLine } from "../command_line";
 import { me } from "../me";
 import { currentPlatform, PLATFORMS } from "../platform";
-import { fetched } from "../product_notes";
+import { recordDownload } from "../product_notes";
 
 const tCommon = translator("common");
 const t = translator("store");
@@ -33,7 +33,7 @@ export function GetProduct({ product, releases, channel, isOwned }: Props) {
       {isOwned === false && <NotEntitled product={product} />}
       {isOwned && newest && file && (
         <div class="row">
-          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => fetched(product.id, newest)}>
+          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => recordDownload(product.id, newest)}>
             {t("download.of", { version: newest.version })}
           </LinkButton>
           <span>

@@ -6,7 +6,7 @@ import { relativePast, dateTime, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { currentPlatform, PLATFORMS, type Platform } from "../platform";
-import { fetched } from "../product_notes";
+import { recordDownload } from "../product_notes";
 
 const t = translator("store");
 
@@ -29,7 +29,7 @@ export function ReleaseDetails({ release, product, isOwned }: Props) {
   const download = {
     name: "download",
     label: t("download"),
-    cell: (file: File) => <Download file={file} onPress={() => fetched(product.id, release)} />,
+    cell: (file: File) => <Download file={file} onPress={() => recordDownload(product.id, release)} />,
   };
   return (
     <section class="release stack" aria-label={release.version}>

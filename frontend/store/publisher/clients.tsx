@@ -1,7 +1,7 @@
 // OAuth clients of the organisation; the secret of a new one is shown once.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { target } from "../../shared/client";
+import { urlFor } from "../../shared/client";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
 import { RequestResult, Empty, Failed } from "../../shared/components/states";
@@ -55,7 +55,7 @@ export function Clients({ org }: { org: string }) {
                       <Button look="risky" tight onClick={() => remove(each.client_id)}>
                         {t("remove")} <span class="hidden-text">{each.name}</span>
                       </Button>
-                      <Curl method="DELETE" path={target("/api/v1/org/clients", {}, { org, client_id: each.client_id })} />
+                      <Curl method="DELETE" path={urlFor("/api/v1/org/clients", {}, { org, client_id: each.client_id })} />
                     </span>
                   ),
                 },
@@ -118,7 +118,7 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
         <Button type="submit" busy={isBusy}>
           {t("client.add")}
         </Button>
-        <Curl method="POST" path={target("/api/v1/org/clients", {}, { org })} body={{ name, scopes }} />
+        <Curl method="POST" path={urlFor("/api/v1/org/clients", {}, { org })} body={{ name, scopes }} />
       </div>
       {made?.client_secret && (
         <div class="notice stack" role="status">

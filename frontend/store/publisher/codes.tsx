@@ -1,7 +1,7 @@
 // Redemption codes of the organisation: how many of each batch are used, a form for new ones, and the revocation of a batch.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { target } from "../../shared/client";
+import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
@@ -112,7 +112,7 @@ function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
 function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; onDone: () => void }) {
   const [takesBack, setTakesBack] = useState(false);
   const { isBusy, problem, run } = useSubmit();
-  const revoking = target("/api/v1/codes/{batch_id}/revoke", { batch_id: batch?.batch_id ?? "" }, { org });
+  const revoking = urlFor("/api/v1/codes/{batch_id}/revoke", { batch_id: batch?.batch_id ?? "" }, { org });
   const revoke = () =>
     void run(async () => {
       const values = { batch_id: batch?.batch_id ?? "" };

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
-import { send, target } from "../../shared/client";
+import { send, urlFor } from "../../shared/client";
 import { plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Curl } from "../curl";
@@ -36,7 +36,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
     valid_from: null,
     expires_at: until ? new Date(`${until}T23:59:59`).toISOString() : null,
   };
-  const path = target("/api/v1/codes", {}, { org });
+  const path = urlFor("/api/v1/codes", {}, { org });
   const issue = () =>
     void run(async () => {
       requireFields({ products: [t("issue.products"), body.products] });

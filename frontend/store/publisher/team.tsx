@@ -1,7 +1,7 @@
 // The members of the organisation and its OAuth clients.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { target } from "../../shared/client";
+import { urlFor } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
@@ -93,7 +93,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
           <Button look="risky" busy={isBusy} onClick={remove}>
             {t("remove")}
           </Button>
-          <Curl method="DELETE" path={target("/api/v1/org/members", {}, query)} />
+          <Curl method="DELETE" path={urlFor("/api/v1/org/members", {}, query)} />
         </>
       }
     >

@@ -10,7 +10,7 @@ export interface Command {
 
 const READING = ["get", "list", "search", "count_by", "history", "export", "watch"];
 
-export function isReading(id: string): boolean {
+export function isReadCommand(id: string): boolean {
   return READING.includes(id.split(".")[1] ?? "");
 }
 
@@ -19,20 +19,20 @@ export async function commands(signal: AbortSignal): Promise<Command[]> {
   return ((await answer.json()) as { commands: Command[] }).commands;
 }
 
-export interface Wanted {
+export interface TokenRequest {
   label: string;
   scopes: string[];
   expires_in: number;
 }
 
 /** The new token, which nobody is told a second time. */
-export async function issue(wanted: Wanted): Promise<string> {
+export async function issueToken(wanted: TokenRequest): Promise<string> {
   const answer = await call("POST", "/api/auth/agent-token", { body: wanted });
   return ((await answer.json()) as { token: string }).token;
 }
 
 /** What the API tells the new token of itself: the one time that a page speaks with a token, the one it is showing. */
-export async function seenBy(token: string, signal: AbortSignal): Promise<Meta> {
+export async function metaOfToken(token: string, signal: AbortSignal): Promise<Meta> {
   const answer = await send("GET", "/api/meta", { headers: { Authorization: `Bearer ${token}` }, signal });
   return (await answer.json()) as Meta;
 }

@@ -1,7 +1,7 @@
 // Which commands an agent may use: model by model, in the API's own words.
 import { Chip } from "../../shared/components/chip";
 import type { Meta, Model } from "../api";
-import { type Command, isReading } from "./commands";
+import { type Command, isReadCommand } from "./commands";
 import { translator } from "../../shared/i18n";
 
 const t = translator("agents");
@@ -53,7 +53,7 @@ function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
         {t("all", { model: model.plural })}
       </label>
       {[true, false].map((reads) => {
-        const some = commands.filter((each) => isReading(each.id) === reads);
+        const some = commands.filter((each) => isReadCommand(each.id) === reads);
         return some.length === 0 ? null : (
           <div key={String(reads)} class="stack tight">
             <h3 class="small">{t(reads ? "reads" : "writes")}</h3>

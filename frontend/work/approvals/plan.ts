@@ -31,18 +31,18 @@ export interface Plan extends Row {
 }
 
 /** Plans that would do the same to different records: same agent, same command, same values. */
-export function likeness(plan: Plan): string {
+export function similarityKey(plan: Plan): string {
   const done = plan.diff.map(({ model, field, after }) => [model, field, after]);
   const isRemoval = plan.diff.every((each) => each.after === null);
-  return JSON.stringify([plan.state, isOvertaken(plan), plan.agent, plan.command, plan.why, isRemoval ? null : done]);
+  return JSON.stringify([plan.state, isStale(plan), plan.agent, plan.command, plan.why, isRemoval ? null : done]);
 }
 
 /** In their order, with those that are alike behind the first of them. What is looked at stays as it is: who came
  *  later is no part of it, so that nothing is signed that was not shown. */
-export function grouped(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
+export function groupSimilar(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
   const groups = new Map<string, Plan[]>();
   for (const plan of plans) {
-    const key = `${looked.has(plan.id)} ${likeness(plan)}`;
+    const key = `${looked.has(plan.id)} ${similarityKey(plan)}`;
     groups.set(key, [...(groups.get(key) ?? []), plan]);
   }
   return [...groups.values()];
@@ -51,7 +51,7 @@ export function grouped(plans: readonly Plan[], looked: ReadonlySet<string>): Pl
 const HOUR_MS = 3_600_000;
 
 /** The ages a proposal may be filtered by: at least so old, or to expire within so much. */
-export const AGES: Record<string, (plan: Plan, now_ms: number) => boolean> = {
+export const AGE_FILTERS: Record<string, (plan: Plan, now_ms: number) => boolean> = {
   hour: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= HOUR_MS,
   day: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= 24 * HOUR_MS,
   week: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= 7 * 24 * HOUR_MS,
@@ -63,6 +63,6 @@ export function isExpired(plan: Plan, now_ms: number): boolean {
 }
 
 /** Whether what it is about has changed since: it can be rejected, and nothing else. */
-export function isOvertaken(plan: Plan): boolean {
+export function isStale(plan: Plan): boolean {
   return plan.state === "stale" || (plan.state === "pending" && plan.error === "stale");
 }

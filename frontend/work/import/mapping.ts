@@ -1,6 +1,6 @@
 // From the columns of a file to the fields of a model, and the file's text.
 import type { Field, Model } from "../api";
-import { fieldOf, governed } from "../models";
+import { fieldOf, workflowField } from "../models";
 import { translator } from "../../shared/i18n";
 
 const t = translator("import");
@@ -9,16 +9,16 @@ const t = translator("import");
 export type Mapping = readonly string[];
 
 /** The fields that a file may have; a restore keeps read-only ones and states too. */
-export function fields(model: Model, restores: boolean): Field[] {
-  const state = governed(model)?.name;
+export function importFields(model: Model, restores: boolean): Field[] {
+  const state = workflowField(model)?.name;
   return model.fields.filter((each) => each.kind !== "structure" && (restores || (!each.readonly && each.name !== state)));
 }
 
-export function choices(model: Model, restores: boolean): (readonly [string, string])[] {
+export function fieldOptions(model: Model, restores: boolean): (readonly [string, string])[] {
   const own = restores ? [["id", t("id")] as const] : [];
   return [
     ...own,
-    ...fields(model, restores).flatMap((each) =>
+    ...importFields(model, restores).flatMap((each) =>
       each.kind === "money"
         ? [
             [`${each.name}:amount`, t("amount", { label: each.label })] as const,
@@ -30,7 +30,7 @@ export function choices(model: Model, restores: boolean): (readonly [string, str
 }
 
 /** What the API says of a row, with the fields called what the pages call them. */
-export function inWords(model: Model, error: string): string {
+export function inPlainWords(model: Model, error: string): string {
   return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (whole, name: string) => fieldOf(model, name)?.label ?? whole);
 }
 

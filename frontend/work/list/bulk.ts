@@ -1,9 +1,9 @@
 // One command for many records: a call of the API for each, one after the other, and what became of every one of them.
 import { Problem } from "../../shared/problem";
 import { type Action, attempt, type Model, type Row, run } from "../api";
-import { actionsOf, governed, may } from "../models";
+import { actionsOf, workflowField, may } from "../models";
 
-export interface Wanted {
+export interface BulkCommand {
   /** The command's name without its model: update, delete, qualify. */
   command: string;
   label: string;
@@ -13,7 +13,7 @@ export interface Wanted {
   fits: (rows: readonly Row[]) => number;
 }
 
-export type Became =
+export type BulkResult =
   | { row: Row; state: "done"; now: Row | null }
   | { row: Row; state: "proposed"; planId: string }
   | { row: Row; state: "refused"; why: string }
@@ -23,7 +23,7 @@ const ENDED = 401;
 const TOGETHER = 1000;
 
 /** The actions that may be done with several records, then deletion. An update is one of its fields. */
-export function wanted(model: Model, remove: string): Wanted[] {
+export function bulkCommands(model: Model, remove: string): BulkCommand[] {
   const actions = model.actions.filter((each) => model.commands.includes(each.id));
   const fits = (action: Action) => (rows: readonly Row[]) =>
     rows.filter((row) => actionsOf(model, row).some((each) => each.id === action.id)).length;
@@ -39,13 +39,13 @@ export function wanted(model: Model, remove: string): Wanted[] {
 }
 
 /** The fields that an update may give many records at a time: none that is masked, as nobody would see what it becomes. */
-export function changeable(model: Model) {
-  const moved = governed(model)?.name;
+export function bulkEditableFields(model: Model) {
+  const moved = workflowField(model)?.name;
   return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== moved) : [];
 }
 
-export function hasAny(model: Model): boolean {
-  return changeable(model).length > 0 || wanted(model, "").length > 0;
+export function hasBulkCommands(model: Model): boolean {
+  return bulkEditableFields(model).length > 0 || bulkCommands(model, "").length > 0;
 }
 
 /** Run the command for each record as it was picked: who has changed since is refused, and nobody is overwritten.
@@ -55,19 +55,19 @@ export async function runAll(
   command: string,
   rows: readonly Row[],
   values: object,
-  onBecame: (became: Became) => void,
+  onBecame: (became: BulkResult) => void,
   isStopped: () => boolean,
 ): Promise<void> {
   let hasEnded = false;
   for (const row of rows) {
-    const became: Became = hasEnded || isStopped() ? { row, state: "left" } : await once(model, command, row, values);
+    const became: BulkResult = hasEnded || isStopped() ? { row, state: "left" } : await once(model, command, row, values);
     hasEnded ||= became.state === "left";
     onBecame(became);
   }
 }
 
 /** These records as they are now, without those that are gone or out of sight. */
-export async function reread(model: Model, rows: readonly Row[]): Promise<Row[]> {
+export async function reloadRecords(model: Model, rows: readonly Row[]): Promise<Row[]> {
   const found: Row[] = [];
   for (let from = 0; from < rows.length; from += TOGETHER) {
     const value = rows.slice(from, from + TOGETHER).map((each) => each.id);
@@ -76,7 +76,7 @@ export async function reread(model: Model, rows: readonly Row[]): Promise<Row[]>
   return found;
 }
 
-async function once(model: Model, command: string, row: Row, values: object): Promise<Became> {
+async function once(model: Model, command: string, row: Row, values: object): Promise<BulkResult> {
   try {
     const done = await attempt<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
     if (!done.isDone) {

@@ -9,11 +9,11 @@ import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
-import { Form } from "../record/form";
-import { note } from "../refs";
-import { read } from "../values/typed";
-import { type Became, reread, runAll, type Wanted } from "./bulk";
-import type { Picking } from "./picking";
+import { FormFields } from "../record/form_fields";
+import { cacheRecords } from "../referenced_records";
+import { parseText } from "../values/field_text";
+import { type BulkResult, reloadRecords, runAll, type BulkCommand } from "./bulk";
+import type { RowSelection } from "./selection";
 import type { Rows } from "./rows";
 
 const t = translator("list");
@@ -26,16 +26,16 @@ interface Props {
   meta: Meta;
   model: Model;
   rows: Rows;
-  picking: Picking;
-  wanted: Wanted;
+  picking: RowSelection;
+  wanted: BulkCommand;
   onClose: () => void;
 }
 
-export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
+export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Props) {
   const [several] = useState(() => [...picking.picked.values()]);
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [became, setBecame] = useState<readonly Became[] | null>(null);
+  const [became, setBecame] = useState<readonly BulkResult[] | null>(null);
   const [tried, setTried] = useState<number | null>(null);
   const isStopped = useRef(false);
   const isClosed = useRef(false);
@@ -50,7 +50,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       const text = texts[field.name] ?? "";
       // Refused for each of them otherwise.
       const isMissing = field.required && text === "";
-      return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : read(field, text)] as const;
+      return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
     });
     const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: PREFIX + name, detail: each.fault }] : []));
     if (faults.length) {
@@ -58,7 +58,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       return;
     }
     const values = Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null]));
-    const told: Became[] = [];
+    const told: BulkResult[] = [];
     isStopped.current = false;
     setProblem(null);
     setTried(0);
@@ -70,11 +70,11 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
     await settle(told);
   };
   /** What was done shows in the list and is picked no more; what was not stays picked, to be tried otherwise. */
-  const settle = async (told: readonly Became[]) => {
+  const settle = async (told: readonly BulkResult[]) => {
     const changed = told.flatMap((each) => (each.state === "done" && each.now ? [each.now] : []));
-    note(model, changed);
+    cacheRecords(model, changed);
     const rest = told.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
-    const now = await reread(model, rest).catch(() => rest);
+    const now = await reloadRecords(model, rest).catch(() => rest);
     picking.put(new Map(now.map((each) => [each.id, each])));
     rows.reload();
   };
@@ -107,7 +107,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
           <p>{plural(several.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
           {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
           {isDeletion && <p>{t("bulk.gone")}</p>}
-          <Form
+          <FormFields
             {...{ meta, fields, texts, problem }}
             prefix={PREFIX}
             base={null}
@@ -129,12 +129,12 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
   );
 }
 
-function sorted(became: readonly Became[]) {
-  const of = (state: Became["state"]) => became.filter((each) => each.state === state);
+function sorted(became: readonly BulkResult[]) {
+  const of = (state: BulkResult["state"]) => became.filter((each) => each.state === state);
   return { done: of("done"), proposed: of("proposed"), refused: of("refused"), left: of("left") };
 }
 
-function summary(became: readonly Became[]): string {
+function summary(became: readonly BulkResult[]): string {
   const { done, proposed, refused, left } = sorted(became);
   return t("bulk.ended", {
     done: number(done.length),
@@ -145,7 +145,7 @@ function summary(became: readonly Became[]): string {
 }
 
 /** All that did not go through, each with its reason; of very many that did, their number has to do. */
-function Results({ model, became }: { model: Model; became: readonly Became[] }) {
+function Results({ model, became }: { model: Model; became: readonly BulkResult[] }) {
   const { done, proposed, refused, left } = sorted(became);
   const rows = [...refused, ...left, ...proposed, ...(done.length > MOST_DONE ? [] : done)];
   const name = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
@@ -168,7 +168,7 @@ function Results({ model, became }: { model: Model; became: readonly Became[] })
   );
 }
 
-function Told({ became }: { became: Became }) {
+function Told({ became }: { became: BulkResult }) {
   switch (became.state) {
     case "refused":
       return <strong class="refused">{became.why}</strong>;

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { showToast } from "../../shared/toast";
 import type { Field, Meta, Row } from "../api";
 import { Control } from "../values/control";
-import { read, typed } from "../values/typed";
+import { parseText, valueToText } from "../values/field_text";
 
 interface Props {
   meta: Meta;
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
-  const before = typed(field, row[field.name]);
+  const before = valueToText(field, row[field.name]);
   const [text, setText] = useState(before);
   const [isBusy, setBusy] = useState(false);
   const box = useRef<HTMLDivElement>(null);
@@ -26,7 +26,7 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     }
   }, []);
   const save = async () => {
-    const found = read(field, text);
+    const found = parseText(field, text);
     if (text === before) {
       onDone();
     } else if ("fault" in found) {

@@ -2,8 +2,8 @@
 import { Button } from "../../shared/components/button";
 import type { Field, Model } from "../api";
 import { ID } from "../models";
-import { askCompact, askFrozen, askWidth, layout, width_rem } from "./layout";
-import { askColumns } from "./query";
+import { setCompact, setFrozen, setColumnWidth, currentLayout, width_rem } from "./layout";
+import { setColumns } from "./query";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
@@ -11,26 +11,26 @@ const t = translator("list");
 export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
   const rest = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
   const toggle = (field: Field, isShown: boolean) =>
-    askColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
+    setColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
   const move = (place: number, by: number) => {
     const next = [...columns];
     const [taken] = next.splice(place, 1);
     if (taken) {
       next.splice(place + by, 0, taken);
     }
-    askColumns(next);
+    setColumns(next);
   };
-  const now = layout();
-  const widen = (field: Field, by: number) => askWidth(now, field.name, width_rem(model, field, now) + by);
+  const now = currentLayout();
+  const widen = (field: Field, by: number) => setColumnWidth(now, field.name, width_rem(model, field, now) + by);
   return (
     <div class="panel-box stack">
       <div class="row">
         <label class="row tick">
-          <input type="checkbox" checked={now.isFrozen} onChange={(event) => askFrozen(event.currentTarget.checked)} />
+          <input type="checkbox" checked={now.isFrozen} onChange={(event) => setFrozen(event.currentTarget.checked)} />
           {t("columns.freeze")}
         </label>
         <label class="row tick">
-          <input type="checkbox" checked={now.isCompact} onChange={(event) => askCompact(event.currentTarget.checked)} />
+          <input type="checkbox" checked={now.isCompact} onChange={(event) => setCompact(event.currentTarget.checked)} />
           {t("columns.compact")}
         </label>
       </div>
@@ -46,7 +46,7 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
               +
             </Button>
             {now.widths.has(field.name) && (
-              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => askWidth(now, field.name, null)}>
+              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => setColumnWidth(now, field.name, null)}>
                 ↺
               </Button>
             )}

@@ -2,19 +2,19 @@
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
-import { notation, separator } from "../values/notation";
+import { notation, separator } from "../values/csv_notation";
 
 // Spreadsheets take a file without it for one of another encoding.
 const MARK = "\ufeff";
 
 /** As it is read: labels, amounts in decimals, and names of records. */
-export async function exported(model: Model, input: object, columns: readonly Field[]): Promise<void> {
+export async function exportCsv(model: Model, input: object, columns: readonly Field[]): Promise<void> {
   const fields = columns.map((field) => field.name);
   await saved(model, { ...input, fields, form: "shown", separator, ...notation }, MARK);
 }
 
 /** As it is stored: every field by its name, ids, amounts in minor units. */
-export async function exportedRaw(model: Model, input: object): Promise<void> {
+export async function exportRawCsv(model: Model, input: object): Promise<void> {
   await saved(model, input, "");
 }
 

@@ -7,8 +7,8 @@ import type { Field, Meta, Model } from "../api";
 import { fieldOf, ID } from "../models";
 import { Control } from "../values/control";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
-import { typed } from "../values/typed";
-import { askFilter } from "./query";
+import { valueToText } from "../values/field_text";
+import { setFilter } from "./query";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
@@ -48,7 +48,7 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
       showToast(t("filter.fault", { label: field.label }));
       return;
     }
-    askFilter([...filter, { field: field.name, op: operator, value: found.value }]);
+    setFilter([...filter, { field: field.name, op: operator, value: found.value }]);
     setText("");
   };
   const keyed = (event: KeyboardEvent) => {
@@ -109,7 +109,7 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
               type="button"
               class="chip-out"
               aria-label={t("filter.remove", { words })}
-              onClick={() => askFilter(filter.filter((_, other) => other !== place))}
+              onClick={() => setFilter(filter.filter((_, other) => other !== place))}
             >
               ×
             </button>
@@ -117,7 +117,7 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
         );
       })}
       <li>
-        <Button tight look="plain" onClick={() => askFilter([])}>
+        <Button tight look="plain" onClick={() => setFilter([])}>
           {t("filter.clear")}
         </Button>
       </li>
@@ -129,7 +129,7 @@ function inWords(field: Field, { op, value }: Condition): string {
   if (op === "is_null") {
     return `${field.label} ${t(value ? "op.is_null" : "op.is_null.not")}`;
   }
-  const values = (Array.isArray(value) ? value : [value]).map((each) => typed(field, each));
+  const values = (Array.isArray(value) ? value : [value]).map((each) => valueToText(field, each));
   return `${field.label} ${operatorLabel(field, op)} ${values.join(", ")}`;
 }
 

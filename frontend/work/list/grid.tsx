@@ -4,13 +4,13 @@ import type { Field, Meta, Model, Row } from "../api";
 import { may } from "../models";
 import { Cell } from "./cell";
 import { CellEditor } from "./cell_editor";
-import { Head } from "./head";
-import { type At, moved } from "./keys";
-import { askWidth, layout, template, width_rem } from "./layout";
-import type { Picking } from "./picking";
-import type { Key } from "./query";
+import { GridHeader } from "./grid_header";
+import { type CellPosition, cellAfterKey } from "./grid_navigation";
+import { setColumnWidth, currentLayout, gridTemplate, width_rem } from "./layout";
+import type { RowSelection } from "./selection";
+import type { SortKey } from "./query";
 import type { Rows } from "./rows";
-import { COMPACT_PX, height, inSight, lowest, ratio, ROW_PX, showing } from "./window";
+import { COMPACT_PX, scrollHeight, visibleRows, maxTop, scrollRatio, ROW_PX, topToShow } from "./virtual_scroll";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
@@ -22,9 +22,9 @@ interface Props {
   model: Model;
   columns: readonly Field[];
   rows: Rows;
-  order: readonly Key[];
+  order: readonly SortKey[];
   /** Null where nothing could be done with records that are picked. */
-  picking: Picking | null;
+  picking: RowSelection | null;
   onOrder: (field: string, adds: boolean) => void;
   onOpen: (row: Row) => void;
   /** Save a cell; false keeps the editor open. */
@@ -36,14 +36,14 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
   const own = useRef(-1);
   const [top_px, setTop] = useState(0);
   const [view_px, setView] = useState(400);
-  const [at, setAt] = useState<At>({ row: 0, column: 0 });
+  const [at, setAt] = useState<CellPosition>({ row: 0, column: 0 });
   const [edited, setEdited] = useState<{ row: Row; field: Field } | null>(null);
   void rows.version.value;
-  const now = layout();
+  const now = currentLayout();
   const count = rows.extent;
   const row_px = now.isCompact ? COMPACT_PX : ROW_PX;
   const sizes = { rows: count, row_px, view_px };
-  const [first, last] = inSight(Math.min(top_px, lowest(sizes)), sizes);
+  const [first, last] = visibleRows(Math.min(top_px, maxTop(sizes)), sizes);
 
   useLayoutEffect(() => {
     const grid = box.current;
@@ -57,10 +57,10 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
   useLayoutEffect(() => rows.want(first, last), [rows, first, last, rows.version.value]);
 
   const scroll = (to_px: number) => {
-    const next = Math.max(0, Math.min(lowest(sizes), to_px));
+    const next = Math.max(0, Math.min(maxTop(sizes), to_px));
     setTop(next);
     if (box.current) {
-      box.current.scrollTop = next / ratio(sizes);
+      box.current.scrollTop = next / scrollRatio(sizes);
       own.current = box.current.scrollTop;
     }
   };
@@ -68,7 +68,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
     const said = box.current?.scrollTop ?? 0;
     if (said !== own.current) {
       own.current = -1;
-      setTop(said * ratio(sizes));
+      setTop(said * scrollRatio(sizes));
     }
   };
   useLayoutEffect(() => {
@@ -78,13 +78,13 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
   }, [rows]);
   useLayoutEffect(() => {
     // Rows of another height: the one the keyboard is on stays in sight.
-    scroll(showing(Math.max(0, at.row), 0, sizes));
+    scroll(topToShow(Math.max(0, at.row), 0, sizes));
   }, [row_px]);
   useLayoutEffect(() => {
     const grid = box.current;
     const turned = (event: WheelEvent) => {
       // Scaled, the browser would move by more than the wheel says.
-      if (ratio(sizes) > 1 && event.deltaMode === 0 && !event.ctrlKey && !event.shiftKey && event.deltaY) {
+      if (scrollRatio(sizes) > 1 && event.deltaMode === 0 && !event.ctrlKey && !event.shiftKey && event.deltaY) {
         event.preventDefault();
         scroll(top_px + event.deltaY);
       }
@@ -93,10 +93,10 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
     return () => grid?.removeEventListener("wheel", turned);
   });
 
-  const go = (to: At) => {
+  const go = (to: CellPosition) => {
     setAt(to);
     if (to.row >= 0) {
-      scroll(showing(to.row, top_px, sizes));
+      scroll(topToShow(to.row, top_px, sizes));
     }
     const heads = box.current?.querySelectorAll<HTMLElement>('[role="columnheader"]');
     const [column, front, grid] = [heads?.[to.column], heads?.[0], box.current];
@@ -111,7 +111,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
   };
   const canEdit = (field: Field) =>
     may(model, "update") && !field.readonly && !field.masked && !["longtext", "structure"].includes(field.kind);
-  const edit = (to: At) => {
+  const edit = (to: CellPosition) => {
     const [row, field] = [rows.at(to.row), columns[to.column]];
     if (row && field && canEdit(field)) {
       setEdited({ row, field });
@@ -123,7 +123,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       const head = box.current?.querySelector<HTMLElement>(`#cell--1-${at.column}`);
       const rem_px = parseFloat(getComputedStyle(document.documentElement).fontSize);
       const from = now.widths.get(field.name) ?? (head ? head.offsetWidth / rem_px : width_rem(model, field, now));
-      askWidth(now, field.name, from + by);
+      setColumnWidth(now, field.name, from + by);
     }
     return by !== undefined;
   };
@@ -152,7 +152,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       event.preventDefault();
       return;
     }
-    const to = moved(at, event, { rows: count, columns: columns.length, page: Math.max(1, Math.floor(view_px / row_px) - 1) });
+    const to = cellAfterKey(at, event, { rows: count, columns: columns.length, page: Math.max(1, Math.floor(view_px / row_px) - 1) });
     if (to) {
       go(to);
     } else if (event.key === "Enter" && at.row < 0 && field) {
@@ -171,7 +171,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
     box.current?.focus();
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => first + place);
-  const { columns: widths, least } = template(model, columns, now);
+  const { columns: widths, least } = gridTemplate(model, columns, now);
   const offset_px = (box.current?.scrollTop ?? 0) - top_px;
   return (
     <div
@@ -188,14 +188,14 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       onKeyDown={keyed}
     >
       <div role="rowgroup" class="grid-head" style={{ minWidth: least }}>
-        <Head
+        <GridHeader
           {...{ model, columns, order, now, onOrder }}
           template={widths}
           at={at.row < 0 ? at.column : -1}
           onAt={(column) => setAt({ row: -1, column })}
         />
       </div>
-      <div role="rowgroup" class="grid-body" style={{ height: `${height(sizes)}px`, minWidth: least }}>
+      <div role="rowgroup" class="grid-body" style={{ height: `${scrollHeight(sizes)}px`, minWidth: least }}>
         {shown.map((index) => {
           const row = rows.at(index);
           const isPicked = row !== undefined && picking !== null && picking.picked.has(row.id);

@@ -16,7 +16,7 @@ export interface Layout {
   isFrozen: boolean;
 }
 
-export function layout(): Layout {
+export function currentLayout(): Layout {
   const said = (query.value.get("widths") ?? "").split(",").flatMap((each): [string, number][] => {
     const [name = "", text = ""] = each.split(":");
     const width = Number(text);
@@ -36,7 +36,7 @@ export function width_rem(model: Model, field: Field, { widths }: Layout): numbe
 }
 
 /** The columns as CSS says them, and the least width of a row. */
-export function template(model: Model, columns: readonly Field[], now: Layout): { columns: string; least: string } {
+export function gridTemplate(model: Model, columns: readonly Field[], now: Layout): { columns: string; least: string } {
   const widths = columns.map((each) => ({ rem: width_rem(model, each, now), isSet: now.widths.has(each.name) }));
   const rem = widths.reduce((sum, each) => sum + each.rem, 0);
   return {
@@ -46,7 +46,7 @@ export function template(model: Model, columns: readonly Field[], now: Layout): 
 }
 
 /** Give a column this width; null gives it back its share. */
-export function askWidth({ widths }: Layout, name: string, rem: number | null): void {
+export function setColumnWidth({ widths }: Layout, name: string, rem: number | null): void {
   const next = new Map(widths);
   if (rem === null) {
     next.delete(name);
@@ -56,10 +56,10 @@ export function askWidth({ widths }: Layout, name: string, rem: number | null): 
   setQuery({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
 }
 
-export function askCompact(isCompact: boolean): void {
+export function setCompact(isCompact: boolean): void {
   setQuery({ density: isCompact ? "compact" : "" });
 }
 
-export function askFrozen(isFrozen: boolean): void {
+export function setFrozen(isFrozen: boolean): void {
   setQuery({ freeze: isFrozen ? "1" : "" });
 }

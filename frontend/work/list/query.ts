@@ -1,24 +1,24 @@
-// What a list shows, kept in its address: filter as the API takes it, order, columns.
+// The query of a list, kept in its address: filter, order and columns.
 import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
-import { fieldOf, usual } from "../models";
+import { fieldOf, defaultColumns } from "../models";
 import { type Condition, operators } from "../values/operators";
 
 export const MOST_KEYS = 5;
 
-export interface Key {
+export interface SortKey {
   field: string;
   dir: "asc" | "desc";
 }
 
-export interface Asked {
+export interface ListQuery {
   filter: Condition[];
-  order: Key[];
+  order: SortKey[];
   columns: Field[];
 }
 
 /** What the address says, without what this model has not. */
-export function asked(model: Model): Asked {
+export function listQuery(model: Model): ListQuery {
   return {
     filter: conditions(model, query.value.get("filter")),
     order: keys(model, query.value.get("order")),
@@ -39,47 +39,47 @@ function conditions(model: Model, said: string | null): Condition[] {
   }
 }
 
-function keys(model: Model, said: string | null): Key[] {
+function keys(model: Model, said: string | null): SortKey[] {
   const all = (said ?? "").split(",").filter(Boolean);
   return all
-    .map((each): Key => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }))
+    .map((each): SortKey => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }))
     .filter((each) => canOrder(fieldOf(model, each.field)))
     .slice(0, MOST_KEYS);
 }
 
 function columns(model: Model, said: string | null): Field[] {
   const named = (said ?? "").split(",").flatMap((each) => fieldOf(model, each) ?? []);
-  return named.length ? named : usual(model, innerWidth < 640 ? 2 : undefined);
+  return named.length ? named : defaultColumns(model, innerWidth < 640 ? 2 : undefined);
 }
 
 export function canOrder(field: Field | undefined): boolean {
   return field !== undefined && operators(field).length > 0;
 }
 
-export function askFilter(filter: readonly Condition[]): void {
+export function setFilter(filter: readonly Condition[]): void {
   setQuery({ filter: filter.length ? JSON.stringify(filter) : "" }, { replaces: false });
 }
 
-export function askOrder(order: readonly Key[]): void {
+export function setOrder(order: readonly SortKey[]): void {
   setQuery({ order: order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",") });
 }
 
-export function askColumns(chosen: readonly Field[]): void {
+export function setColumns(chosen: readonly Field[]): void {
   setQuery({ columns: chosen.map((each) => each.name).join(",") });
 }
 
 /** Sorted by this column: pressed again the other way round, then not at all. `adds` keeps the other keys. */
-export function pressed(order: readonly Key[], field: string, adds: boolean): Key[] {
+export function toggleSort(order: readonly SortKey[], field: string, adds: boolean): SortKey[] {
   const known = order.find((each) => each.field === field);
   const rest = adds ? order.filter((each) => each.field !== field) : [];
   if (known?.dir === "desc") {
     return rest;
   }
-  const next: Key = { field, dir: known ? "desc" : "asc" };
+  const next: SortKey = { field, dir: known ? "desc" : "asc" };
   return adds && known ? order.map((each) => (each === known ? next : each)) : [...rest, next].slice(-MOST_KEYS);
 }
 
 /** The filter and the order as the API takes them. */
-export function input({ filter, order }: Pick<Asked, "filter" | "order">): { filter?: Condition[]; order?: Key[] } {
+export function searchInput({ filter, order }: Pick<ListQuery, "filter" | "order">): { filter?: Condition[]; order?: SortKey[] } {
   return { ...(filter.length ? { filter } : {}), ...(order.length ? { order } : {}) };
 }

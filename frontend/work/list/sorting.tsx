@@ -2,18 +2,18 @@
 import { SelectField } from "../../shared/components/field";
 import type { Model } from "../api";
 import { ID } from "../models";
-import { askOrder, canOrder, type Key, MOST_KEYS } from "./query";
+import { setOrder, canOrder, type SortKey, MOST_KEYS } from "./query";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
 
-export function Sorting({ model, order }: { model: Model; order: readonly Key[] }) {
+export function Sorting({ model, order }: { model: Model; order: readonly SortKey[] }) {
   const fields = [...model.fields, ID].filter(canOrder);
-  const shown: (Key | null)[] = order.length < MOST_KEYS ? [...order, null] : [...order];
-  const put = (place: number, key: Key | null) => {
+  const shown: (SortKey | null)[] = order.length < MOST_KEYS ? [...order, null] : [...order];
+  const put = (place: number, key: SortKey | null) => {
     const next = [...order];
     next.splice(place, 1, ...(key ? [key] : []));
-    askOrder(next);
+    setOrder(next);
   };
   return (
     <div class="panel-box stack">

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { TextField } from "../../shared/components/field";
 import { query } from "../../shared/router";
-import { known } from "../person";
+import { currentUser } from "../current_user";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
@@ -12,7 +12,7 @@ type Saved = Record<string, string>;
 
 /** Names and conditions may be personal: another person in this browser does not find them. */
 function at(model: string): string {
-  const who = known.peek();
+  const who = currentUser.peek();
   const name = who !== null && typeof who === "object" && "caller" in who ? who.caller.name : "";
   return `views:${name}:${model}`;
 }

@@ -12,13 +12,13 @@ import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { plural, dateTime, translator } from "../../shared/i18n";
-import { type Command, commands, isReading, issue } from "../agents/commands";
-import { Made } from "../agents/made";
+import { type Command, commands, isReadCommand, issueToken } from "../agents/commands";
+import { NewToken } from "../agents/new_token";
 import { Scopes } from "../agents/scopes";
-import { Sees } from "../agents/sees";
+import { TokenAccess } from "../agents/token_access";
 import { type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
-import { Referred } from "../values/referred";
+import { RecordLink } from "../values/record_link";
 
 const t = translator("agents");
 
@@ -56,7 +56,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
         )}
       </Heading>
       <p class="quiet">{t("lead")}</p>
-      {made && <Made {...made} onDone={() => setMade(null)} />}
+      {made && <NewToken {...made} onDone={() => setMade(null)} />}
       {isMaking && (
         <Making
           meta={meta}
@@ -77,7 +77,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
               columns={[
                 { name: "label", label: t("label"), cell: (row) => String(row["label"] ?? "") },
                 { name: "scopes", label: t("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
-                { name: "user", label: t("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
+                { name: "user", label: t("by"), cell: (row) => <RecordLink model={modelOf(meta, "user")} id={String(row["user"])} /> },
                 { name: "issued_at", label: t("issued"), cell: (row) => dateTime(String(row["issued_at"])) },
                 { name: "expires_at", label: t("expires"), cell: (row) => dateTime(String(row["expires_at"])) },
                 { name: "state", label: t("state"), cell: (row) => <State row={row} /> },
@@ -150,7 +150,7 @@ function Making({ meta, onMade, onClose }: MakingProps) {
 
 function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonly Command[] }) {
   const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
-  const usual = known.filter((each) => isReading(each.id) && worked.has(each.id.split(".")[0] ?? ""));
+  const usual = known.filter((each) => isReadCommand(each.id) && worked.has(each.id.split(".")[0] ?? ""));
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(usual.map((each) => each.id)));
   const [label, setLabel] = useState("");
   const [days, setDays] = useState("90");
@@ -162,7 +162,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
       return;
     }
     try {
-      onMade(await issue({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }), label);
+      onMade(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }), label);
     } catch (error) {
       setProblem(Problem.from(error));
     }
@@ -179,7 +179,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
         options={LIVES_DAYS.map((each) => [String(each), plural(each, t("days.one"), t("days"))])}
       />
       <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />
-      <Sees meta={meta} chosen={chosen} />
+      <TokenAccess meta={meta} chosen={chosen} />
       <div class="row">
         <Button type="submit" look="strong">
           {t("make")}

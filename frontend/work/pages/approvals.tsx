@@ -12,15 +12,15 @@ import { registerShortcut } from "../../shared/shortcuts";
 import { escapeInvisible } from "../../shared/invisible_characters";
 import { relativePast, number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { approve, reject } from "../approvals/deciding";
-import { Details, State } from "../approvals/details";
-import { follow, plans, problem, reread, state } from "../approvals/live";
-import { Again } from "../approvals/again";
-import { asksAgain, HASTY_S, note, signed, useOnScreen } from "../approvals/looking";
-import { AGES, grouped, isExpired, isOvertaken, type Plan } from "../approvals/plan";
-import { draftOf, formFor } from "../approvals/redoing";
-import { About } from "../approvals/named";
-import { Rejecting } from "../approvals/rejecting";
+import { approve, reject } from "../approvals/decide";
+import { PlanDetails, PlanState } from "../approvals/plan_details";
+import { followPlans, plans, problem, reloadPlans, connectionState } from "../approvals/live_plans";
+import { ConfirmHastyApproval } from "../approvals/confirm_hasty_approval";
+import { needsConfirmation, HASTY_S, recordApproval, approvalStatistics, useSecondsOnScreen } from "../approvals/reading_time";
+import { AGE_FILTERS, groupSimilar, isExpired, isStale, type Plan } from "../approvals/plan";
+import { saveProposalAsDraft, formFor } from "../approvals/edit_proposal";
+import { PlanSummary } from "../approvals/record_title";
+import { RejectDialog } from "../approvals/reject_dialog";
 import { modelOf } from "../models";
 
 const t = translator("approvals");
@@ -34,7 +34,7 @@ export function Approvals({ meta }: { meta: Meta }) {
 function Inbox({ meta }: { meta: Meta }) {
   const [now_ms, setNow] = useState(Date.now());
   useEffect(() => {
-    const end = follow();
+    const end = followPlans();
     const timer = setInterval(() => setNow(Date.now()), TICK_MS);
     return () => (clearInterval(timer), end());
   }, []);
@@ -46,8 +46,8 @@ function Inbox({ meta }: { meta: Meta }) {
   return (
     <div class="stack">
       <Heading title={t("title")}>
-        <span class="live small" role="status" data-state={state.value}>
-          {state.value === "reconnecting" ? t("reconnecting") : t("live")}
+        <span class="live small" role="status" data-state={connectionState.value}>
+          {connectionState.value === "reconnecting" ? t("reconnecting") : t("live")}
         </span>
       </Heading>
       <p class="quiet">{t("lead")}</p>
@@ -63,7 +63,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
   const agent = query.value.get("agent") ?? "";
   const modelName = query.value.get("model") ?? "";
   const age = query.value.get("age") ?? "";
-  const isOfAge = AGES[age] ?? (() => true);
+  const isOfAge = AGE_FILTERS[age] ?? (() => true);
   const wanted = query.value.get("plan");
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
   const shown = all.filter(
@@ -74,7 +74,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
   const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
-  const groups = grouped(shown, looked);
+  const groups = groupSimilar(shown, looked);
   const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
   useEffect(() => {
     // From here on it is what one looks at, whatever comes.
@@ -118,7 +118,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
           label={t("filter.age")}
           value={age}
           onChange={(next) => setQuery({ age: next, plan: "" })}
-          options={[...everything, ...Object.keys(AGES).map((each) => [each, t(`age.${each}` as "age.day")] as const)]}
+          options={[...everything, ...Object.keys(AGE_FILTERS).map((each) => [each, t(`age.${each}` as "age.day")] as const)]}
         />
       </div>
       {group ? (
@@ -146,7 +146,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isBusy, setBusy] = useState(false);
   const first = group[0];
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
-  const canSign = canDecide && !isOvertaken(first);
+  const canSign = canDecide && !isStale(first);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
   // Keys that lead to another plan take the keyboard there.
   const isLed = useRef(false);
@@ -162,7 +162,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       setQuery({ plan: plan.id });
     }
   };
-  const seconds = useOnScreen(first?.id);
+  const seconds = useSecondsOnScreen(first?.id);
   const form = first && canSign && group.length === 1 ? formFor(meta, first) : null;
   const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
     const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
@@ -176,22 +176,22 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   };
   const signNow = () => {
     setAsked(false);
-    note(seconds);
+    recordApproval(seconds);
     void deciding(() => approve(group));
   };
-  const sign = () => canSign && !isBusy && (asksAgain(seconds) ? setAsked(true) : signNow());
+  const sign = () => canSign && !isBusy && (needsConfirmation(seconds) ? setAsked(true) : signNow());
   const refuse = async (reason: string) => {
     setRejecting(false);
     setRedoing(false);
     const isDone = await deciding(() => reject(group, reason));
     if (isRedoing && isDone && first && form) {
-      draftOf(meta, first, form.key);
+      saveProposalAsDraft(meta, first, form.key);
       go(form.address);
     }
   };
   useEffect(() => {
     if (first) {
-      void reread(first.id);
+      void reloadPlans(first.id);
     }
   }, [first?.id]);
   // At once, so that two keys in a row lead from plan to plan.
@@ -217,12 +217,12 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                     {rest.length > 0 && <Chip>{t("same", { n: number(rest.length + 1) })}</Chip>}
                   </span>
                   <span class="about">
-                    <About {...{ meta, plan }} />
+                    <PlanSummary {...{ meta, plan }} />
                   </span>
                   <span class="small quiet">
                     <UntrustedText text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {relativePast(plan.proposed_at, now_ms)}
                   </span>
-                  {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
+                  {(plan.state !== "pending" || isStale(plan)) && <PlanState plan={plan} now_ms={now_ms} />}
                 </button>
               </li>
             ) : null,
@@ -245,31 +245,31 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
               {form && <Button onClick={() => setRedoing(true)}>{t("redo")}</Button>}
             </div>
           )}
-          {signed.value.hasty > 0 && (
-            <p class="notice small">{t("hasty", { n: number(signed.value.hasty), of: number(signed.value.all), seconds: number(HASTY_S) })}</p>
+          {approvalStatistics.value.hasty > 0 && (
+            <p class="notice small">{t("hasty", { n: number(approvalStatistics.value.hasty), of: number(approvalStatistics.value.all), seconds: number(HASTY_S) })}</p>
           )}
           {group.map((plan, place) =>
             place === 0 ? (
-              <Details key={plan.id} {...{ meta, plan, now_ms }} />
+              <PlanDetails key={plan.id} {...{ meta, plan, now_ms }} />
             ) : (
               <details key={plan.id} class="alike">
                 <summary>
-                  {t("chosen")} {number(place + 1)}: <About {...{ meta, plan }} />
+                  {t("chosen")} {number(place + 1)}: <PlanSummary {...{ meta, plan }} />
                 </summary>
-                <Details {...{ meta, plan, now_ms }} />
+                <PlanDetails {...{ meta, plan, now_ms }} />
               </details>
             ),
           )}
         </section>
       )}
-      <Rejecting
+      <RejectDialog
         count={group.length}
         reason={isRedoing ? t("redo.reason") : ""}
         isOpen={isRejecting || isRedoing}
         onClose={() => (setRejecting(false), setRedoing(false))}
         onReject={(reason) => void refuse(reason)}
       />
-      <Again {...{ meta, group, now_ms }} isOpen={isAsked} onSign={signNow} onClose={() => setAsked(false)} />
+      <ConfirmHastyApproval {...{ meta, group, now_ms }} isOpen={isAsked} onSign={signNow} onClose={() => setAsked(false)} />
     </div>
   );
 }

@@ -8,9 +8,9 @@ import { RequestResult, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { setQuery, query } from "../../shared/router";
 import { dateTime, translator } from "../../shared/i18n";
-import { conditions, type Entry, linkTo, parts } from "../audit/asking";
-import { Check } from "../audit/check";
-import { Who } from "../audit/who";
+import { conditions, type Entry, linkTo, filterNames } from "../audit/filter";
+import { IntegrityCheck } from "../audit/integrity_check";
+import { Actor } from "../audit/actor";
 import { type Meta, type Model, run } from "../api";
 import { canList, may, modelOf } from "../models";
 
@@ -35,7 +35,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
     { keepsPrevious: true },
   );
   const download = async () => {
-    const { exportedRaw } = await import("../list/export");
+    const { exportRawCsv: exportedRaw } = await import("../list/export");
     await exportedRaw(model, { filter, order });
   };
   return (
@@ -44,7 +44,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
         {may(model, "export") && <Button onClick={() => void download()}>{t("export")}</Button>}
       </Heading>
       <p class="quiet">{t("lead")}</p>
-      {may(model, "verify") && <Check />}
+      {may(model, "verify") && <IntegrityCheck />}
       <Asking key={query.value.toString()} {...{ meta, model }} />
       <RequestResult of={found}>
         {({ value }) =>
@@ -72,7 +72,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
 }
 
 function Asking({ meta, model }: { meta: Meta; model: Model }) {
-  const known = parts(model);
+  const known = filterNames(model);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);
@@ -125,7 +125,7 @@ function Shown({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
           ),
         },
         { name: "command", label: t("command"), cell: (each) => <code>{each.command ?? "–"}</code> },
-        { name: "who", label: t("who"), cell: (each) => <Who meta={meta} entry={each} /> },
+        { name: "who", label: t("who"), cell: (each) => <Actor meta={meta} entry={each} /> },
         { name: "record", label: t("model"), cell: (each) => modelOf(meta, each.model ?? "")?.label ?? each.model ?? "–" },
         { name: "fields", label: t("fields"), cell: (each) => <span class="small wraps">{(each.fields ?? "").replaceAll(",", ", ")}</span> },
       ]}

@@ -6,8 +6,8 @@ import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, translator } from "../../shared/i18n";
-import { type Entry, linkTo } from "../audit/asking";
-import { Who } from "../audit/who";
+import { type Entry, linkTo } from "../audit/filter";
+import { Actor } from "../audit/actor";
 import { type Meta, run } from "../api";
 import { addressOf, fieldOf, may, modelOf } from "../models";
 import { Changes } from "../record/changes";
@@ -45,7 +45,7 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
       <dl class="facts">
         <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{dateTime(entry.at)}</time>}</Fact>
         <Fact label={t("who")}>
-          <Who meta={meta} entry={entry} />
+          <Actor meta={meta} entry={entry} />
         </Fact>
         <Fact label={t("model")}>{model?.label ?? entry.model}</Fact>
         <Fact label={t("record")}>

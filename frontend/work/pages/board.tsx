@@ -9,10 +9,10 @@ import { RequestResult } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { setQuery, go, query } from "../../shared/router";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { Card } from "../board/card";
+import { BoardCard } from "../board/board_card";
 import { Lane } from "../board/lane";
-import { actionsOf, addressOf, governed, may, modelOf, titleOf } from "../models";
-import { save } from "../record/saving";
+import { actionsOf, addressOf, workflowField, may, modelOf, titleOf } from "../models";
+import { save } from "../record/save";
 import { translator } from "../../shared/i18n";
 
 const t = translator("board");
@@ -23,7 +23,7 @@ export function Board({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
   const fields = model?.fields.filter((each) => each.kind === "select" && !each.masked) ?? [];
   const chosen = fields.find((each) => each.name === query.value.get("by"));
-  const field = chosen ?? (model && governed(model)) ?? fields[0];
+  const field = chosen ?? (model && workflowField(model)) ?? fields[0];
   return model && field && may(model, "search") ? <Lanes {...{ meta, model, field, fields }} /> : <NotFound />;
 }
 
@@ -48,7 +48,7 @@ function Lanes({ meta, model, field, fields }: Props) {
     [model.name, field.name, round],
     { keepsPrevious: true },
   );
-  const isGoverned = governed(model)?.name === field.name;
+  const isGoverned = workflowField(model)?.name === field.name;
   const states = (row: Row): string[] => {
     const now = row[field.name];
     if (isGoverned) {
@@ -107,7 +107,7 @@ function Lanes({ meta, model, field, fields }: Props) {
                   onDrop={(id) => dropped(id, state)}
                 >
                   {lanes[place]?.rows.map((row) => (
-                    <Card key={row.id} {...{ meta, model, row }} states={states(row)} onMove={(next) => void move(row, next)} />
+                    <BoardCard key={row.id} {...{ meta, model, row }} states={states(row)} onMove={(next) => void move(row, next)} />
                   ))}
                 </Lane>
               ))}

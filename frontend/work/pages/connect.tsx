@@ -9,9 +9,9 @@ import { RequestResult } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
 import { setQuery, query } from "../../shared/router";
 import { type Meta, type Row, run } from "../api";
-import { Calls } from "../connect/calls";
-import { type Client, clients } from "../connect/clients";
-import { Live } from "../connect/live";
+import { AgentActivity } from "../connect/agent_activity";
+import { type ClientSettings, clientSettings } from "../connect/client_settings";
+import { ToolList } from "../connect/tool_list";
 import { canList, modelOf } from "../models";
 import { translator } from "../../shared/i18n";
 
@@ -42,16 +42,16 @@ function Known({ meta }: { meta: Meta }) {
           label={t("clients")}
           chosen={chosen}
           onChoose={setChosen}
-          tabs={clients(url).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
+          tabs={clientSettings(url).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
         />
       </section>
-      <Live />
+      <ToolList />
       <Looking meta={meta} />
     </div>
   );
 }
 
-function Settings({ client }: { client: Client }) {
+function Settings({ client }: { client: ClientSettings }) {
   return (
     <div class="stack tight">
       <p>{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
@@ -81,7 +81,7 @@ function Looking({ meta }: { meta: Meta }) {
               onChange={(id) => setQuery({ token: id })}
               options={[["", t("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
             />
-            {token && <Calls key={token.id} {...{ meta, token }} />}
+            {token && <AgentActivity key={token.id} {...{ meta, token }} />}
           </>
         );
       }}

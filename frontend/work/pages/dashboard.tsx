@@ -2,8 +2,8 @@
 import { Heading } from "../../shared/components/heading";
 import { Empty } from "../../shared/components/states";
 import type { Field, Meta, Model } from "../api";
-import { Figure } from "../board/figure";
-import { governed, may, worked } from "../models";
+import { ValueCounts } from "../board/value_counts";
+import { workflowField, may, businessModels } from "../models";
 import { translator } from "../../shared/i18n";
 
 const t = translator("board");
@@ -11,19 +11,19 @@ const t = translator("board");
 /** The fields records are plural by, the one that the workflow moves first. */
 function plural(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
-  const first = governed(model) ?? fields.find((each) => each.kind === "select");
+  const first = workflowField(model) ?? fields.find((each) => each.kind === "select");
   return first ? [first, ...fields.filter((each) => each !== first)] : fields;
 }
 
 export function Dashboard({ meta }: { meta: Meta }) {
-  const models = worked(meta).filter((each) => may(each, "count_by") && plural(each).length > 0);
+  const models = businessModels(meta).filter((each) => may(each, "count_by") && plural(each).length > 0);
   return (
     <div class="stack">
       <Heading title={t("dashboard")} />
       {models.length === 0 && <Empty title={t("none")} />}
       <div class="figures">
         {models.map((model) => (
-          <Figure key={model.name} meta={meta} model={model} fields={plural(model)} />
+          <ValueCounts key={model.name} meta={meta} model={model} fields={plural(model)} />
         ))}
       </div>
     </div>

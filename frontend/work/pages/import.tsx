@@ -8,10 +8,10 @@ import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { plural, number, translator } from "../../shared/i18n";
 import { attempt, type Meta, type Model } from "../api";
-import { choices, inWords, textOf } from "../import/mapping";
-import { governed, may, modelOf } from "../models";
-import { Proposed } from "../record/proposed";
-import { type DateOrder, type Decimal, notation } from "../values/notation";
+import { fieldOptions, inPlainWords, textOf } from "../import/mapping";
+import { workflowField, may, modelOf } from "../models";
+import { ProposedNotice } from "../record/proposed_notice";
+import { type DateOrder, type Decimal, notation } from "../values/csv_notation";
 
 const t = translator("import");
 const tRecord = translator("record");
@@ -71,7 +71,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
     // What the columns mean, the API says as it would read them.
     const found = file ? await send({ csv, dry_run: true }) : null;
     if (found) {
-      const known = new Set(choices(model, restores).map(([value]) => value));
+      const known = new Set(fieldOptions(model, restores).map(([value]) => value));
       setText(csv);
       setCount(found.rows);
       setHeads(found.columns.map((each) => each.header));
@@ -86,7 +86,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const restoring = (next: boolean) => {
     setRestores(next);
     setTold(null);
-    const known = choices(model, next).map(([value]) => value);
+    const known = fieldOptions(model, next).map(([value]) => value);
     setMapping(mapping.map((each, place) => each || (next && known.includes(heads[place] ?? "") ? (heads[place] ?? "") : "")));
   };
   const isTried = told !== null && told.dry_run && told.errors.length === 0;
@@ -97,9 +97,9 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
       </nav>
       <Heading title={t("title", { model: model.plural })} />
       <p class="quiet">{t("lead")}</p>
-      {!canRestore && governed(model) && <p class="quiet">{t("restore.needed")}</p>}
+      {!canRestore && workflowField(model) && <p class="quiet">{t("restore.needed")}</p>}
       <Faults problem={problem} />
-      {planId && <Proposed planId={planId} />}
+      {planId && <ProposedNotice planId={planId} />}
       <Field name="file" label={t("file")}>
         {(given) => (
           <input {...given} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
@@ -128,7 +128,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
                 label={column || `#${place + 1}`}
                 value={mapping[place] ?? ""}
                 onChange={(next) => (setMapping(mapping.with(place, next)), setTold(null))}
-                options={[["", t("ignore")], ...choices(model, restores)]}
+                options={[["", t("ignore")], ...fieldOptions(model, restores)]}
               />
             ))}
           </div>
@@ -159,7 +159,7 @@ function Told({ model, told }: { model: Model; told: Imported }) {
           keyOf={(each) => String(each.row)}
           columns={[
             { name: "row", label: t("row"), cell: (each) => number(each.row) },
-            { name: "error", label: t("error"), cell: (each) => inWords(model, each.error) },
+            { name: "error", label: t("error"), cell: (each) => inPlainWords(model, each.error) },
           ]}
         />
       </section>

@@ -9,19 +9,19 @@ import { go, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { plural, translator } from "../../shared/i18n";
 import type { Field, Meta, Model, Row } from "../api";
-import { addressOf, canList, governed, may, modelOf } from "../models";
+import { addressOf, canList, workflowField, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
 import { Conditions, Filters } from "../list/filters";
 import { Grid } from "../list/grid";
-import { PickedBar } from "../list/picked";
-import { usePicking } from "../list/picking";
-import { hasAny } from "../list/bulk";
-import { asked, askOrder, input, pressed } from "../list/query";
+import { SelectionBar } from "../list/selection_bar";
+import { useRowSelection } from "../list/selection";
+import { hasBulkCommands } from "../list/bulk";
+import { listQuery, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
 import { Sorting } from "../list/sorting";
 import { Views } from "../list/views";
 import { Conflict, type Conflicting } from "../record/conflict";
-import { save } from "../record/saving";
+import { save } from "../record/save";
 
 const t = translator("list");
 
@@ -48,12 +48,12 @@ const PICKING_KEYS = [
 ] as const;
 
 function Records({ meta, model }: { meta: Meta; model: Model }) {
-  const { filter, order, columns } = asked(model);
-  const about = JSON.stringify(input({ filter, order }));
+  const { filter, order, columns } = listQuery(model);
+  const about = JSON.stringify(searchInput({ filter, order }));
   const rows = useMemo(() => new Rows(model, JSON.parse(about) as object), [model.name, about]);
   useEffect(() => () => rows.close(), [rows]);
-  const picking = usePicking(rows);
-  const canPick = hasAny(model);
+  const picking = useRowSelection(rows);
+  const canPick = hasBulkCommands(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
   const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
   // How often the key asked for the filter, which then takes the keyboard; and where that was before.
@@ -128,7 +128,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     <div class="stack">
       <Heading title={model.plural}>
         <div class="row">
-          {governed(model) && <LinkButton href={`/models/${model.name}/board`}>{t("board")}</LinkButton>}
+          {workflowField(model) && <LinkButton href={`/models/${model.name}/board`}>{t("board")}</LinkButton>}
           {may(model, "import") && <LinkButton href={`/models/${model.name}/import`}>{t("import")}</LinkButton>}
           {may(model, "create") && (
             <LinkButton look="strong" href={`/models/${model.name}/new`}>
@@ -181,13 +181,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         <Grid
           {...{ meta, model, columns, rows, order }}
           picking={canPick ? picking : null}
-          onOrder={(field, adds) => askOrder(pressed(order, field, adds))}
+          onOrder={(field, adds) => setOrder(toggleSort(order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
           onSave={put}
         />
       )}
       {/* Below the rows: above, it would move them away from the pointer that picks. */}
-      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
+      {canPick && <SelectionBar {...{ meta, model, rows, picking }} />}
       <p class="quiet small">{t("keys")}</p>
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>
@@ -195,12 +195,12 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
 }
 
 async function copyCall(model: Model, about: string): Promise<void> {
-  const { callOf, copied } = await import("../list/call");
+  const { curlCommand: callOf, copyText: copied } = await import("../list/curl");
   await copied(callOf(model, about));
 }
 
 async function download(model: Model, about: string, columns: readonly Field[] | null): Promise<void> {
-  const { exported, exportedRaw } = await import("../list/export");
+  const { exportCsv: exported, exportRawCsv: exportedRaw } = await import("../list/export");
   const input = JSON.parse(about) as object;
   await (columns ? exported(model, input, columns) : exportedRaw(model, input));
 }

@@ -6,8 +6,8 @@ import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
 import { addressOf, may, modelOf } from "../models";
-import { Editing } from "../record/editing";
-import { Proposed } from "../record/proposed";
+import { EditForm } from "../record/edit_form";
+import { ProposedNotice } from "../record/proposed_notice";
 import { translator } from "../../shared/i18n";
 
 const t = translator("record");
@@ -28,8 +28,8 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
         <a href={`/models/${name}`}>← {t("back", { model: model.plural })}</a>
       </nav>
       <Heading title={t("new", { model: model.label })} />
-      {planId && <Proposed planId={planId} />}
-      <Editing
+      {planId && <ProposedNotice planId={planId} />}
+      <EditForm
         {...{ meta, model, base: null }}
         onSaved={(row) => (showToast(t("created")), go(addressOf(name, row.id), { replaces: true }))}
         onProposed={setPlanId}

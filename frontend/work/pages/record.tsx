@@ -10,16 +10,16 @@ import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, may, modelOf, titleOf } from "../models";
-import { offer } from "../palette/offers";
+import { setPageEntries } from "../palette/entries";
 import { Actions } from "../record/actions";
 import { Conflict, type Conflicting } from "../record/conflict";
-import { Deleting } from "../record/deleting";
-import { Editing } from "../record/editing";
+import { DeleteDialog } from "../record/delete_dialog";
+import { EditForm } from "../record/edit_form";
 import { Parts } from "../record/parts";
-import { Proposed } from "../record/proposed";
-import { save } from "../record/saving";
+import { ProposedNotice } from "../record/proposed_notice";
+import { save } from "../record/save";
 import { Timeline } from "../record/timeline";
-import { visited } from "../refs";
+import { rememberVisit } from "../referenced_records";
 import { translator } from "../../shared/i18n";
 
 const t = translator("record");
@@ -56,7 +56,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<Conflicting | null>(null);
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
-  useEffect(() => visited(model.name, record.id), []);
+  useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
     const done = await save(model, record, cascade ? { cascade } : {}, "delete");
     if (done.state === "refused" && done.problem.message.includes(REFERRED) && !cascade) {
@@ -102,7 +102,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const denied = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
   useEffect(
     () =>
-      offer(
+      setPageEntries(
         actionsOf(model, record).map((each) => ({
           words: `${each.label}: ${title}`,
           run: () => document.querySelector<HTMLElement>(`[data-action="${each.id}"]`)?.click(),
@@ -122,14 +122,14 @@ function Shown({ meta, model, answer, onAgain }: Props) {
           </Button>
         )}
       </Heading>
-      {planId && <Proposed planId={planId} />}
+      {planId && <ProposedNotice planId={planId} />}
       <Actions
         {...{ meta, model, record }}
         onSaved={(row) => setRecord(row.revision ? row : record)}
         onProposed={setPlanId}
         onConflict={setConflict}
       />
-      <Editing
+      <EditForm
         key={record.revision}
         {...{ meta, model, base: record }}
         onSaved={(row) => (showToast(t("saved")), setRecord(row))}
@@ -158,7 +158,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
         <Conflict {...{ meta, model, conflict }} onDecide={(changes) => void decide(changes)} onClose={() => setConflict(null)} />
       )}
       {deleting && (
-        <Deleting
+        <DeleteDialog
           {...{ meta, model, record }}
           isRefused={deleting === "refused"}
           onDelete={(cascade) => void remove(cascade)}

@@ -1,7 +1,7 @@
 // Sign-in, and then on to the page that was asked for.
 import { Heading } from "../../shared/components/heading";
 import { go, path } from "../../shared/router";
-import { Signing } from "../signing";
+import { SignInForm } from "../sign_in_form";
 import { translator } from "../../shared/i18n";
 
 const t = translator("work");
@@ -11,7 +11,7 @@ export function SignIn() {
   return (
     <div class="narrow stack">
       <Heading title={t("sign.title")} />
-      <Signing onSigned={onSigned} />
+      <SignInForm onSigned={onSigned} />
     </div>
   );
 }

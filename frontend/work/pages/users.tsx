@@ -14,8 +14,8 @@ import { Problem } from "../../shared/problem";
 import { number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf } from "../models";
-import { Inviting, Made } from "../users/inviting";
-import { giveRoles, linkFor, managesPeople, MOST, type People, type Person, read, setActive } from "../users/people";
+import { InviteForm, InviteLink } from "../users/invite_form";
+import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, setActive } from "../users/people";
 
 const t = translator("users");
 
@@ -29,7 +29,7 @@ function Known() {
   const [isInviting, setInviting] = useState(false);
   const [made, setMade] = useState<{ name: string; link: string } | null>(null);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const found = useRequest(read, [], { keepsPrevious: true });
+  const found = useRequest(loadPeople, [], { keepsPrevious: true });
   const enable = async (person: Person) => {
     try {
       await setActive(person, true);
@@ -48,14 +48,14 @@ function Known() {
         </Button>
       </Heading>
       <p class="quiet">{t("lead")}</p>
-      {made && <Made {...made} onDone={() => setMade(null)} />}
+      {made && <InviteLink {...made} onDone={() => setMade(null)} />}
       <RequestResult of={found}>
         {(all) => <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
           <h2 id="inviting">{t("invite")}</h2>
-          <Inviting
+          <InviteForm
             roles={roles}
             onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.reload())}
             onClose={() => setInviting(false)}
@@ -91,7 +91,7 @@ function List({ all, onAsk, onEnable }: ListProps) {
     <>
       <Table
         caption={t("known")}
-        rows={all.people.slice(0, MOST)}
+        rows={all.people.slice(0, MOST_PEOPLE)}
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
@@ -132,9 +132,9 @@ function List({ all, onAsk, onEnable }: ListProps) {
           },
         ]}
       />
-      {all.people.length > MOST && (
+      {all.people.length > MOST_PEOPLE && (
         <p>
-          <a href="/models/user">{t("more", { n: number(MOST) })}</a>
+          <a href="/models/user">{t("more", { n: number(MOST_PEOPLE) })}</a>
         </p>
       )}
     </>

@@ -6,11 +6,11 @@ import { Faults } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Meta, Model, Row } from "../api";
-import { actionsOf, fieldOf, governed, titleOf } from "../models";
-import { read } from "../values/typed";
+import { actionsOf, fieldOf, workflowField, titleOf } from "../models";
+import { parseText } from "../values/field_text";
 import type { Conflicting } from "./conflict";
-import { Form } from "./form";
-import { save } from "./saving";
+import { FormFields } from "./form_fields";
+import { save } from "./save";
 import { translator } from "../../shared/i18n";
 
 const t = translator("record");
@@ -53,7 +53,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   const submit = (action: Action) => {
     const given = Object.entries(texts).map(([name, text]) => {
       const field = fieldOf(model, name);
-      return [name, field ? read(field, text) : { value: text }] as const;
+      return [name, field ? parseText(field, text) : { value: text }] as const;
     });
     const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: name, detail: each.fault }] : []));
     if (faults.length) {
@@ -69,7 +69,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   const all = actionsOf(model, record);
   // Those that are listed for this person at all, so that it tells nobody of what he may not do.
   const missing = model.actions.filter((each) => model.commands.includes(each.id) && !all.includes(each));
-  const state = governed(model);
+  const state = workflowField(model);
   if (all.length + missing.length === 0) {
     return null;
   }
@@ -124,7 +124,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         )}
         {open && <p>{t("action.asks")}</p>}
         {open && open.inputs.length + open.optional_inputs.length > 0 && (
-          <Form
+          <FormFields
             meta={meta}
             fields={[
               ...open.inputs.flatMap((name) => inputOf(model, name, true)),

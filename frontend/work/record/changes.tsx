@@ -1,7 +1,7 @@
 // Fields before and after, side by side.
 import type { Field, Meta } from "../api";
 import { Value } from "../values/value";
-import { differences } from "./differences";
+import { diffTexts } from "./text_diff";
 import { TextChange } from "./text_change";
 import { translator } from "../../shared/i18n";
 
@@ -42,7 +42,7 @@ export function Changes({ meta, changes }: { meta: Meta; changes: readonly Chang
       <tbody>
         {changes.map(({ field, name, before, after }) => {
           const known = field ?? { ...PLAIN, name, label: name };
-          const parts = isText(known) ? differences(textOf(before), textOf(after)) : null;
+          const parts = isText(known) ? diffTexts(textOf(before), textOf(after)) : null;
           const shown = (value: unknown, side: "before" | "after") =>
             parts && value ? <TextChange parts={parts[side]} /> : <Value meta={meta} field={known} value={value} />;
           return (

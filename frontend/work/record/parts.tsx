@@ -7,11 +7,11 @@ import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { addressOf, may, partsOf, titleOf, usual } from "../models";
-import { note } from "../refs";
+import { addressOf, may, partsOf, titleOf, defaultColumns } from "../models";
+import { cacheRecords } from "../referenced_records";
 import { Value } from "../values/value";
-import { Editing } from "./editing";
-import { Proposed } from "./proposed";
+import { EditForm } from "./edit_form";
+import { ProposedNotice } from "./proposed_notice";
 
 const t = translator("record");
 
@@ -44,7 +44,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
   const found = useRequest((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, added], { keepsPrevious: true });
   const heading = `part-${model.name}-${by.name}`;
   const saved = (row: Row) => {
-    note(model, [row]);
+    cacheRecords(model, [row]);
     showToast(t("part.added", { model: model.label }));
     setAdded((last) => last + 1);
     onChanged();
@@ -67,7 +67,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
           </>
         )}
       </RequestResult>
-      {planId && <Proposed planId={planId} />}
+      {planId && <ProposedNotice planId={planId} />}
       {may(model, "create") && !by.readonly && (
         <div class="row">
           <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -77,7 +77,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
       )}
       {isOpen && (
         <div class="panel-box">
-          <Editing
+          <EditForm
             key={added}
             {...{ meta, model, base: null }}
             prefix={`${heading}-`}
@@ -106,7 +106,7 @@ async function rowsOf(model: Model, filter: readonly object[], signal: AbortSign
 
 /** The fields of a part that fit in a line, but the one that says what it is a part of. */
 export function columnsOf(meta: Meta, model: Model, by: Field) {
-  const fields = usual(model, COLUMNS + 1).filter((field) => field.name !== by.name);
+  const fields = defaultColumns(model, COLUMNS + 1).filter((field) => field.name !== by.name);
   return fields.slice(0, COLUMNS).map((field, place) => ({
     name: field.name,
     label: field.label,

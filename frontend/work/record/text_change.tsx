@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { countInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
-import type { Part } from "./differences";
+import type { DiffPart } from "./text_diff";
 
 const t = translator("record");
 
@@ -12,7 +12,7 @@ const t = translator("record");
 const SAME = { whole: 200, end: 60 };
 const CHANGED = { whole: 2_000, end: 700 };
 
-export function TextChange({ parts }: { parts: readonly Part[] }) {
+export function TextChange({ parts }: { parts: readonly DiffPart[] }) {
   return (
     <bdi class="longtext">
       {parts.map((part, place) =>

@@ -2,7 +2,7 @@
 import { type Meta, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 
-export const MOST = 500;
+export const MOST_PEOPLE = 500;
 
 export interface Person extends Row {
   username: string;
@@ -27,13 +27,13 @@ export function managesPeople(meta: Meta): boolean {
   return user !== undefined && may(user, "list") && may(user, "invite") && may(user, "update");
 }
 
-export async function read(signal: AbortSignal): Promise<People> {
+export async function loadPeople(signal: AbortSignal): Promise<People> {
   const all = (model: string, input: object) => run<Row[]>(model, "list", input, signal);
   const order = [{ field: "username", dir: "asc" }];
-  const people = (await all("user", { order, limit: MOST + 1 })).value as Person[];
-  const filter = [{ field: "user", op: "in", value: people.slice(0, MOST).map((each) => each.id) }];
+  const people = (await all("user", { order, limit: MOST_PEOPLE + 1 })).value as Person[];
+  const filter = [{ field: "user", op: "in", value: people.slice(0, MOST_PEOPLE).map((each) => each.id) }];
   const [roles, links] = await Promise.all([
-    all("role", { order: [{ field: "title", dir: "asc" }], limit: MOST }),
+    all("role", { order: [{ field: "title", dir: "asc" }], limit: MOST_PEOPLE }),
     all("user_role", { filter, limit: 5000 }),
   ]);
   const memberships = new Map<string, Membership[]>();

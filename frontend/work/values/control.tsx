@@ -1,7 +1,7 @@
 // What a value is given with, by the kind of its field. It holds text; typed.ts says what the text means.
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
-import type { Given } from "./given";
+import type { ControlAttributes } from "./control_attributes";
 import { RefPicker } from "./ref_picker";
 import { translator } from "../../shared/i18n";
 
@@ -12,7 +12,7 @@ interface Props {
   meta: Meta;
   field: Field;
   text: string;
-  given: Given;
+  given: ControlAttributes;
   /** Whether nothing may be chosen. */
   canBeEmpty?: boolean;
   /** Whether a ref may be to a record that is made on the way. */
@@ -49,7 +49,7 @@ export function Control({ meta, field, text, given, canBeEmpty = true, makes = f
 }
 
 interface ChoiceProps {
-  common: Omit<Given, "required">;
+  common: Omit<ControlAttributes, "required">;
   text: string;
   options: readonly (readonly [string, string])[];
   canBeEmpty: boolean;

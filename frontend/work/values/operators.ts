@@ -1,6 +1,6 @@
 // The operators of the API's filters, by kind of field.
 import type { Field } from "../api";
-import { read } from "./typed";
+import { parseText } from "./field_text";
 
 export type Operator = "eq" | "ne" | "contains" | "in" | "gt" | "gte" | "lt" | "lte" | "is_null";
 
@@ -36,10 +36,10 @@ export function operand(field: Field, op: Operator, text: string): { value: unkn
     return { value: text !== "false" };
   }
   if (op !== "in") {
-    const found = read(field, text);
+    const found = parseText(field, text);
     return "value" in found && found.value !== null ? found : null;
   }
-  const each = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => read(field, line));
+  const each = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => parseText(field, line));
   const values = each.flatMap((one) => ("value" in one ? [one.value] : []));
   return values.length > 0 && values.length === each.length ? { value: values } : null;
 }

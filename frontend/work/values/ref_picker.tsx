@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { type Meta, type Model, type Row, run } from "../api";
 import { canList, fieldOf, may, titleOf } from "../models";
-import { note, recent, referred, visited } from "../refs";
-import { Card } from "./card";
-import { creating } from "./creating";
-import type { Given } from "./given";
+import { cacheRecords, recentIds, referencedRecord, rememberVisit } from "../referenced_records";
+import { RecordCard } from "./record_card";
+import { newRecordRequest } from "./new_record_request";
+import type { ControlAttributes } from "./control_attributes";
 import { translator } from "../../shared/i18n";
 
 const t = translator("values");
@@ -17,7 +17,7 @@ interface Props {
   meta: Meta;
   model: Model | undefined;
   id: string;
-  given: Omit<Given, "required">;
+  given: Omit<ControlAttributes, "required">;
   /** Whether a record may be made here that there is not yet. */
   makes?: boolean;
   onChoose: (id: string) => void;
@@ -47,7 +47,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     }
     const controller = new AbortController();
     const load = async () => {
-      const last = text ? [] : recent(model.name);
+      const last = text ? [] : recentIds(model.name);
       const own = last.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: last }], limit: SHOWN }, controller.signal) : null;
       const rest = await run<Row[]>(model.name, "list", asked(model, text), controller.signal);
       const first = own?.value ?? [];
@@ -61,12 +61,12 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
       controller.abort();
     };
   }, [text, model]);
-  const record = model && id ? referred(model, id).value : null;
+  const record = model && id ? referencedRecord(model, id).value : null;
   const shown = text ?? (record && model ? titleOf(model, record) : id && t("ref.hidden", { id: id.slice(0, 8) }));
   const choose = (row: Row) => {
     if (model) {
-      note(model, [row]);
-      visited(model.name, row.id);
+      cacheRecords(model, [row]);
+      rememberVisit(model.name, row.id);
     }
     onChoose(row.id);
     setText(null);
@@ -77,7 +77,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
   /** Behind those that were found stands the way to make another. */
   const make = () => {
     if (model) {
-      creating.value = { model, name: text ?? "", onMade: choose };
+      newRecordRequest.value = { model, name: text ?? "", onMade: choose };
       setText(null);
     }
   };
@@ -164,7 +164,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
             </li>
           )}
         </ul>
-        {model && looked && <Card {...{ meta, model, row: looked }} id={`${list}-card`} />}
+        {model && looked && <RecordCard {...{ meta, model, row: looked }} id={`${list}-card`} />}
       </div>
     </div>
   );

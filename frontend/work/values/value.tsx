@@ -5,8 +5,8 @@ import { UntrustedText } from "../../shared/components/untrusted_text";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
-import { shown } from "./decimal";
-import { Referred } from "./referred";
+import { formatMoney } from "./money";
+import { RecordLink } from "./record_link";
 
 const tCommon = translator("common");
 
@@ -36,14 +36,14 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
     case "number":
       return number(Number(value));
     case "money":
-      return shown(Number(value));
+      return formatMoney(Number(value));
     case "select":
       return <Chip>{text}</Chip>;
     case "structure":
       return <code class="structure">{JSON.stringify(value, null, isCell ? 0 : 1)}</code>;
     case "ref": {
       const model = field.ref ? modelOf(meta, field.ref) : undefined;
-      return <Referred model={model} id={text} isCell={isCell} />;
+      return <RecordLink model={model} id={text} isCell={isCell} />;
     }
     default:
       return field.kind === "longtext" && !isCell ? (

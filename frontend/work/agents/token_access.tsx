@@ -1,0 +1,48 @@
+// What a token gives access to: before it is made, by this person's rights; afterwards, as the API answers the token.
+import type { Column } from "../../shared/components/table";
+import { Table } from "../../shared/components/table";
+import type { Field, Meta, Model } from "../api";
+import { translator } from "../../shared/i18n";
+
+const t = translator("agents");
+
+interface AccessRow {
+  model: Model;
+  commands: string[];
+}
+
+interface Props {
+  meta: Meta;
+  /** The commands that are chosen; left out, `meta` is the token's own. */
+  chosen?: ReadonlySet<string>;
+}
+
+export function TokenAccess({ meta, chosen }: Props) {
+  const rows = meta.models.flatMap((model): AccessRow[] => {
+    const commands = model.commands.filter((each) => !chosen || chosen.has(each)).map((each) => each.slice(model.name.length + 1));
+    return commands.length ? [{ model, commands }] : [];
+  });
+  const named = (fields: Field[]) => fields.map((each) => each.label).join(", ") || "–";
+  const fields: Column<AccessRow>[] = chosen
+    ? [{ name: "fields", label: t("sees.fields"), cell: ({ model }) => named(model.fields) }]
+    : [
+        { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !each.masked)) },
+        { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => each.masked)) },
+      ];
+  return (
+    <div class="stack">
+      <h3>{t("sees")}</h3>
+      <p class="quiet small">{t(chosen ? "sees.text" : "sees.true")}</p>
+      <Table
+        caption={t("sees")}
+        rows={rows}
+        keyOf={({ model }) => model.name}
+        columns={[
+          { name: "model", label: t("sees.model"), cell: ({ model }) => model.plural },
+          { name: "commands", label: t("sees.commands"), cell: ({ commands }) => commands.join(", ") },
+          ...fields,
+        ]}
+      />
+    </div>
+  );
+}

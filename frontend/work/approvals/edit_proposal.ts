@@ -1,0 +1,32 @@
+// Doing oneself, and otherwise, what an agent proposed: its values become a draft in the record's form. Nobody but an
+// agent proposes, so the plan is rejected with that reason, and what the person makes of it is the person's own.
+import type { Meta } from "../api";
+import { addressOf, fieldOf, may, modelOf } from "../models";
+import { keepDraft } from "../record/draft";
+import { valueToText } from "../values/field_text";
+import type { Plan } from "./plan";
+
+/** The page on which the proposed values can be changed; null where the plan is no making or changing of one record
+ *  that this person may make or change. */
+export function formFor(meta: Meta, plan: Plan): { address: string; key: string } | null {
+  const [name = "", command = ""] = plan.command.split(".");
+  const model = modelOf(meta, name);
+  const isOne = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size === 1;
+  if (!model || !isOne || !may(model, command)) {
+    return null;
+  }
+  if (command === "create") {
+    return { address: `/models/${name}/new`, key: `${name}/new` };
+  }
+  const id = plan.target?.id;
+  return command === "update" && id ? { address: addressOf(name, id), key: `${name}/${id}` } : null;
+}
+
+/** Put the proposed values into the draft of that form, but for those that are masked here or not to be written. */
+export function saveProposalAsDraft(meta: Meta, plan: Plan, key: string): void {
+  const texts = plan.diff.flatMap(({ model, field, after }) => {
+    const known = fieldOf(modelOf(meta, model), field);
+    return known && !known.masked && !known.readonly ? [[field, valueToText(known, after)] as const] : [];
+  });
+  keepDraft(key, Object.fromEntries(texts));
+}

@@ -1,0 +1,108 @@
+// The title of a record that a plan is about: as the record is now, else as a plan gives it.
+import { MaskedValue } from "../../shared/components/chip";
+import { escapeInvisible } from "../../shared/invisible_characters";
+import { number, translator } from "../../shared/i18n";
+import type { Meta, Model, Row } from "../api";
+import { fieldOf, modelOf, titleOf } from "../models";
+import { referencedRecord } from "../referenced_records";
+import { formatMoney } from "../values/money";
+import { plans } from "./live_plans";
+import type { Difference, Plan } from "./plan";
+
+const t = translator("approvals");
+
+export function RecordTitle({ model, of }: { model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
+  if (!model) {
+    return <>{t("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
+  }
+  const record: Row = referencedRecord(model, of.id).value ?? { id: of.id, revision: 0, [model.shown_as]: toldOf(model, of.id) };
+  const field = fieldOf(model, model.shown_as);
+  const said = record[model.shown_as];
+  if (field?.masked && said) {
+    return (
+      <>
+        {model.label} <MaskedValue token={String(said)} label={field.label} />
+      </>
+    );
+  }
+  const title = titleOf(model, record);
+  // A record that nobody named is called by its model already.
+  return <bdi>{said ? t("step", { model: model.label, id: title }) : title}</bdi>;
+}
+
+const FIELDS = 3;
+
+/** What a plan is about, in a line: the record that it changes first with the fields, or what it makes with its amount
+ *  and what it belongs to; and how many more there are. */
+export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
+  const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
+  const known = modelOf(meta, model);
+  if (!model) {
+    return null;
+  }
+  const others = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
+  const own = plan.diff.filter((each) => each.model === model && each.id === id);
+  const isNew = own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
+  const isGone = own.every((each) => each.after === null);
+  return (
+    <>
+      {isNew || !id ? <Made {...{ meta, model: known, name: model, own }} /> : <Kept {...{ meta, model: known, of: { model, id } }} />}
+      {!isNew && id && !isGone && `: ${labelsOf(known, own)}`}
+      {others > 0 && ` ${t("others", { n: number(others) })}`}
+    </>
+  );
+}
+
+/** A record that is made: its amount, and the record that it is a part of or refers to first; else what it is called. */
+function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined; name: string; own: readonly Difference[] }) {
+  const valued = own.flatMap(({ field, after }) => {
+    const known = fieldOf(model, field);
+    return known && !known.masked && after !== null && after !== undefined && after !== "" ? [{ field: known, value: after }] : [];
+  });
+  const refs = valued.filter(({ field }) => field.kind === "ref");
+  const ref = refs.find(({ field }) => field.is_part) ?? refs[0];
+  const amount = valued.find(({ field, value }) => field.kind === "money" && typeof value === "number");
+  const called = valued.find(({ field }) => field.name === model?.shown_as && field.kind !== "ref");
+  return (
+    <>
+      {t("step.new", { model: model?.label ?? name })}
+      {called && <bdi> {escapeInvisible(String(called.value))}</bdi>}
+      {amount && ` ${t("of", { amount: formatMoney(Number(amount.value)) })}`}
+      {ref && (
+        <>
+          {` ${t("for")} `}
+          <RecordTitle model={modelOf(meta, ref.field.ref ?? "")} of={{ model: ref.field.ref ?? "", id: String(ref.value) }} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** A record that is there; where nothing names it yet, with what it refers to first. */
+function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
+  const record = model && referencedRecord(model, of.id).value;
+  const ref = record && !record[model.shown_as] ? model.fields.find((each) => each.kind === "ref" && record[each.name]) : undefined;
+  return (
+    <>
+      <RecordTitle {...{ model, of }} />
+      {ref && record && (
+        <>
+          {` ${t("for")} `}
+          <RecordTitle model={modelOf(meta, ref.ref ?? "")} of={{ model: ref.ref ?? "", id: String(record[ref.name]) }} />
+        </>
+      )}
+    </>
+  );
+}
+
+function labelsOf(model: Model | undefined, own: readonly Difference[]): string {
+  const labels = own.map(({ field }) => fieldOf(model, field)?.label ?? field);
+  const more = labels.length - FIELDS;
+  return labels.slice(0, FIELDS).join(", ") + (more > 0 ? ` ${t("others", { n: number(more) })}` : "");
+}
+
+/** The name of a record that may be gone: the plan that deletes it has it. */
+function toldOf(model: Model, id: string): unknown {
+  const told = (plans.value ?? []).flatMap((plan) => plan.diff);
+  return told.find((each) => each.model === model.name && each.id === id && each.field === model.shown_as)?.before;
+}

@@ -1,0 +1,67 @@
+// The filter of the audit log, kept in the address; each parameter becomes a condition of the API.
+import { query } from "../../shared/router";
+import type { Model, Row } from "../api";
+import { fieldOf } from "../models";
+import { type Condition, operators } from "../values/operators";
+
+export interface Entry extends Row {
+  at: string;
+  command?: string;
+  user_id?: string;
+  agent_token?: string | null;
+  agent?: string | null;
+  model?: string;
+  record_id?: string | null;
+  plan_id?: string | null;
+  request_id?: string;
+  fields?: string | null;
+  changes?: Record<string, [unknown, unknown]> | null;
+  lane?: number;
+  number?: number;
+}
+
+type Op = Condition["op"];
+
+/** The parts by their names in the address: the field, the operator, and the value of what was typed. */
+const FILTERS: Record<string, readonly [field: string, op: Op, value?: (text: string) => string | null]> = {
+  command: ["command", "eq"],
+  agent: ["agent", "eq"],
+  user: ["user_id", "eq"],
+  model: ["model", "eq"],
+  record: ["record_id", "eq"],
+  plan: ["plan_id", "eq"],
+  request: ["request_id", "eq"],
+  token: ["agent_token", "eq"],
+  since: ["at", "gte", (text) => dayStart(text, 0)],
+  until: ["at", "lt", (text) => dayStart(text, 1)],
+};
+
+export type FilterName = keyof typeof FILTERS;
+
+/** The instant at which a local day begins, or the one so many days later; null for what is no day. */
+function dayStart(text: string, later: number): string | null {
+  const day = new Date(`${text}T00:00`);
+  day.setDate(day.getDate() + later);
+  return Number.isNaN(day.getTime()) ? null : day.toISOString();
+}
+
+/** The parts that this person may filter by. */
+export function filterNames(model: Model): string[] {
+  return Object.entries(FILTERS).flatMap(([name, [field, op]]) => {
+    const known = fieldOf(model, field);
+    return known && operators(known).includes(op) ? [name] : [];
+  });
+}
+
+export function conditions(model: Model): Condition[] {
+  return filterNames(model).flatMap((name) => {
+    const [field, op, read] = FILTERS[name] ?? ["", "eq" as Op];
+    const said = query.value.get(name)?.trim() ?? "";
+    const value = said && read ? read(said) : said;
+    return value ? [{ field, op, value }] : [];
+  });
+}
+
+export function linkTo(entry: Row): string {
+  return `/audit/${encodeURIComponent(entry.id)}`;
+}

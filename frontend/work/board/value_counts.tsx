@@ -1,0 +1,115 @@
+// The number of records for each value of a field: as bars that link to those records, or as a table.
+import { useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { Button } from "../../shared/components/button";
+import { SelectField } from "../../shared/components/field";
+import { RequestResult } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { number, translator } from "../../shared/i18n";
+import { type Field, type Meta, type Model, run } from "../api";
+import { fieldOf } from "../models";
+import { Value } from "../values/value";
+import { pivotFields, PivotTable } from "./pivot_table";
+
+const t = translator("board");
+
+interface Group {
+  value: unknown;
+  count: number;
+}
+
+const SHOWN = 12;
+
+export function ValueCounts({ meta, model, fields }: { meta: Meta; model: Model; fields: readonly Field[] }) {
+  const [name, setName] = useState(fields[0]?.name ?? "");
+  const [isTable, setTable] = useState(false);
+  const [other, setOther] = useState("");
+  const field = fieldOf(model, name);
+  const found = useRequest(
+    async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,
+    [model.name, name],
+    { keepsPrevious: true },
+  );
+  if (!field) {
+    return null;
+  }
+  const columns = pivotFields(model, field);
+  const by = columns.find((each) => each.name === other);
+  const title = t("figures", { model: model.plural, field: field.label });
+  return (
+    <section class="figure stack" aria-labelledby={`figure-${model.name}`}>
+      <div class="row between">
+        <h2 id={`figure-${model.name}`}>{title}</h2>
+        <Button tight aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+          {t("table")}
+        </Button>
+      </div>
+      <SelectField
+        name={`by-${model.name}`}
+        label={t("field")}
+        value={name}
+        onChange={setName}
+        options={fields.map((each) => [each.name, each.label])}
+      />
+      {columns.length > 0 && (
+        <SelectField
+          name={`across-${model.name}`}
+          label={t("across")}
+          value={by?.name ?? ""}
+          onChange={setOther}
+          options={[["", t("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
+        />
+      )}
+      {by ? (
+        <PivotTable key={`${name}/${by.name}`} {...{ meta, model, field, by }} />
+      ) : (
+        <RequestResult of={found}>
+          {(groups) => {
+            const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, SHOWN);
+            const shown = groups.length > SHOWN ? largest : groups;
+            return isTable ? (
+              <Table
+                caption={title}
+                rows={groups}
+                keyOf={(each) => String(each.value)}
+                columns={[
+                  { name: "value", label: t("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
+                  { name: "count", label: t("number"), cell: (each) => number(each.count), isNumber: true },
+                ]}
+              />
+            ) : (
+              <Bars {...{ meta, model, field, groups: shown }} />
+            );
+          }}
+        </RequestResult>
+      )}
+    </section>
+  );
+}
+
+function Named({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
+  return value === null ? <span class="quiet">{t("nothing")}</span> : <Value meta={meta} field={field} value={value} />;
+}
+
+function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field: Field; groups: readonly Group[] }) {
+  const most = Math.max(1, ...groups.map((each) => each.count));
+  const address = (value: unknown) => {
+    const condition = value === null ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
+    return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition]))}`;
+  };
+  return (
+    <ul class="bars">
+      {groups.map((each) => (
+        <li key={String(each.value)}>
+          <span class="bar-name">
+            <Named meta={meta} field={field} value={each.value} />
+          </span>
+          <span class="bar" aria-hidden="true" style={{ "--part": `${(each.count / most) * 100}%` }} />
+          <a class="bar-count" href={address(each.value)} aria-label={`${String(each.value ?? t("nothing"))}: ${number(each.count)}`}>
+            {number(each.count)}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

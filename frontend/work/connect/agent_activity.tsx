@@ -1,0 +1,85 @@
+// What the agent of a token did: from the audit log if this person may read it, else from its plans.
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { dateTime, translator } from "../../shared/i18n";
+import type { Plan } from "../approvals/plan";
+import { type Entry, linkTo } from "../audit/filter";
+import { type Meta, type Row, run } from "../api";
+import { addressOf, canList, may, modelOf } from "../models";
+
+const tAudit = translator("audit");
+const t = translator("connect");
+
+const SHOWN = 50;
+
+export function AgentActivity({ meta, token }: { meta: Meta; token: Row }) {
+  const audit = modelOf(meta, "audit_entry");
+  const canRead = audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
+  return (
+    <section class="stack" aria-labelledby="calls">
+      <h2 id="calls">{t(canRead ? "calls" : "calls.plans")}</h2>
+      <p class="quiet">{t(canRead ? "calls.text" : "calls.plans.text")}</p>
+      {canRead ? <Audited meta={meta} token={token} /> : <ProposedBy token={token} />}
+    </section>
+  );
+}
+
+function Audited({ meta, token }: { meta: Meta; token: Row }) {
+  const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: SHOWN };
+  const found = useRequest((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
+  const record = (entry: Entry) => {
+    const model = modelOf(meta, entry.model ?? "");
+    return model && entry.record_id && may(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
+  };
+  return (
+    <RequestResult of={found}>
+      {({ value }) =>
+        value.length === 0 ? (
+          <p>{t("calls.none")}</p>
+        ) : (
+          <>
+            <Table
+              caption={t("calls")}
+              rows={value}
+              keyOf={(each) => each.id}
+              columns={[
+                { name: "at", label: tAudit("at"), cell: (each) => <a href={linkTo(each)}>{dateTime(each.at)}</a> },
+                { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
+                { name: "record", label: tAudit("model"), cell: record },
+              ]}
+            />
+            <p>
+              <a href={`/audit?token=${encodeURIComponent(token.id)}`}>{t("calls.all")}</a>
+            </p>
+          </>
+        )
+      }
+    </RequestResult>
+  );
+}
+
+function ProposedBy({ token }: { token: Row }) {
+  const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
+  const found = useRequest((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
+  return (
+    <RequestResult of={found}>
+      {({ value }) =>
+        value.length === 0 ? (
+          <p>{t("calls.none")}</p>
+        ) : (
+          <Table
+            caption={t("calls.plans")}
+            rows={value}
+            keyOf={(each) => each.id}
+            columns={[
+              { name: "at", label: tAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{dateTime(each.proposed_at)}</a> },
+              { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
+              { name: "state", label: t("state"), cell: (each) => each.state },
+            ]}
+          />
+        )
+      }
+    </RequestResult>
+  );
+}

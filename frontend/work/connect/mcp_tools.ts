@@ -1,0 +1,33 @@
+// Requests the tool list from the MCP endpoint with a token, as an agent would; the token is not stored.
+import { send } from "../../shared/client";
+import { Problem } from "../../shared/problem";
+import type { Command } from "../agents/commands";
+
+export interface Tool {
+  name: string;
+  title?: string;
+  description?: string;
+  annotations?: { readOnlyHint?: boolean };
+  /** Whether it waits for a person, as the list of commands says. */
+  proposes?: boolean;
+}
+
+interface Reply {
+  result?: { tools: Tool[] };
+  error?: { message: string };
+}
+
+/** The tools that are listed for this token.
+ *  @throws Problem when the token is none, or has ended. */
+export async function listTools(token: string): Promise<Tool[]> {
+  const headers = { Authorization: `Bearer ${token}`, Accept: "application/json, text/event-stream" };
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  const reply = (await (await send("POST", "/mcp", { headers, body })).json()) as Reply;
+  if (!reply.result) {
+    throw new Problem(0, { detail: reply.error?.message });
+  }
+  const answer = await send("GET", "/api/commands", { headers: { Authorization: headers.Authorization } });
+  const { commands } = (await answer.json()) as { commands: Command[] };
+  const proposing = new Set(commands.filter((each) => each.needs_approval).map((each) => each.id.replace(".", "__")));
+  return reply.result.tools.map((each) => ({ ...each, proposes: proposing.has(each.name) }));
+}

@@ -1,0 +1,47 @@
+// The signed-in user and what the API offers them; read once, and again after a sign-in.
+import { signal } from "@preact/signals";
+import { send } from "../shared/client";
+import { Problem } from "../shared/problem";
+import { go } from "../shared/router";
+import { isSignedIn, loadSession } from "../shared/session";
+import { type Meta, meta } from "./api";
+
+const PERSON = "person";
+
+/** null: not known yet; "nobody": sign-in is needed. */
+export const currentUser = signal<Meta | "nobody" | Problem | null>(null);
+
+export async function loadCurrentUser(): Promise<void> {
+  try {
+    await loadSession();
+    const found = isSignedIn.peek() ? await meta() : "nobody";
+    if (found !== "nobody") {
+      keepFor(found.caller.name);
+    }
+    currentUser.value = found;
+  } catch (error) {
+    const problem = Problem.from(error);
+    currentUser.value = problem.status === 401 ? "nobody" : problem;
+  }
+}
+
+/** What was typed and not saved is one person's alone: whoever signs in next in this tab does not find it. */
+function keepFor(name: string): void {
+  if ((sessionStorage.getItem(PERSON) ?? name) !== name) {
+    sessionStorage.clear();
+  }
+  sessionStorage.setItem(PERSON, name);
+}
+
+/** @throws Problem when it is refused. */
+export async function signIn(username: string, password: string): Promise<void> {
+  await send("POST", "/signin", { body: { username, password } });
+  await loadCurrentUser();
+}
+
+export async function signOut(): Promise<void> {
+  await send("POST", "/signout");
+  sessionStorage.clear();
+  currentUser.value = "nobody";
+  go("/signin");
+}

@@ -1,0 +1,18 @@
+// The entries that the current page adds to the command palette.
+import { signal } from "@preact/signals";
+
+export interface PaletteEntry {
+  words: string;
+  run: () => void;
+}
+
+export const pageEntries = signal<readonly PaletteEntry[]>([]);
+export const isOpen = signal(false);
+
+/** Offer these until the answered function is called; pages do that in an effect. */
+export function setPageEntries(added: readonly PaletteEntry[]): () => void {
+  pageEntries.value = added;
+  return () => {
+    pageEntries.value = [];
+  };
+}

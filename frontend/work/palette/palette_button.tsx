@@ -1,0 +1,34 @@
+// Opens the command palette by Ctrl-K or its button; its code is loaded when it is first opened.
+import { useEffect } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { registerShortcut } from "../../shared/shortcuts";
+import type { Meta } from "../api";
+import { lazyComponent } from "../lazy_component";
+import { isOpen } from "./entries";
+import { translator } from "../../shared/i18n";
+
+const t = translator("work");
+
+const Box = lazyComponent(async () => (await import("./palette_dialog")).PaletteDialog);
+
+export function PaletteButton({ meta }: { meta: Meta }) {
+  useEffect(() => registerShortcut({ key: "Ctrl K", does: t("palette.key") }), []);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        isOpen.value = !isOpen.peek();
+      }
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, []);
+  return (
+    <>
+      <Button tight aria-keyshortcuts="Control+K" onClick={() => (isOpen.value = true)}>
+        {t("palette")} <kbd>Ctrl K</kbd>
+      </Button>
+      {isOpen.value && <Box meta={meta} />}
+    </>
+  );
+}

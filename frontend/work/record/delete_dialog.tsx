@@ -1,0 +1,66 @@
+// The dialog before a record is deleted: what is deleted with it, and what prevents it.
+import { useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { RequestResult } from "../../shared/components/states";
+import { number, translator } from "../../shared/i18n";
+import type { Meta, Model, Row } from "../api";
+import { type Dependent, dependentsOf } from "./dependents";
+
+const t = translator("record");
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  record: Row;
+  /** It was refused because of records that this person may not see. */
+  isRefused: boolean;
+  onDelete: (cascade: boolean) => void;
+  onClose: () => void;
+}
+
+export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose }: Props) {
+  const [cascade, setCascade] = useState(false);
+  const found = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
+  const dependents = found.state === "loaded" ? found.value : [];
+  const isBlocked = dependents.some((each) => each.effect === "refuse");
+  const takesAlong = !isBlocked && (dependents.length > 0 || isRefused);
+  return (
+    <Dialog
+      title={t("delete.title")}
+      isOpen
+      onClose={onClose}
+      actions={
+        !isBlocked && (
+          <Button look="risky" busy={found.state === "loading" || (takesAlong && !cascade)} onClick={() => onDelete(cascade)}>
+            {t("delete")}
+          </Button>
+        )
+      }
+    >
+      <p>{t("delete.text")}</p>
+      <RequestResult of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</RequestResult>
+      {isBlocked && <p class="notice">{t("delete.blocked")}</p>}
+      {isRefused && !isBlocked && <p class="notice">{t("delete.hidden")}</p>}
+      {takesAlong && (
+        <label class="row">
+          <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
+          {t("delete.along")}
+        </label>
+      )}
+    </Dialog>
+  );
+}
+
+function List({ dependents }: { dependents: readonly Dependent[] }) {
+  return (
+    <ul class="dependents">
+      {dependents.map(({ model, field, effect, count }) => (
+        <li key={`${model.name}.${field.name}`}>
+          {t(`delete.${effect}`, { n: number(count), model: count === 1 ? model.label : model.plural, field: field.label })}
+        </li>
+      ))}
+    </ul>
+  );
+}

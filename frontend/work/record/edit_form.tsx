@@ -1,0 +1,142 @@
+// The form of a record, new or changed: what is typed is kept as a draft until it is saved; faults stand at the fields.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Faults } from "../../shared/components/field";
+import { Problem } from "../../shared/problem";
+import { attempt, type Field, type Meta, type Model, type Row } from "../api";
+import { fieldOf, workflowField, may } from "../models";
+import { parseText, valueToText } from "../values/field_text";
+import type { Conflicting } from "./conflict";
+import { type Texts, useDraft } from "./draft";
+import { FormFields } from "./form_fields";
+import { withField, type SaveResult, save } from "./save";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  /** Null makes a new record. */
+  base: Row | null;
+  /** Stands before the fields' names where another form of the page may have the same ones; it has a draft of its own. */
+  prefix?: string;
+  /** The values of a new one that follow from where it is made: they are not asked for. */
+  given?: Readonly<Record<string, unknown>>;
+  /** The keyboard begins at its first field. */
+  hasFocus?: boolean;
+  /** What is typed already in a new one. */
+  begun?: Texts;
+  onSaved: (row: Row) => void;
+  onProposed: (planId: string) => void;
+  onConflict?: (conflict: Conflicting) => void;
+}
+
+export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus = false, begun = {}, onSaved, onProposed, onConflict }: Props) {
+  const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(given)].join("/"), begun);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const fields = shown(model, base).filter((each) => !(each.name in given));
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (hasFocus) {
+      form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    }
+  }, []);
+  const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const found = inputs(model, base, draft.texts);
+    if ("problem" in found) {
+      setProblem(prefixed(found.problem, prefix));
+      return;
+    }
+    setBusy(true);
+    const done = base ? await save(model, base, found.values) : await create(model, { ...found.values, ...given });
+    setBusy(false);
+    if (done.state === "refused") {
+      setProblem(prefixed(done.problem, prefix));
+      return;
+    }
+    setProblem(null);
+    if (done.state === "conflict") {
+      onConflict?.({ base: base ?? done.theirs, theirs: done.theirs, mine: found.values });
+      return;
+    }
+    draft.drop();
+    if (done.state === "saved") {
+      onSaved(done.row);
+    } else {
+      onProposed(done.planId);
+    }
+  };
+  const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
+  return (
+    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
+      <Faults problem={problem} />
+      {draft.isFound && isChanged && <p class="notice">{t("draft")}</p>}
+      <FormFields {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
+      {canSave && (
+        <div class="row save-bar">
+          <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
+            {t(base ? "save" : "create")}
+          </Button>
+          {isChanged && (
+            <>
+              <Button look="plain" onClick={() => (draft.drop(), setProblem(null))}>
+                {t("discard")}
+              </Button>
+              <span class="quiet small">{t("unsaved")}</span>
+            </>
+          )}
+        </div>
+      )}
+    </form>
+  );
+}
+
+/** The problem with its faults at the fields of this form. */
+function prefixed(problem: Problem, prefix: string): Problem {
+  const errors = problem.faults.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
+  return prefix ? new Problem(problem.status, { detail: problem.message, errors }, problem.retryAfterS) : problem;
+}
+
+/** What a form shows: nothing that the system sets when a record is to be made; nothing to be typed without the right. */
+function shown(model: Model, base: Row | null): Field[] {
+  if (base === null) {
+    return model.fields.filter((each) => !each.readonly && each.name !== workflowField(model)?.name);
+  }
+  return may(model, "update") ? model.fields : model.fields.map((each) => ({ ...each, readonly: true }));
+}
+
+function differs(field: Field | undefined, base: Row | null, text: string): boolean {
+  return field !== undefined && (field.masked ? text !== "" : text !== valueToText(field, base?.[field.name]));
+}
+
+type Inputs = { problem: Problem } | { values: Record<string, unknown> };
+
+function inputs(model: Model, base: Row | null, texts: Record<string, string>): Inputs {
+  const values: Record<string, unknown> = {};
+  const faults: { parameter: string; detail: string }[] = [];
+  for (const [name, text] of Object.entries(texts)) {
+    const field = fieldOf(model, name);
+    if (field && differs(field, base, text)) {
+      const found = parseText(field, text);
+      if ("fault" in found) {
+        faults.push({ parameter: name, detail: found.fault });
+      } else {
+        values[name] = found.value;
+      }
+    }
+  }
+  return faults.length ? { problem: new Problem(0, { detail: faults[0]?.detail, errors: faults }) } : { values };
+}
+
+async function create(model: Model, values: Record<string, unknown>): Promise<SaveResult> {
+  try {
+    const done = await attempt<Row>(model.name, "create", values);
+    return done.isDone ? { state: "saved", row: done.value } : { state: "proposed", planId: done.planId };
+  } catch (error) {
+    return { state: "refused", problem: withField(Problem.from(error), model) };
+  }
+}

@@ -1,0 +1,94 @@
+// The fields of a record, each by its kind: a control if it can be changed, else its value.
+import { Button } from "../../shared/components/button";
+import { Field as Asking } from "../../shared/components/field";
+import type { Problem } from "../../shared/problem";
+import type { Field, Meta, Row } from "../api";
+import { Control } from "../values/control";
+import { valueToText } from "../values/field_text";
+import { Value } from "../values/value";
+import type { Texts } from "./draft";
+import { translator } from "../../shared/i18n";
+
+const tValues = translator("values");
+const t = translator("record");
+
+interface Props {
+  meta: Meta;
+  fields: readonly Field[];
+  /** The record as it was read; null for one that is to be made. */
+  base: Row | null;
+  texts: Texts;
+  /** Stands before the fields' names where another form of the page may have the same ones. */
+  prefix?: string;
+  problem: Problem | null;
+  onText: (name: string, text: string) => void;
+  onKeep: (name: string) => void;
+}
+
+export function FormFields({ meta, fields, base, texts, prefix = "", problem, onText, onKeep }: Props) {
+  return (
+    <div class="form">
+      {fields.map((field) => {
+        const fault = problem?.faults.find((each) => each.field === prefix + field.name)?.detail;
+        if (field.readonly) {
+          return <Shown key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
+        }
+        if (field.masked && base && base[field.name] !== null && !(field.name in texts)) {
+          return <Kept key={field.name} meta={meta} field={field} value={base[field.name]} onReplace={() => onText(field.name, "")} />;
+        }
+        const isReplaced = field.masked && base !== null && base[field.name] !== null;
+        const text = texts[field.name] ?? (base && !field.masked ? valueToText(field, base[field.name]) : "");
+        const help = isReplaced ? tValues("masked.new") : field.help;
+        return (
+          <Asking
+            key={field.name}
+            name={prefix + field.name}
+            label={field.label}
+            required={field.required && !(base === null && field.filled_from)}
+            wide={field.kind === "longtext"}
+            {...(help ? { help } : {})}
+            {...(fault ? { fault } : {})}
+          >
+            {(given) => (
+              <div class="row nowrap">
+                <Control {...{ meta, field, text, given }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                {isReplaced && (
+                  <Button tight onClick={() => onKeep(field.name)}>
+                    {tValues("keep")}
+                  </Button>
+                )}
+              </div>
+            )}
+          </Asking>
+        );
+      })}
+    </div>
+  );
+}
+
+function Shown({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
+  return (
+    <div class={["longtext", "structure"].includes(field.kind) ? "field wide" : "field"}>
+      <span class="name">{field.label}</span>
+      <div class="shown">
+        <Value meta={meta} field={field} value={value} />
+      </div>
+    </div>
+  );
+}
+
+/** A placeholder is never text to be edited: it stays, or is replaced as a whole. */
+function Kept({ meta, field, value, onReplace }: { meta: Meta; field: Field; value: unknown; onReplace: () => void }) {
+  return (
+    <div class="field">
+      <span class="name">{field.label}</span>
+      <span class="help">{t("masked")}</span>
+      <div class="row shown">
+        <Value meta={meta} field={field} value={value} />
+        <Button tight aria-label={`${tValues("replace")}: ${field.label}`} onClick={onReplace}>
+          {tValues("replace")}
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+// The dialog that creates a record for the form behind it; outside of that form, as forms cannot be nested.
+import { useState } from "preact/hooks";
+import { Dialog } from "../../shared/components/dialog";
+import type { Meta } from "../api";
+import { cacheRecords } from "../referenced_records";
+import { newRecordRequest } from "../values/new_record_request";
+import { EditForm } from "./edit_form";
+import { ProposedNotice } from "./proposed_notice";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
+
+export function NewRecordDialog({ meta }: { meta: Meta }) {
+  const [planId, setPlanId] = useState<string | null>(null);
+  const asked = newRecordRequest.value;
+  const close = () => {
+    newRecordRequest.value = null;
+    setPlanId(null);
+  };
+  if (asked === null) {
+    return null;
+  }
+  const { model, name, onMade } = asked;
+  return (
+    <Dialog title={t("new", { model: model.label })} look="wide" isOpen onClose={close}>
+      {planId ? (
+        <ProposedNotice planId={planId} />
+      ) : (
+        <EditForm
+          {...{ meta, model, base: null }}
+          prefix="made-"
+          begun={name ? { [model.shown_as]: name } : {}}
+          onSaved={(row) => (cacheRecords(model, [row]), onMade(row), close())}
+          onProposed={setPlanId}
+        />
+      )}
+    </Dialog>
+  );
+}

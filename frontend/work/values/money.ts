@@ -1,0 +1,36 @@
+// Amounts of money as text in the language of the page and as whole minor units, never as a float.
+import { language } from "../../shared/i18n";
+
+const DIGITS = 2;
+const parts = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS }).formatToParts(-12345.6);
+const POINT = parts.find((each) => each.type === "decimal")?.value ?? ".";
+const GROUP = parts.find((each) => each.type === "group")?.value ?? ",";
+
+function plain(minor: number): string {
+  const digits = String(Math.abs(minor)).padStart(DIGITS + 1, "0");
+  return `${minor < 0 ? "-" : ""}${digits.slice(0, -DIGITS)}.${digits.slice(-DIGITS)}`;
+}
+
+/** As it is read: 1,234.50. */
+export function formatMoney(minor: number): string {
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS });
+  return format.format(plain(minor) as Intl.StringNumericLiteral);
+}
+
+/** As it is typed: 1234.50. */
+export function moneyToText(minor: number): string {
+  return plain(minor).replace(".", POINT);
+}
+
+/** Minor units of what was typed; null where it is no amount, has parts of a minor unit, or groups of other than three
+ *  digits, as an amount in another language's writing would have. */
+export function parseMoney(text: string): number | null {
+  const bare = text.trim().replace(/[\s\u00a0\u202f']/g, "").replace("\u2212", "-");
+  const whole = `\\d+|\\d{1,3}(?:\\${GROUP}\\d{3})+`;
+  const found = new RegExp(`^(-?)(${whole})(?:\\${POINT}(\\d{0,${DIGITS}}))?$`).exec(bare);
+  if (!found) {
+    return null;
+  }
+  const value = Number(`${found[1]}${found[2]?.replaceAll(GROUP, "")}${(found[3] ?? "").padEnd(DIGITS, "0")}`);
+  return Number.isSafeInteger(value) ? value : null;
+}

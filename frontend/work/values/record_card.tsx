@@ -1,0 +1,22 @@
+// A short summary of a record in the record picker: its main fields that have a value.
+import type { Meta, Model, Row } from "../api";
+import { defaultColumns } from "../models";
+import { Value } from "./value";
+
+const SHOWN = 5;
+
+export function RecordCard({ meta, model, row, id }: { meta: Meta; model: Model; row: Row; id: string }) {
+  const told = defaultColumns(model).filter((each) => each.name !== model.shown_as && row[each.name] !== null && row[each.name] !== "");
+  return (
+    <dl class="ref-card facts small" id={id}>
+      {told.slice(0, SHOWN).map((field) => (
+        <div key={field.name} class="fact">
+          <dt>{field.label}</dt>
+          <dd>
+            <Value meta={meta} field={field} value={row[field.name]} isCell />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
