@@ -1,5 +1,5 @@
-// Doing oneself, and otherwise, what an agent proposed: its values become a draft in the record's form. Nobody but an
-// agent proposes, so the plan is rejected with that reason, and what the person makes of it is the person's own.
+// Copies the values of a plan into a draft of the record form, so that a person can change and save them. The plan is
+// then rejected with that reason: only agents propose, and what the person saves is the person's own change.
 import type { Meta } from "../api";
 import { addressOf, fieldOf, may, modelOf } from "../models";
 import { keepDraft } from "../record/draft";
