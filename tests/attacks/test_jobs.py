@@ -140,8 +140,8 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
     async with sandboxed_process.running(deltas.PROGRAM) as process:
-        await process.say(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
-        assert isinstance(decode_delta_record(await process.hear()), FileRequest)
+        await process.send(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
+        assert isinstance(decode_delta_record(await process.receive()), FileRequest)
         assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
 
 

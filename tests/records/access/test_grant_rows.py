@@ -49,7 +49,7 @@ def test_a_person_may_stand_among_several_values() -> None:
         ('[{"field": "stage", "op": "eq", "value": "sold"}]', "must be one of new"),
         ('[{"field": "expected_revenue_minor", "op": "eq", "value": {"stand": "TODAY"}}]', "compared with a Date"),
         ('[{"field": "expected_revenue_minor", "op": "eq", "value": {"stand": "CALLER"}}]', "CALLER is for"),
-        ('[{"field": "expected_close", "op": "in", "value": [{"stand": "TODAY"}]}]', "stands alone"),
+        ('[{"field": "expected_close", "op": "in", "value": [{"stand": "TODAY"}]}]', "cannot be in a list"),
         ('[{"field": "owner", "op": "eq", "value": {"stand": "BOSS"}}]', "must read"),
         ('[{"field": "owner", "op": "eq", "value": {"stand": "CALLER", "or": 1}}]', "must read"),
         ("[" + ", ".join(['{"field": "title", "op": "eq", "value": "a"}'] * 51) + "]", "at most 50"),

@@ -30,7 +30,7 @@ def fail_starts(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 async def output(program: str, *, takes_file: bool = False) -> bytes:
     """What a process of the program writes."""
     async with sandboxed_process.running(program, takes_file=takes_file) as process:
-        return await asyncio.to_thread(process._told.readall)
+        return await asyncio.to_thread(process._output.readall)
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EINVAL])
@@ -70,4 +70,4 @@ async def test_a_job_whose_own_start_fails_is_failed(monkeypatch: pytest.MonkeyP
 async def test_a_process_that_takes_no_file_is_not_the_one_started_ahead() -> None:
     async with sandboxed_process.spare_process(HELLO), sandboxed_process.running(HELLO) as process:
         with pytest.raises(LookupError):
-            process.hand_over(0)
+            process.send_file(0)

@@ -253,10 +253,10 @@ async def test_a_release_is_published_once_each_platform_has_a_build(world: Worl
     assert await published() == (409, "the release 1.0.0 has no file")
     linux, windows = await uploaded("a.zip", "linux"), await uploaded("b.zip", "windows")
     await uploaded("sums.txt", None)
-    none = "no build was made of a.zip, b.zip, sums.txt: not processed yet, or refused"
+    none = "no build exists of a.zip, b.zip, sums.txt: not processed yet, or rejected"
     assert await published() == (409, none)
     await built(world, linux)
-    assert await published() == (409, "no build was made of b.zip: not processed yet, or refused")
+    assert await published() == (409, "no build exists of b.zip: not processed yet, or rejected")
     assert await versions(world, owner) == []
     await built(world, windows)
     assert await published() == (200, "")

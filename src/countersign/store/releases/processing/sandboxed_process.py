@@ -80,7 +80,7 @@ class SandboxedProcess:
             raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
 
     async def send(self, payload: bytes) -> None:
-        """Send a message. If the process has ended, the next `hear` raises."""
+        """Send a message. If the process has ended, the next `receive` raises."""
         with suppress(ConnectionError):
             self._input.write(worker_protocol.encode_frame(payload))
             await self._input.drain()
