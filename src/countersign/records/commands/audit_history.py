@@ -33,8 +33,8 @@ class AuditVisibility:
     def _visible_entries(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
         tests = [f"{alias}.model = {put(name)}"]
         if view.visible is not None:
-            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "subject"), view.model, view.visible)
-            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS subject WHERE subject.id = {alias}.record_id AND {reached})')
+            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "record"), view.model, view.visible)
+            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS record WHERE record.id = {alias}.record_id AND {reached})')
         if view.denied:
             # The underscore is the only LIKE wildcard that a field name can contain, and it also matches itself.
             former = (name for each in view.fields if (name := view.model.fields[each].former_name))
