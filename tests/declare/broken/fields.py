@@ -121,7 +121,7 @@ CASES: list[Case] = [
     broken(
         fields.refs_fill_fields,
         "plant.gardener",
-        "two fields of one kind",
+        "one kind other than ref",
         model("Plant", {"height": Number(), "gardener": Ref("user", fills={"height": "username"})}),
     ),
     Case(

@@ -79,8 +79,8 @@ class Field(ABC):
     unique      no two records have the same value
     unique_with a ref: no two records with the same ref have the same value
     shared_by   with `unique_with`, a field of the referenced record: records with different refs may have the same
-                value only if this field is equal in the referenced records; it cannot be changed while a record with
-                a value refers to its record
+                value only if this field is equal in the referenced records. The field of a referenced record cannot be
+                changed while a referring record has a value in the unique field
     index       an index supports filters and order by the field
     personal    the label of its placeholder tokens (EMAIL, PERSON), which callers without a clear view receive
     linked      equal values have equal tokens, so that agents can join records; not available for free text

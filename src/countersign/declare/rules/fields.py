@@ -55,7 +55,7 @@ def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
     """
     for model, field in whole.fields():
         if isinstance(field, Text) and field.ignores_case and field.unique:
-            text = f"unique values differ in case too, and those of the format {field.format} do not: use unique_with"
+            text = f"unique compares case, but the format {field.format} ignores it: use unique_with"
             yield of_field(model, field.name, text)
 
 
@@ -219,9 +219,9 @@ def _wrong_filling(model: Declared, target: Declared, name: str, source: str) ->
     if filled is None or other is None:
         return f"name a field of {model.name} and one of {target.name}"
     if filled.readonly or filled.kind != other.kind or isinstance(filled, Ref):
-        return "name two fields of one kind, of which this is not readonly"
+        return "both fields must have one kind other than ref, and this field must not be readonly"
     if other.personal or other.restricted:
-        return "a copy of what is personal or restricted has other readers"
+        return "the source is personal or restricted, and a copy has other readers"
     return None
 
 

@@ -98,8 +98,8 @@ _WRITTEN_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
 
 
 def is_plain(username: str) -> bool:
-    """Whether the name is letters of one script with their marks, digits 0 to 9 and `SIGNS`, at least one of them no
-    sign, in the one form (NFKC) that looks as it does."""
+    """Whether the name consists of letters of one script with their marks, digits 0 to 9 and `SIGNS`, contains at least
+    one character that is not a sign, and is in NFKC form."""
     letters = [each for each in username if each not in _PLAIN]
     return (
         username == unicodedata.normalize("NFKC", username)

@@ -214,7 +214,8 @@ class Schemas:
             self._follow(known, self.of(shape), called)
 
     def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Note which object a schema, or its items, is (of several schemas, the first), and the same for its parts."""
+        """Record the object of the API document that a schema, or the schema of its items, describes, then do the same
+        for its members. If `anyOf` lists several schemas, the first one counts."""
         first: Document = schema.get("anyOf", [schema])[0]
         name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
         if not name or name in known:
@@ -259,7 +260,8 @@ def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
 
 
 def _describe_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
-    """Describe a response struct as it is sent: members with a default are left out, or are always present."""
+    """Describe a response struct as it is sent. With `omit_defaults`, a member with a default value is omitted and is
+    never null; without it, every member is always present."""
     members: dict[str, Document] = schema["properties"]
     for each in msgspec.structs.fields(struct):
         if each.required or each.default is msgspec.UNSET:
@@ -286,10 +288,10 @@ def _mark_members(schema: Document, called: str) -> None:
     members: dict[str, Document] = schema["properties"]
     for name, member in members.items():
         if name not in documented:
-            # Beside a reference, siblings say more (JSON Schema 2020-12).
+            # JSON Schema 2020-12 applies keywords next to a $ref too.
             member[ADDITION] = True
         elif (called, name) not in NULLABLE:
-            # The first alternative is the document's.
+            # The API document defines the first alternative; the others are additions.
             for part in member.get("anyOf", ())[1:]:
                 part[ADDITION] = True
     optional = {name for name, is_required in documented.items() if not is_required}
