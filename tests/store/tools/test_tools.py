@@ -246,9 +246,9 @@ async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: Desk
 
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("get_product", {}, "id: is required, a text"),
-    ("get_product", {"id": 7}, "id: is required, a text"),
-    ("get_product", {"id": ""}, "id: is required, a text"),
+    ("get_product", {}, "id: is required and must be a string"),
+    ("get_product", {"id": 7}, "id: is required and must be a string"),
+    ("get_product", {"id": ""}, "id: is required and must be a string"),
     ("get_product", {"id": "a\x00"}, "id: must not contain NUL or lone surrogates"),
     (
         "search_catalog",
