@@ -1,4 +1,4 @@
-// Forms of the publisher's pages: sending one at a time, required fields, and refusals in plain words.
+// Forms of the publisher's pages: sending one at a time, required fields, and refusals in the reader's language.
 import { useRef, useState } from "preact/hooks";
 import { Problem, type Fault } from "../../shared/problem";
 import { translator } from "../../shared/i18n";
@@ -9,7 +9,7 @@ export function useSubmit() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const running = useRef(false);
-  /** Whether it was done; what was refused stands in `problem`. */
+  /** Returns whether the request succeeded; `problem` has the refusal. */
   const run = async (act: () => Promise<void>): Promise<boolean> => {
     if (running.current) {
       return false;
@@ -53,7 +53,7 @@ export function requireFields(fields: Record<string, readonly [label: string, va
   }
 }
 
-/** The refusal with the types and lengths of its faults said as people say them; as it came where one is not known. */
+/** The refusal with each field explained in the reader's language; unchanged if the page does not know one of the rules. */
 export function inPlainWords(problem: Problem): Problem {
   const said = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plainDetail(each) }));
   if (!said.length || said.some((each) => each.detail === null)) {
@@ -62,19 +62,20 @@ export function inPlainWords(problem: Problem): Problem {
   return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: said }, problem.retryAfterS);
 }
 
+/** The API's explanation of one field in the reader's language; null for a rule that the page does not know. */
 function plainDetail({ field, detail }: Fault): string | null {
-  const [, side, length] = /of length (>=|<=) (\d+)/.exec(detail) ?? [];
-  if (side === "<=") {
-    return t("too.long", { n: length ?? "" });
+  const [, bound, count, unit] = /^must have at (most|least) (\d+) (\w+)$/.exec(detail) ?? [];
+  if (bound === "most") {
+    return t(unit === "characters" ? "too.long" : "too.many", { n: count ?? "" });
   }
-  if (side === ">=") {
+  if (bound === "least" || detail === "is required") {
     return field === "platforms" ? t("platforms.none") : t("needed.here");
   }
-  if (/matching regex/.test(detail)) {
+  if (detail.startsWith("has characters or a form")) {
     return field === "slug" ? t("slug.help") : t("not.so");
   }
   if (detail === "does not belong to the organisation") {
     return t("products.unknown");
   }
-  return /expected `(int|float)`/.test(detail) ? t("no.number") : null;
+  return /^must be a (whole )?number$/.test(detail) ? t("no.number") : null;
 }

@@ -105,8 +105,18 @@ async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
         await page.check("text=Linux")
         await page.fill("#license", "x" * 10_000)
         await page.click("text=Create draft")
-        await expect(page.locator("#license-fault")).to_contain_text("at most 200 characters")
+        await expect(page.locator("#license-fault")).to_have_text("At most 200 characters")
         await expect(page.locator(".summary")).not_to_contain_text("expected")
+
+
+async def test_a_field_that_the_api_refuses_is_explained_in_german(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, locale="de-DE", expected=("status of 4",)) as page:
+        await sign_in(page, PUBLISHER, "/publisher/new")
+        await page.fill("#title", "Zu lang")
+        await page.check("text=Linux")
+        await page.fill("#license", "x" * 10_000)
+        await page.click("main form button[type=submit]")
+        await expect(page.locator("#license-fault")).to_have_text("Höchstens 200 Zeichen")
 
 
 @pytest.mark.full
