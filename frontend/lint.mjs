@@ -17,7 +17,7 @@ const NAMES = new Set(["OpenAPI", "Countersign", "English", "Deutsch", "ID"]);
 /** Names of keys and two keys together: "Ctrl A". */
 const KEYS = /^(Ctrl|Alt|Shift|Home|End|Page ?Up|Page ?Down|[A-Z])( (Ctrl|Alt|Shift|Home|End|Page ?Up|Page ?Down|[A-Z]))*$/;
 const WORD = /\p{L}{2,}/u;
-/** A text of several words, which is no list of CSS classes or header. */
+/** Whether a string is a text of several words, and neither a list of CSS classes nor an HTTP header. */
 const SENTENCE = /^\p{Lu}\p{Ll}*[’']?\p{Ll}*(?: [\p{L}’']+){1,}[.!?…]?$/u;
 
 const files = FOLDERS.flatMap((folder) =>

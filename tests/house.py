@@ -47,7 +47,7 @@ ONLY_IN = {
 CLOCKS = re.compile(r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.urandom")
 
 NOUNS_IN_ING = {
-    *("billing", "embedding", "encoding", "masking", "numbering", "padding", "pricing", "processing", "publishing"),
+    *("billing", "embedding", "encoding", "masking", "numbering", "padding", "pricing", "processing"),
     *("rendering", "routing", "sampling", "setting", "signing", "string", "timing", "tracing"),
 }
 NOUNS_IN_ED = {"embed", "feed", "need", "seed", "shed", "speed"}

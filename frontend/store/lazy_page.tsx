@@ -1,4 +1,4 @@
-// A page whose code is loaded when somebody opens it, so that the first page of the store loads none of it.
+// A page whose code is loaded when it is opened. The first page of the store does not load it.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../shared/components/heading";

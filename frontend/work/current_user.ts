@@ -8,20 +8,20 @@ import { type Meta, meta } from "./api";
 
 const PERSON = "person";
 
-/** null: not known yet; "nobody": sign-in is needed. */
-export const currentUser = signal<Meta | "nobody" | Problem | null>(null);
+/** null: not known yet; "anonymous": sign-in is needed. */
+export const currentUser = signal<Meta | "anonymous" | Problem | null>(null);
 
 export async function loadCurrentUser(): Promise<void> {
   try {
     await loadSession();
-    const found = isSignedIn.peek() ? await meta() : "nobody";
-    if (found !== "nobody") {
+    const found = isSignedIn.peek() ? await meta() : "anonymous";
+    if (found !== "anonymous") {
       keepFor(found.caller.name);
     }
     currentUser.value = found;
   } catch (error) {
     const problem = Problem.from(error);
-    currentUser.value = problem.status === 401 ? "nobody" : problem;
+    currentUser.value = problem.status === 401 ? "anonymous" : problem;
   }
 }
 
@@ -42,6 +42,6 @@ export async function signIn(username: string, password: string): Promise<void> 
 export async function signOut(): Promise<void> {
   await send("POST", "/signout");
   sessionStorage.clear();
-  currentUser.value = "nobody";
+  currentUser.value = "anonymous";
   go("/signin");
 }

@@ -47,7 +47,7 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
   if (found === null) {
     return <Loading />;
   }
-  if (found === "nobody") {
+  if (found === "anonymous") {
     return <SignIn />;
   }
   if (found instanceof Problem) {
@@ -64,7 +64,7 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
 
 function End() {
   const found = currentUser.value;
-  if (found === null || found === "nobody" || found instanceof Problem) {
+  if (found === null || found === "anonymous" || found instanceof Problem) {
     return null;
   }
   return (

@@ -9,7 +9,7 @@ import { translator } from "../shared/i18n";
 
 const t = translator("work");
 
-/** Shown above the page, which stays. Who signs in as somebody else gets the page anew: what was typed is not theirs. */
+/** The sign-in dialog above the page. If another user signs in, the page reloads, because the typed text is not theirs. */
 export function SessionEnded({ name }: { name: string }) {
   const [isOpen, setOpen] = useState(true);
   const signed = () => {

@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.store.auth import organisations
 from countersign.store.catalog import projection
 from countersign.store.context import Store
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
 from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 
@@ -36,7 +36,7 @@ async def _product(transaction: Transaction, org_id: str, product: dict[str, Any
     body = ProductWrite(**given)
     moments = [_moment(each["published_at"]) for each in product["releases"] if each.get("published_at")]
     with clock.fixed(min(moments, default=clock.now())):
-        product_id = await publishing.create(transaction, org_id, body)
+        product_id = await lifecycle.create(transaction, org_id, body)
     owned = OwnedProduct(product_id, org_id, product["org"], body.slug, "public", body.access, clock.now())
     for release in product["releases"]:
         await _release(transaction, owned, release)
@@ -47,9 +47,9 @@ async def _release(transaction: Transaction, product: OwnedProduct, release: dic
     is_draft = release["status"] == "draft"
     with clock.fixed(clock.now() if is_draft else _moment(release["published_at"])):
         drafted = NewRelease(release["version"], release["channel"], release.get("notes"))
-        release_id = await publishing.draft(transaction, product, drafted)
+        release_id = await lifecycle.draft(transaction, product, drafted)
         if not is_draft:
-            await publishing.mark_published(transaction, release_id)
+            await lifecycle.mark_published(transaction, release_id)
     if release["status"] == "yanked":
         await transaction.run(YANK, release_id)
 

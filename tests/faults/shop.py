@@ -9,7 +9,7 @@ from countersign.store.auth import organisations, people, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 from countersign.store.redeem import codes
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
 from countersign.store.releases.schemas import ProductWrite
 from tests.faults.lives import Lives
 from tests.servers.countersign import MASTER_KEY
@@ -58,7 +58,7 @@ async def product(store: Store, org_id: str, slug: str) -> str:
     body = ProductWrite(slug=slug, title=slug.title(), kind="game", platforms=["linux"])
     body.status = "public"
     async with store.database.transaction() as transaction:
-        return await publishing.create(transaction, org_id, body)
+        return await lifecycle.create(transaction, org_id, body)
 
 
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:

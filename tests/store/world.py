@@ -11,7 +11,7 @@ from countersign.store.auth import organisations, people, queries, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection
 from countersign.store.context import Store
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
 from countersign.store.releases.schemas import ProductWrite
 from countersign.store.scopes import Role
 
@@ -65,7 +65,7 @@ class World:
         for name, value in given.items():
             setattr(body, name, value)
         async with self.store.database.transaction() as transaction:
-            return await publishing.create(transaction, found.id, body)
+            return await lifecycle.create(transaction, found.id, body)
 
     async def grant(self, email: str, *product_ids: str) -> None:
         """Entitle a person to products."""

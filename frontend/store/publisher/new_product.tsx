@@ -1,4 +1,4 @@
-// The page for a new product, which begins as a draft that nobody else sees.
+// The page for a new product. It starts as a draft that only its organisation sees.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";

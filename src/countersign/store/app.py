@@ -39,7 +39,7 @@ from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
 from countersign.store.releases import artifacts as builds
 from countersign.store.releases import blob_gc, delivery, media
-from countersign.store.releases import routes as publishing
+from countersign.store.releases import routes as releases
 from countersign.store.releases.processing import chunk_gc, process
 from countersign.store.releases.processing import draft_removal as processing
 from countersign.store.sandbox import folders
@@ -55,7 +55,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *health.HOME_ROUTES,
     *catalog.ROUTES,
-    *publishing.ROUTES,
+    *releases.ROUTES,
     *media.ROUTES,
     *builds.ROUTES,
     *processing.ROUTES,

@@ -26,7 +26,7 @@ from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import ChannelName, Kind, Platform
 from countersign.store.context import Store
 from countersign.store.redeem import codes
-from countersign.store.releases import artifacts, blobs, publishing
+from countersign.store.releases import artifacts, blobs, lifecycle
 from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
@@ -265,16 +265,16 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, index: 
         status="public",
     )
     with clock.fixed(_day(index)):
-        product_id = await publishing.create(transaction, org_id, body)
+        product_id = await lifecycle.create(transaction, org_id, body)
     product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(index))
     for each in plan:
         with clock.fixed(each.at):
             drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
-            release_id = await publishing.draft(transaction, product, drafted)
+            release_id = await lifecycle.draft(transaction, product, drafted)
             content = Content(each.sha256, len(each.content))
             await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
             # The catalog is refreshed once, after the last release.
-            await publishing.mark_published(transaction, release_id)
+            await lifecycle.mark_published(transaction, release_id)
     await projection.refresh(transaction, product_id, reindex=False)
     return product_id
 

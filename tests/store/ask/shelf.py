@@ -12,7 +12,7 @@ from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.store.catalog.versions import sort_key
 from countersign.store.context import Store
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
 from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 
@@ -283,14 +283,14 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
                 status=item.status,
                 description=item.description,
             )
-            product_id = await publishing.create(transaction, made[item.org], body)
+            product_id = await lifecycle.create(transaction, made[item.org], body)
             owned = OwnedProduct(product_id, made[item.org], item.org, item.slug, item.status, item.access, Instant(0))
             for each in item.versions:
                 with clock.fixed(at(each.day)):
                     drafted = NewRelease(each.version, each.channel, each.notes or None)
-                    release_id = await publishing.draft(transaction, owned, drafted)
+                    release_id = await lifecycle.draft(transaction, owned, drafted)
                     if each.status != "draft":
-                        await publishing.mark_published(transaction, release_id)
+                        await lifecycle.mark_published(transaction, release_id)
                     if each.status == "yanked":
                         await transaction.run(YANK, release_id)
             await projection.refresh(transaction, product_id)

@@ -15,7 +15,7 @@ from countersign.store.app import ROUTES
 from countersign.store.tools import NAMES
 from tests.contract.scenes import everything
 from tests.records.mcp.desk import REVISIONS, Desk, request, tool
-from tests.store.releases.publishing.test_lifecycle import built
+from tests.store.releases.test_lifecycle import built
 from tests.store.tools.conftest import world_of
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)

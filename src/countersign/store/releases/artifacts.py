@@ -27,8 +27,8 @@ from countersign.store.catalog.schemas import Artifact
 from countersign.store.context import PREFIX, Store
 from countersign.store.releases import blobs, download, receive_upload, uploads
 from countersign.store.releases.download import AddressExpired, ArtifactNotFound, InvalidSignature, NotEntitled
+from countersign.store.releases.lifecycle import Yanked
 from countersign.store.releases.permissions import NotYourOrganisation, OwnedRelease, ReleaseNotFound, owned_release
-from countersign.store.releases.publishing import Yanked
 from countersign.store.releases.receive_upload import Progress
 from countersign.store.releases.schemas import Announced, NewArtifact, SignedQuery
 from countersign.store.releases.uploads import (

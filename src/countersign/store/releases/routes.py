@@ -10,21 +10,21 @@ from countersign.store.auth.organisations import SlugTaken, organisation_of
 from countersign.store.catalog import products as catalog
 from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Draft, ProductDetail, Release
-from countersign.store.releases import publishing
-from countersign.store.releases.permissions import (
-    NotYourOrganisation,
-    OwnedRelease,
-    ReleaseNotFound,
-    owned_product,
-    owned_release,
-)
-from countersign.store.releases.publishing import (
+from countersign.store.releases import lifecycle
+from countersign.store.releases.lifecycle import (
     AlreadyPublished,
     Incomplete,
     NotPublished,
     ReleaseExists,
     ReleaseIncomplete,
     Yanked,
+)
+from countersign.store.releases.permissions import (
+    NotYourOrganisation,
+    OwnedRelease,
+    ReleaseNotFound,
+    owned_product,
+    owned_release,
 )
 from countersign.store.releases.schemas import NewProductQuery, NewRelease, ProductWrite, Promotion, ReleaseUpdate, Yank
 from countersign.store.scopes import WRITE_PRODUCTS, WRITE_RELEASES
@@ -33,7 +33,7 @@ from countersign.store.scopes import WRITE_PRODUCTS, WRITE_RELEASES
 async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> Response:
     """Create a product; it is a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
-    product_id = await publishing.create(call.transaction, org.id, call.body)
+    product_id = await lifecycle.create(call.transaction, org.id, call.body)
     created = await _detail(call.transaction, product_id)
     created.status = 201
     created.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
@@ -43,53 +43,53 @@ async def create_product(call: StoreRequest[NewProductQuery, ProductWrite]) -> R
 async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:
     """Replace all writable members of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
-    await publishing.lock(call.transaction, product.id)
+    await lifecycle.lock(call.transaction, product.id)
     current = await _detail(call.transaction, product.id)
     require_match(call.headers.get("if-match"), current.etag or "")
-    await publishing.replace(call.transaction, product, call.body)
+    await lifecycle.replace(call.transaction, product, call.body)
     return await _detail(call.transaction, product.id)
 
 
 async def archive_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Archive a product without entitlements."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
-    await publishing.archive(call.transaction, product)
+    await lifecycle.archive(call.transaction, product)
     return response.no_content()
 
 
 async def draft_release(call: StoreRequest[Nothing, NewRelease]) -> Response:
     """Draft a release of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
-    release_id = await publishing.draft(call.transaction, product, call.body)
-    return response.json(await publishing.release_view(call.transaction, release_id), 201)
+    release_id = await lifecycle.draft(call.transaction, product, call.body)
+    return response.json(await lifecycle.release_view(call.transaction, release_id), 201)
 
 
 async def update_release(call: StoreRequest[Nothing, ReleaseUpdate]) -> Response:
     """Change a release's notes, channel or `notes_only`."""
     release = await _release(call)
-    await publishing.update(call.transaction, release, call.body)
-    return response.json(await publishing.release_view(call.transaction, release.id))
+    await lifecycle.update(call.transaction, release, call.body)
+    return response.json(await lifecycle.release_view(call.transaction, release.id))
 
 
 async def publish_release(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Publish a draft release. It requires a build for each platform that it has files for, or `notes_only`."""
     release = await _release(call)
-    await publishing.publish(call.transaction, release)
-    return response.json(await publishing.release_view(call.transaction, release.id))
+    await lifecycle.publish(call.transaction, release)
+    return response.json(await lifecycle.release_view(call.transaction, release.id))
 
 
 async def yank_release(call: StoreRequest[Nothing, Yank]) -> Response:
     """Yank a published release, with a reason."""
     release = await _release(call)
-    await publishing.yank(call.transaction, release, call.body.reason)
-    return response.json(await publishing.release_view(call.transaction, release.id))
+    await lifecycle.yank(call.transaction, release, call.body.reason)
+    return response.json(await lifecycle.release_view(call.transaction, release.id))
 
 
 async def promote_release(call: StoreRequest[Nothing, Promotion]) -> Response:
     """Move a published release to another channel."""
     release = await _release(call)
-    await publishing.promote(call.transaction, release, call.body.channel)
-    return response.json(await publishing.release_view(call.transaction, release.id))
+    await lifecycle.promote(call.transaction, release, call.body.channel)
+    return response.json(await lifecycle.release_view(call.transaction, release.id))
 
 
 async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
@@ -124,7 +124,7 @@ ROUTES = (
         replace_product,
         body=ProductWrite,
         answers={200: ProductDetail},
-        refusals=(*_OF_PRODUCT, SlugTaken, PreconditionFailed, publishing.StillEntitled),
+        refusals=(*_OF_PRODUCT, SlugTaken, PreconditionFailed, lifecycle.StillEntitled),
         scope=WRITE_PRODUCTS,
         writes=True,
         reads=("If-Match",),
@@ -135,7 +135,7 @@ ROUTES = (
         "/products/{id}",
         archive_product,
         answers={204: None},
-        refusals=(*_OF_PRODUCT, publishing.StillEntitled),
+        refusals=(*_OF_PRODUCT, lifecycle.StillEntitled),
         scope=WRITE_PRODUCTS,
         writes=True,
     ),

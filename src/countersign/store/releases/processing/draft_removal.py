@@ -10,7 +10,8 @@ from countersign.store.auth.callers import StoreRequest
 from countersign.store.catalog.products import ProductNotFound
 from countersign.store.context import Store
 from countersign.store.releases import artifacts as files
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
+from countersign.store.releases.lifecycle import AlreadyPublished, JustChanged
 from countersign.store.releases.permissions import (
     NotYourOrganisation,
     OwnedRelease,
@@ -19,7 +20,6 @@ from countersign.store.releases.permissions import (
 )
 from countersign.store.releases.processing import builds
 from countersign.store.releases.processing.builds import Build
-from countersign.store.releases.publishing import AlreadyPublished, JustChanged
 from countersign.store.scopes import WRITE_RELEASES
 
 OF_RELEASE = "SELECT artifact_id FROM build WHERE release_id = $1 ORDER BY artifact_id"
@@ -49,13 +49,13 @@ async def remove(transaction: Transaction, release: OwnedRelease, release_builds
         AlreadyPublished: the release is not a draft.
         JustChanged: a file was processed concurrently; the call can be repeated.
     """
-    await publishing.require_draft(transaction, release)
+    await lifecycle.require_draft(transaction, release)
     for build, names in release_builds.builds:
         await builds.drop_build(transaction, build, names)
     if await _built_artifacts(transaction, release.id):
-        raise publishing.JustChanged("a file of the release was processed concurrently")
+        raise lifecycle.JustChanged("a file of the release was processed concurrently")
     await files.remove_all(transaction, release.id)
-    await publishing.remove(transaction, release)
+    await lifecycle.remove(transaction, release)
 
 
 async def _built_artifacts(reader: Reader, release_id: str) -> list[str]:

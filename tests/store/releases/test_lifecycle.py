@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from countersign.kernel.database.port import Reader
 from countersign.store.catalog.versions import sort_key
-from countersign.store.releases import publishing
+from countersign.store.releases import lifecycle
 from tests.store.world import World
 
 PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
@@ -186,8 +186,8 @@ async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
         await asyncio.wait(changes, timeout=0.3)
         return found
 
-    is_notes_only = publishing.is_notes_only
-    monkeypatch.setattr(publishing, "is_notes_only", checked)
+    is_notes_only = lifecycle.is_notes_only
+    monkeypatch.setattr(lifecycle, "is_notes_only", checked)
     published = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
     changed = await changes[0]
 
