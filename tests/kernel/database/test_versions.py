@@ -68,7 +68,10 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
 
     async def change(database: Database) -> None:
         nonlocal acknowledged
-        for _ in range(60):
+        changes = 0
+        # A busy machine may have read little after sixty changes.
+        while changes < 60 or (reads <= 100 and not any(task.done() for task in reading)):
+            changes += 1
             async with database.transaction() as transaction:
                 await bump(transaction, "a")
                 row = await transaction.fetch_one("SELECT number FROM version WHERE name = 'a'")
@@ -88,7 +91,7 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
     is_over = True
     await asyncio.gather(*reading)
 
-    assert reads >= len(reading)
+    assert reads > 100
     await other.close()
 
 

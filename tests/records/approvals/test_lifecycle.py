@@ -200,6 +200,22 @@ async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_
     assert await _state(office, plan_id) == "pending"
 
 
+async def test_an_approval_may_move_the_record_out_of_the_rows_of_the_approver(office: Office) -> None:
+    """The right to run the command counts when the plan is approved, as it does when the person runs it."""
+    rows = '[{"field": "stage", "op": "ne", "value": "lost"}]'
+    grant = {"model": "lead", "commands": "get,list,update,lose", "clear": "*", "write": "*", "rows": rows}
+    await office.person("dan", grant)
+    agent = await office.agent("root", "lead.*")
+    await office.value("root", "setting.create", title="approval:lead.lose", value='{"n": 1}')
+    direct, proposed = [each["id"] for each in await office.all("lead") if each["stage"] == "new"][:2]
+
+    await office.value("dan", "lead.lose", id=direct, lost_reason="price")
+    answer = await office.approve("dan", await office.proposed(agent, "lead.lose", id=proposed, lost_reason="price"))
+
+    assert (answer.status_code, answer.json()["value"]["state"]) == (200, "executed")
+    assert (await office.value("root", "lead.get", id=proposed))["stage"] == "lost"
+
+
 async def test_another_digest_is_refused(office: Office, agent: str) -> None:
     plan_id, _ = await _plan(office, agent)
 
