@@ -109,7 +109,7 @@ def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
 
 
 def known_items(question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> list[Item]:
-    """The items that need no guess, from left to right."""
+    """The items that match exactly, from left to right."""
     return _KnownItems(question, tokens, exact, now).items
 
 

@@ -1,4 +1,4 @@
-"""POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well.
+"""POST and GET /ask: questions in natural language (API document; decisions 10), also in the forms of NLWeb.
 
 NLWeb has two generations: flat members with unnamed events that carry `message_type`, and questions nested in an object
 with the `_meta` form (specification 0.54). Streams are server-sent events (WHATWG HTML §9.2).
@@ -56,13 +56,13 @@ Standalone = Annotated[Short, msgspec.Meta(description="The question in words th
 
 
 class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """How POST /ask is to answer: as a stream of events, or as one object."""
+    """The response format of POST /ask: a stream of events, or one object."""
 
     stream: Streamed = False
 
 
 class QuestionParameters(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What every question can have beside its text."""
+    """The optional members of every question."""
 
     decontextualized_query: Standalone | None = None
     mode: Mode | None = None
@@ -78,21 +78,21 @@ class AskQuery(QuestionParameters):
 
 
 class FlatQuestion(QuestionParameters, kw_only=True):
-    """What the flat forms of NLWeb have beside it."""
+    """The additional members of the flat NLWeb forms."""
 
     streaming: Streamed | None = None
     generate_mode: Mode | None = None
 
 
 class AskBody(FlatQuestion):
-    """A question, in plain words; the members beside `query` are NLWeb's."""
+    """A question in natural language; the members other than `query` are NLWeb's."""
 
     query: Question
     prev: Questions | None = None
 
 
 class NlwebQuery(FlatQuestion):
-    """What clients of NLWeb send to the /ask at a site's root."""
+    """The parameters of NLWeb clients at /ask of the site's root."""
 
     query: Question
     site: Unused | None = None
@@ -100,13 +100,13 @@ class NlwebQuery(FlatQuestion):
 
 
 class NestedQuestion(msgspec.Struct):
-    """A question as NLWeb 0.5 nests it."""
+    """A nested question of NLWeb 0.5."""
 
     text: Question
 
 
 class Preferences(msgspec.Struct, forbid_unknown_fields=True):
-    """What an NLWeb client prefers; language, form and agent change nothing."""
+    """The preferences of an NLWeb client; language, form and agent are ignored."""
 
     streaming: bool = False
     mode: Mode = "list"
@@ -116,7 +116,7 @@ class Preferences(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Context(msgspec.Struct, forbid_unknown_fields=True):
-    """What was said before, as NLWeb sends it: `prev` are the questions, the oldest first."""
+    """The context of an NLWeb question: `prev` are the previous questions, the oldest first."""
 
     type: Short | None = msgspec.field(default=None, name="@type")
     prev: Short | list[Short] | None = None
@@ -125,7 +125,7 @@ class Context(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
-    """Which NLWeb a client speaks."""
+    """The NLWeb version of a client."""
 
     version: Short | None = None
     api_version: Short | None = None
@@ -133,7 +133,7 @@ class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NlwebBody(FlatQuestion):
-    """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
+    """A question of NLWeb clients at /ask of the site's root: flat, or nested in an object."""
 
     query: Question | NestedQuestion
     site: Short | None = None
@@ -144,7 +144,7 @@ class NlwebBody(FlatQuestion):
 
 
 class Result(msgspec.Struct):
-    """A product or release of an answer, as NLWeb lists it; `schema_object` is of schema.org, `score` 0…100."""
+    """A product or release of an answer in NLWeb's form; `schema_object` is of schema.org, `score` 0…100."""
 
     url: str
     name: str
@@ -155,9 +155,8 @@ class Result(msgspec.Struct):
 
 
 class AskAnswer(msgspec.Struct):
-    """An answer, what it is from, and the filter that was run (null: the question was not understood). `status` is
-    `partial` where words of the question were not used, which are `unused`; `suggestions` are questions that have
-    answers."""
+    """An answer, its sources, and its filter (null: the question was not understood). `status` is `partial` if the
+    words in `unused` were ignored; `suggestions` are questions that can be answered."""
 
     answer: str
     status: Status
@@ -171,7 +170,7 @@ class AskAnswer(msgspec.Struct):
 
 
 class AnswerMeta(msgspec.Struct):
-    """What kind of NLWeb answer this is."""
+    """The kind of an NLWeb answer."""
 
     response_type: Literal["answer", "elicitation", "failure"]
     version: str = API_VERSION
@@ -273,7 +272,7 @@ _EVENTS = {"documented": documented_events, "flat": flat_events, "nested": neste
 
 
 class ModeNotSupported(Refused):
-    """A mode needs a language model, and none is configured."""
+    """The mode requires a language model, and none is configured."""
 
     status = 400
     code = "not_supported"
@@ -312,8 +311,8 @@ def _lines(members: str | list[str] | None) -> list[str]:
 
 
 async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
-    """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
-    a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
+    """Ask about products and releases in natural language. `stream=true` sends the answer as server-sent events:
+    `start`, `source` for each source, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
     question = _asked(call.body, call.body.query)
     return await _answer(
         call, question._replace(is_streamed=True, form="documented") if call.query.stream else question
@@ -321,12 +320,12 @@ async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
 
 
 async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
-    """Ask about products and releases in plain words, in the address."""
+    """Ask about products and releases in natural language, with the question in the URL."""
     return await _answer(call, _asked(call.query, call.query.q))
 
 
 async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
-    """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
+    """Ask about products and releases in natural language, in the forms of NLWeb clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
         return await _answer(call, _asked(body, body.query))
@@ -337,12 +336,12 @@ async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
 
 
 async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
-    """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
+    """Ask about products and releases in natural language, with the parameters of NLWeb clients."""
     return await _answer(call, _asked(call.query, call.query.query))
 
 
 async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
-    """Search products, releases and publishers with the filter object that answers to questions show as `query`."""
+    """Search products, releases and publishers with a filter, the object that answers contain as `query`."""
     wrong = error_in(call.body)
     if wrong is not None:
         raise invalid_member("/where", wrong)

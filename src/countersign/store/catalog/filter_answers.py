@@ -24,7 +24,7 @@ _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a statement of an answer is from; `release` is a version of the product."""
+    """A source of an answer; `release` is a version of the product."""
 
     product: str
     release: str | None
@@ -171,7 +171,8 @@ def _products_of(query: Filter) -> Filter:
 
 
 async def _of_product(store: Store, query: Filter, product: Facts, among: int) -> FilterAnswer:
-    """What is asked of the product, one `among` so many; nothing where no release of one of several fits."""
+    """The requested fields of the product, one `among` this many; empty if no release of one of several products
+    matches."""
     if query.fields == ("channels",):
         return _newest_of_channels(store, query, product)
     if not _OF_RELEASES & {*query.fields}:
@@ -277,6 +278,6 @@ def unable(reason: str) -> str:
 
 
 def quoted(texts: Sequence[str], separator: str = "") -> str:
-    """The texts in quotation marks, with "or" before the last or the separator between them."""
+    """The quoted texts, with "or" before the last, or with the separator between them."""
     marked = [f'"{text}"' for text in dict.fromkeys(texts)]
     return separator.join(marked) if separator else join_words(marked, "or")

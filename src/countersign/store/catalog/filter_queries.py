@@ -193,7 +193,7 @@ async def counts(database: Database, query: Filter, by: By) -> Counter[str]:
 
 
 async def _by_name(database: Database, clauses: Counter[str]) -> Counter[str]:
-    """The numbers of organisations by their names."""
+    """The counts of organisations by name."""
     statement = SqlBuilder()
     text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(clauses))})"
     rows = await database.scan(text, *statement.values) if clauses else []
