@@ -9,7 +9,6 @@ with the packages of the present one.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -22,8 +21,7 @@ from typing import Any
 import httpx
 from backports import zstd
 
-from tests.servers.countersign import COMMAND, MASTER_KEY
-from tests.servers.process import answers, free_port, serving
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
 
 INSTALLATIONS = Path(__file__).with_name("installations")
 PRODUCT = "northwind-games/harbour-of-small-lights"
@@ -32,15 +30,10 @@ BUILD = b"".join(b"%08d\n" % number for number in range(20_000))
 PASSWORD = "countersign-demo"
 
 
-def environment(source: Path, **settings: str) -> dict[str, str]:
-    """The environment of a command of that version."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
-    return {**plain, "PYTHONPATH": str(source), "COUNTERSIGN_JOB_WORKERS": "1", **settings}
-
-
 def run(source: Path, *arguments: str | Path, **settings: str) -> str:
     """Run a command of that version; its output."""
-    done = subprocess.run([*COMMAND, *arguments], env=environment(source, **settings), capture_output=True, text=True)
+    variables = environment(PYTHONPATH=str(source), **settings)
+    done = subprocess.run([*COMMAND, *arguments], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{arguments}: {done.stderr}")
     return done.stdout
@@ -130,17 +123,9 @@ def leads(url: str) -> list[list[str]]:
 
 def fill(source: Path, data: Path, folder: Path) -> Mapping[str, object]:
     """Serve the demonstration, work on it as its users, and stop; what they saw last."""
-    port, records_port = free_port(), free_port()
-    log = folder / "serve.log"
-    ports = ("--distribution-port", str(port), "--records-port", str(records_port))
-    command = [*COMMAND, "serve", "--demo", "--data", data, *ports]
-    variables = [f"{name}={value}" for name, value in environment(source).items()]
-    with serving(
-        ["env", *variables, *command],
-        is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
-        log=log,
-    ):
-        store, records = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{records_port}"
+    settings = {"PYTHONPATH": str(source), "COUNTERSIGN_JOB_WORKERS": "1"}
+    with served(data, "--demo", service="both", settings=settings, copies=False) as running:
+        store, records = running.url, f"http://127.0.0.1:{running.records_port}"
         publish(source, folder, store)
         redeem(source, data, store)
         ids = propose(records)
