@@ -76,14 +76,6 @@ class ProposalResult(msgspec.Struct):
     expires_at: str
 
 
-class ForeignOrigin(Refused):
-    """A browser sent the request for a page of another site."""
-
-    status = 403
-    code = "foreign_origin"
-    title = "Origin not allowed"
-
-
 @dataclass(slots=True)
 class RecordTools:
     """The tools of the records service.
@@ -197,11 +189,10 @@ def mcp_route(tools: RecordTools, version: str) -> Route[Records]:
 
 
 def guard_of(root_url: str) -> Callable[[Headers], None]:
-    """Return a guard that refuses requests from pages of other sites with `ForeignOrigin`."""
+    """Return a guard that refuses requests from pages of other sites with `OriginNotAllowed`."""
 
     def guard(headers: Headers) -> None:
-        if not server.is_origin_allowed(headers.get("origin"), root_url):
-            raise ForeignOrigin("this Origin may not send requests here")
+        server.require_allowed_origin(headers.get("origin"), root_url)
 
     return guard
 

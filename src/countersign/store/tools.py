@@ -20,7 +20,7 @@ from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import MEBIBYTE, Nothing, Route, route
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, JsonRpcError
-from countersign.kernel.mcp.server import EVENTS, Implementation, McpServer, is_origin_allowed
+from countersign.kernel.mcp.server import EVENTS, Implementation, McpServer, OriginNotAllowed, require_allowed_origin
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 from countersign.store.apidocs.operations import IN_PATH
 from countersign.store.apidocs.schemas import Schemas
@@ -400,15 +400,6 @@ class RpcAnswer(msgspec.Struct, omit_defaults=True):
     error: RpcError | msgspec.UnsetType = msgspec.UNSET
 
 
-class OriginNotAllowed(Refused):
-    """A page of another origin sent the request."""
-
-    status = 403
-    code = "foreign_origin"
-    title = "Origin not allowed"
-    resolution = "Call from the store's own pages, from this machine, or from a program that is not a browser."
-
-
 def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> tuple[Route[Store], ...]:
     """The endpoint whose tools are made from these routes. Routes in `direct` have no HTTP address: they are tools
     only."""
@@ -421,8 +412,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
 
     async def speak_mcp(call: ToolCall) -> Response:
         """Answer one message of the Model Context Protocol, or a batch of them."""
-        if not is_origin_allowed(call.headers.get("origin"), call.context.root_url):
-            raise OriginNotAllowed("this Origin may not send requests here")
+        require_allowed_origin(call.headers.get("origin"), call.context.root_url)
         decode.require_media_type(call.headers.get("content-type"), JSON)
         body = await _body(call)
         speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)

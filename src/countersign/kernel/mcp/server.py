@@ -43,6 +43,25 @@ def is_origin_allowed(origin: str | None, root_url: str) -> bool:
     return same or (sent.scheme in ("http", "https") and sent.hostname in LOOPBACK)
 
 
+class OriginNotAllowed(Refused):
+    """A page of another origin sent the request."""
+
+    status = 403
+    code = "foreign_origin"
+    title = "Origin not allowed"
+    resolution = "Call from the service's own pages, from this machine, or from a program that is not a browser."
+
+
+def require_allowed_origin(origin: str | None, root_url: str) -> None:
+    """Require an Origin header for which `is_origin_allowed` is true.
+
+    Raises:
+        OriginNotAllowed: a page of another origin sent the request.
+    """
+    if not is_origin_allowed(origin, root_url):
+        raise OriginNotAllowed("this Origin may not send requests here")
+
+
 JSON = "application/json"
 EVENTS = "text/event-stream"
 LIST_TTL_MS = 60_000
