@@ -20,7 +20,7 @@ from countersign.settings import Settings
 from tests.cli.conftest import Run
 from tests.cli.test_operator import watched
 from tests.servers.countersign import Running, served
-from tests.test_sealed import BOTH, NEW, OLD, OWNER, THIRD, filled
+from tests.test_encrypted_columns import BOTH, NEW, OLD, OWNER, THIRD, filled
 
 KEY = "COUNTERSIGN_MASTER_KEY"
 PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}

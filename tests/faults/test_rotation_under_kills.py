@@ -15,7 +15,7 @@ from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
 from tests.servers.countersign import COMMAND, environment
-from tests.test_sealed import BOTH, NEW, OLD, filled, opened
+from tests.test_encrypted_columns import BOTH, NEW, OLD, filled, opened
 
 PAGES = 3
 MASTER = parse_master_key(BOTH, "test")

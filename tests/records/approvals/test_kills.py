@@ -22,7 +22,7 @@ from tests.servers.countersign import SOURCE, environment
 
 EVERY = 9
 MOST_STATEMENTS = 300
-PROGRAM = "tests.records.approvals.dying"
+PROGRAM = "tests.records.approvals.killed_process"
 
 
 class Request(NamedTuple):
