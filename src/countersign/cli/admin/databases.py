@@ -43,7 +43,10 @@ MIGRATING = "cannot move the installation"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What is moved: from the data directory of the settings to these addresses (`blobs_to` empty: files stay)."""
+    """The source and the target of a move: the settings with the data directory, and the addresses to move to.
+
+    If `blobs_to` is empty, files are not moved.
+    """
 
     settings: Settings
     to: str
@@ -57,17 +60,17 @@ class Migration:
 
     @property
     def target(self) -> str:
-        """The database in words, with its user, without its password."""
+        """The target database as text, with the user name but without the password."""
         return connection_urls.describe_postgres(self.to)
 
     @property
     def place(self) -> str:
-        """The location of the database, without user and password."""
+        """The location of the target database, without user name and password."""
         return connection_urls.postgres_location(self.to)
 
 
 class MigrationResult(msgspec.Struct):
-    """What came of it: the tables, by schema and name, and how many files were copied, with their bytes."""
+    """The result of a move: table checksums keyed by schema and name, and the number and total size of the files."""
 
     tables: dict[str, TableChecksum]
     blobs: int = 0
@@ -135,9 +138,9 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
 
 
 def target_settings(move: Migration) -> tuple[str, ...]:
-    """Every setting to serve with after the move: first those that change, then all others that are set now.
+    """The settings for serving after the move: first the settings that change, then all other settings in use.
 
-    `…` replaces each secret, which keeps its current value."""
+    Each secret is printed as `…`, because it keeps its current value."""
     settings = move.settings
     user, at, place = move.target.rpartition("@")
     found = {
@@ -227,7 +230,7 @@ async def _migrate(move: Migration) -> MigrationResult:
         raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     with lock.acquire(move.folder, MIGRATING):
         services = await _migration_tables(move)
-        # Other commands may write to the databases, even while the lock is held, so that writes are blocked.
+        # Block writes: the lock keeps out servers, but other commands may still write to the databases.
         async with move.databases.snapshot(block_writes=True) as snapshot:
             if under_way:
                 await under_way.end(snapshot)
@@ -288,7 +291,7 @@ def _blobs_target(move: Migration) -> BlobStore:
 
 
 async def _require_free_bucket(move: Migration) -> str | None:
-    """Check that the target bucket does not belong to another installation. Return the id of this one, if settled.
+    """Check that the target bucket does not belong to another installation. Return the id of this installation, if any.
 
     Raises:
         NotEmpty: the target bucket belongs to another installation.
@@ -314,7 +317,7 @@ async def _start_blob_copy(move: Migration) -> BlobMigration | None:
 
 @dataclass(frozen=True, slots=True)
 class MigrationTables:
-    """How each service's tables are moved, by schema; `installed` is what the records service has, as it is here."""
+    """`of` maps each schema to the tables to move. `installed` are the modules installed in the source database."""
 
     of: dict[str, ServiceTables]
     installed: install.Snapshot
@@ -370,7 +373,7 @@ async def _migration_tables(move: Migration) -> MigrationTables:
 
 
 class ServiceDatabase(NamedTuple):
-    """A service's tables, what is to come for them, and how it is applied."""
+    """The tables of a service, and the functions that return and apply their pending migrations."""
 
     tables: Tables
     pending: Callable[[Settings], Awaitable[list[str]]]
@@ -407,7 +410,7 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
     if not dry_run:
         if names:
-            # A running server uses the tables as they were when it started.
+            # Hold the lock, because a running server expects the tables as they were when it started.
             with lock.acquire(Path(settings.data), UPGRADING):
                 names = record_store.run_coroutine(_upgrade(settings, wanted), UPGRADING)
         value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
@@ -418,7 +421,7 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
 
 
 async def _selected_services(settings: Settings, service: str | None) -> list[str]:
-    """The service that was named, else those that are there, else both."""
+    """The named service; else the services whose databases exist; else both services."""
     if service is not None:
         return [service]
     return [name for name, each in SERVICES.items() if await each.tables.exist(settings)] or list(SERVICES)

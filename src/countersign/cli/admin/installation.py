@@ -45,7 +45,7 @@ def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
 
 
 def files(settings: Settings) -> dict[str, Path]:
-    """The existing SQLite files, by schema."""
+    """Map each schema to its SQLite file, if the file exists."""
     data = Path(settings.data).absolute()
     return {schema: data / file_name(schema) for schema in SCHEMAS if (data / file_name(schema)).exists()}
 
@@ -58,12 +58,12 @@ def blob_store(settings: Settings) -> BlobStore:
 
 
 def referenced_blobs(settings: Settings) -> BlobSource:
-    """The blob store, and the query for the blobs that the store refers to."""
+    """The blob store, and the query for the blobs that the store's tables refer to."""
     return BlobSource(blob_store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
 def progress_reporter() -> Callable[[str, int], None]:
-    """A callback that reports the current step and its progress in bytes on stderr, every REPORT_EVERY_S."""
+    """A callback that prints the current step and its progress in bytes on stderr, at most once in REPORT_EVERY_S."""
     reported_s = clock.monotonic_s()
 
     def report(what: str, done: int) -> None:
@@ -77,7 +77,10 @@ def progress_reporter() -> Callable[[str, int], None]:
 
 
 class InstallationPlace(NamedTuple):
-    """A database, data directory or blob store with its installation id (None: none yet, or unreadable: `problem`)."""
+    """A database, data directory or blob store, with its installation id.
+
+    A place may have no id yet. If the id cannot be read, `problem` gives the reason.
+    """
 
     name: str
     id: str | None
@@ -92,8 +95,8 @@ class InstallationPlace(NamedTuple):
 class InstallationOverview(NamedTuple):
     """Every database, data directory and blob store with its id, and whether they may be used together.
 
-    `conflict` is the reason why they may not (empty: they may), `remedy` what to do then. `report` is the result of the
-    last garbage collection, and `notes` are other things that an operator should look at."""
+    `conflict` is the reason why they may not be used together, or empty; `remedy` is what to do about the conflict.
+    `report` is the result of the last garbage collection. `notes` are other facts that an operator should look at."""
 
     places: list[InstallationPlace]
     conflict: str
@@ -167,11 +170,11 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
 
 
 async def require_one_installation(settings: Settings) -> None:
-    """Insist that the databases, the data directory and the blob store belong to one installation; changes nothing.
+    """Check that the databases, the data directory and the blob store belong to one installation. Change nothing.
 
     Raises:
         InstallationMismatch: they belong to different installations.
-        Moved, Unavailable, ValueError: one of them cannot be read.
+        Moved, Unavailable, ValueError: a database, the data directory or the blob store cannot be read.
     """
     async with _open_places(settings) as found:
         for each in found:
@@ -180,7 +183,7 @@ async def require_one_installation(settings: Settings) -> None:
 
 @asynccontextmanager
 async def _open_places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
-    """The places of both services; a service whose tables were not begun here has no database."""
+    """Yield the places of both services. A service whose tables do not exist has no database among its places."""
     async with AsyncExitStack() as stack:
         own = await stack.enter_async_context(store.TABLES.open_existing(settings))
         other = await stack.enter_async_context(record_store.TABLES.open_existing(settings))
@@ -198,10 +201,10 @@ async def _database_id(database: Database | None) -> str | None:
 
 
 async def overview(settings: Settings) -> InstallationOverview:
-    """Every place with its id; changes nothing.
+    """Return every place with its installation id. Change nothing.
 
     Raises:
-        InstallationMismatch: the directory's file with the id cannot be read.
+        InstallationMismatch: the file with the id in the data directory cannot be read.
         Moved, Unavailable, ValueError, SchemaMismatch: a database cannot be read.
     """
     folder = Path(settings.data)

@@ -37,7 +37,7 @@ class OpenDatabase(NamedTuple):
     database: Database
 
     async def lots(self, master: MasterKey) -> list[KeyUsage]:
-        """The sealed values, counted by table and key; tables are named as in `verify --tables`."""
+        """The number of encrypted values for each table and key. Table names are those of `verify --tables`."""
         found = [
             lot for column in self.tables.columns for lot in await reencryption.key_usage(self.database, column, master)
         ]
@@ -64,7 +64,7 @@ class KeyStatus(NamedTuple):
 
 
 class ReencryptionResult(NamedTuple):
-    """How many values were re-encrypted, by table, and what is stored under which key afterwards."""
+    """The number of re-encrypted values of each table, and the number of values encrypted with each key afterwards."""
 
     counts: dict[str, int]
     master: MasterKey
@@ -126,7 +126,10 @@ def status(data: str | None) -> None:
 
 
 def _show(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
-    """Answer with what was done and with every key's standing; ends the process when something does not open."""
+    """Print what was done and the status of every key.
+
+    Exit with code 1 if a key is missing or a value cannot be decrypted.
+    """
     standings = list(key_statuses(master, lots))
     value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
     output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
@@ -145,7 +148,7 @@ def _undecryptable(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
 
 
 def key_statuses(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
-    """Every key that is given, in their order, then those that are missing."""
+    """The status of every given key, in the given order, then of every missing key."""
     counted: Counter[str] = Counter()
     for lot in lots:
         if lot.key_id:
@@ -214,11 +217,11 @@ def _require_key_of_servers(settings: Settings, master: MasterKey, doing: str) -
 
 @asynccontextmanager
 async def open_databases(settings: Settings) -> AsyncGenerator[list[OpenDatabase]]:
-    """The databases of the services that are there, not upgraded, until the block is left.
+    """Open the existing databases of both services while the block lasts. No migration is applied.
 
     Raises:
         Unavailable: a database cannot be opened or reached.
-        ValueError: the setting is no database address.
+        ValueError: the setting is not a database address.
     """
     parts: list[OpenDatabase] = []
     async with AsyncExitStack() as stack:

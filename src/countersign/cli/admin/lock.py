@@ -17,11 +17,11 @@ from countersign.kernel.errors import is_disk_full
 
 FILE_NAME = "serve.lock"
 SHUTDOWN_S, POLL_S = 10.0, 0.02
-"""How long the worker processes of a killed server may take to end."""
+"""How long to wait for the worker processes of a killed server to end, and the pause between two attempts."""
 
 
 class DataLock:
-    """The lock, held by this process (and by those it forks) until they end."""
+    """The lock. This process and the processes that it forks hold the lock until all of them have ended."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -36,9 +36,9 @@ class DataLock:
 
 @contextmanager
 def acquire(data: Path, doing: str = "") -> Generator[DataLock]:
-    """Hold the lock of the data directory, which is made when missing (0700), until the block is left.
+    """Hold the lock of the data directory while the block lasts. A missing directory is created with mode 0700.
 
-    `doing` begins the message of a failure; the default says that the directory cannot be served.
+    `doing` is the beginning of a failure's message. By default, the message says that the directory cannot be served.
 
     Raises:
         Failure: another process holds the lock, or the directory cannot be written.
@@ -80,7 +80,7 @@ def is_locked(data: Path) -> bool:
 
 
 def serving_key_ids(data: Path) -> list[str] | None:
-    """The ids of the master keys of the process that serves the data directory; None if no process serves it."""
+    """The ids of the master keys that the server of the data directory uses, or None if no server is running."""
     if not is_locked(data):
         return None
     try:
@@ -108,7 +108,7 @@ def _acquire(descriptor: int, path: Path, doing: str) -> None:
 
 
 def _flock(descriptor: int) -> None:
-    """Take the lock at once; only where the server that announced itself was killed, wait until its workers have ended.
+    """Take the lock without waiting. If the server in the lock file was killed, wait until its workers have ended.
 
     Raises:
         BlockingIOError: another process holds the lock.
@@ -135,7 +135,7 @@ def _is_running(process: int) -> bool:
 
 
 def _server_process(descriptor: int) -> int | None:
-    """The process that serves, as it announced itself; None before it did."""
+    """The process id that the server wrote into the lock file, or None if it has not written it yet."""
     try:
         process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_LockProcess).process
     except (msgspec.DecodeError, msgspec.ValidationError):

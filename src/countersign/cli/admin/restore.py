@@ -1,4 +1,4 @@
-"""`countersign restore`: a data directory, a blob store and a database made from a backup."""
+"""`countersign restore`: create a data directory, and fill a blob store and a database, from a backup."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ REVIEW_NOTICE = (
 
 
 class RestoreOptions(NamedTuple):
-    """The folder that is to be made, and what the settings name beside it."""
+    """The data directory to create, the settings that name the database and the blob store, and what to keep."""
 
     folder: Path
     settings: Settings
@@ -109,10 +109,10 @@ def _parse_time(text: str | None) -> Instant | None:
 
 
 async def _select_archive(file: str, at: Instant | None) -> Path:
-    """The archive: the file itself, or the one of a folder.
+    """Return the path of the archive: the file itself, or the newest backup in the folder that is not after `at`.
 
     Raises:
-        NoBackup: the folder has no backup of that time.
+        NoBackup: the folder has no backup that is old enough.
         Failure: the file does not exist.
     """
     path = Path(file)
@@ -161,12 +161,13 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
                 installation_id.write_directory(folder.path, own, reading.about.schemas)
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
-                # One flush of everything costs less than one of each file.
+                # Flush everything at once, because that takes less time than flushing each file.
                 await asyncio.to_thread(os.sync)
                 # The key is written before PostgreSQL commits the rows: their secrets are encrypted with it.
                 folder.finish(last=KEY)
                 is_placed = True
-                # From here nobody can tell whether they have become durable, so that all they refer to stays.
+                # From here on the commit may have happened even if it reports an error. So keep the blobs, because
+                # committed rows may refer to them.
                 kept.sealed.clear()
         except Refused as error:
             if is_placed:
@@ -185,10 +186,10 @@ def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:
-    """The keys that the backup's secrets are sealed with.
+    """Return the master keys that the secrets in the backup are encrypted with.
 
     Raises:
-        Failure: the settings name keys, and some of the backup's keys are not among them.
+        Failure: the settings name master keys, but not all of the keys in the backup.
     """
     own = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
@@ -227,7 +228,7 @@ def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[
 
 @asynccontextmanager
 async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
-    """Yield the target of the databases; with PostgreSQL, they become visible when the block ends."""
+    """Yield the databases to restore into. PostgreSQL tables become visible to others when the block ends."""
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
         return
@@ -238,7 +239,7 @@ async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> A
 
 
 class BlobDestination(NamedTuple):
-    """The blob store to fill, None for the folder's own; and the blobs that were sealed in it."""
+    """The blob store to fill, and the digests of the blobs written to it. None means a folder in the data directory."""
 
     store: BlobStore | None
     sealed: list[str]
@@ -246,7 +247,7 @@ class BlobDestination(NamedTuple):
 
 @asynccontextmanager
 async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
-    """Yield the target of the blobs; blobs that were added are removed if the block raises an exception."""
+    """Yield the blob store to restore into. If the block raises an exception, remove the blobs that it added."""
     if not settings.blobs_url:
         yield BlobDestination(None, [])
         return

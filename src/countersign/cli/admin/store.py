@@ -35,18 +35,22 @@ from countersign.store.auth import tokens
 from countersign.store.context import Store
 
 MAX_UNCHANGED_POLLS, POLL_S = 100, 0.1
-"""The number of polls in a row that may find no progress in the creation of tables, and the pause between polls."""
+"""The number of polls in a row that may find no new tables before waiting ends, and the pause between two polls."""
 
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What a service keeps: its schema's name, the package of its migrations, the tables that it has besides, its
-    sealed columns, what opens its own keys if there are any, and what a first installation still has to make.
+    """The tables of a service.
 
-    Whatever reads or opens them raises Moved when they are in PostgreSQL and the setting for it is missing, Unavailable
-    when they cannot be reached, and ValueError when the setting is no database address.
+    `schema` is the name of the schema, and `migrations` the package of the migrations. `own_tables` reads the names of
+    the tables that modules create. `columns` are the encrypted columns. `check_own_keys` decrypts the service's own
+    keys, if it has any. `pending_setup` returns what is still missing from a new installation.
+
+    Every method that reads or opens the tables raises Moved if the tables are in PostgreSQL and the setting for
+    PostgreSQL is missing, Unavailable if the database cannot be reached, and ValueError if the setting is not a
+    database address.
     """
 
     schema: str
@@ -61,11 +65,11 @@ class Tables:
         return Path(settings.data).absolute() / file_name(self.schema)
 
     def may_exist(self, settings: Settings) -> bool:
-        """Whether there may be tables: always with PostgreSQL; with SQLite once the file was made."""
+        """Whether the tables may exist. With PostgreSQL this is always true; with SQLite, if the file exists."""
         return bool(settings.database_url) or self.file(settings).exists()
 
     async def exist(self, settings: Settings) -> bool:
-        """Whether the tables were ever begun here."""
+        """Whether the creation of the tables has at least begun: the schema has tables, or the SQLite file exists."""
         require_in_use(settings)
         if not settings.database_url:
             return self.file(settings).exists()
@@ -74,7 +78,7 @@ class Tables:
 
     @asynccontextmanager
     async def open(self, settings: Settings) -> AsyncGenerator[Database]:
-        """The database, not upgraded, until the block is left; file and schema are made when missing."""
+        """Open the database while the block lasts. A missing file or schema is created; no migration is applied."""
         require_in_use(settings)
         database = await open_database(
             settings.database_url or f"sqlite:///{self.file(settings)}",
@@ -90,7 +94,7 @@ class Tables:
 
     @asynccontextmanager
     async def open_existing(self, settings: Settings) -> AsyncGenerator[Database | None]:
-        """The same where the tables were begun, else None; nothing is made."""
+        """Like `open`, but yield None if the tables do not exist, and create nothing."""
         if not await self.exist(settings):
             yield None
             return
@@ -107,9 +111,9 @@ class Tables:
                 unchanged = unchanged + 1 if left == before else 0
 
     async def paused_since(self, settings: Settings) -> Instant | None:
-        """The time since when restored tables send no webhooks and letters.
+        """The time at which a restore paused the sending of webhooks and letters.
 
-        None means that they are sent, or that the tables do not exist or have pending migrations.
+        None means that sending is not paused, that the tables do not exist, or that they have pending migrations.
 
         Raises:
             SchemaMismatch: the tables belong to another version.
@@ -120,10 +124,12 @@ class Tables:
             return await outbox.paused_since(database)
 
     async def require_keys(self, settings: Settings, master: MasterKey) -> None:
-        """Insist that every master key which sealed anything here is present, and opens the service's own keys.
+        """Check that every master key that encrypted a value in these tables is given.
+
+        Also check that the service's own keys can be decrypted.
 
         Raises:
-            DecryptionFailed: master keys are missing, and the error names each; or the service's own keys cannot be
+            DecryptionFailed: master keys are missing (the error names each), or the service's own keys cannot be
                 decrypted.
         """
         async with self.open(settings) as database:
@@ -154,10 +160,10 @@ class Tables:
             )
 
     async def require_writable(self, settings: Settings) -> None:
-        """Write without changing anything.
+        """Check that the database can be written, with a write that changes nothing.
 
         Raises:
-            Unavailable, StorageFull: it cannot be written.
+            Unavailable, StorageFull: the database cannot be written.
         """
         async with self.open(settings) as database, database.transaction() as transaction:
             await versions.check_writable(transaction)
@@ -173,11 +179,12 @@ def require_in_use(settings: Settings) -> None:
 
 
 async def prepare_data_directory(settings: Settings) -> None:
-    """Make the data directory that tables are to be made for; with SQLite its master key, too, since beside a database
-    without one no key is ever made.
+    """Create the data directory before tables are created in it.
+
+    With SQLite, also create the master key: once a database exists, a missing key is an error and is never created.
 
     Raises:
-        Moved: as `require_in_use`.
+        Moved: the databases are in PostgreSQL, and the setting for PostgreSQL is missing.
         MasterKeyRefused: databases exist without the master key that sealed them, or the key cannot be created.
     """
     require_in_use(settings)
@@ -187,7 +194,7 @@ async def prepare_data_directory(settings: Settings) -> None:
 
 
 async def _no_own_tables(_: Reader) -> frozenset[str]:
-    """The store has those of its migrations alone."""
+    """Return no names: the migrations create all tables of the store."""
     return frozenset()
 
 
@@ -208,19 +215,20 @@ def run(
     new: Callable[[], None] | None = None,
     upgrades: bool = False,
 ) -> ResultT:
-    """The result of the work on the store in the data directory (None: the configured one); a server may be running.
+    """Open the store in the data directory, run `work` on it, and return the result.
 
-    If the store does not exist, it is created, provided that `new` is given and accepts what the work needs. The tables
-    of an existing store are altered only if it `upgrades`.
+    Without `data`, the configured data directory is used. A server may be running. If the store does not exist and
+    `new` is given, `new` is called and the store is created, unless `new` raises an exception. The tables of an
+    existing store are upgraded only if `upgrades` is true.
 
     Raises:
-        Failure: there is no store, it is not up to date, a setting cannot be used, the store cannot be opened, or the
-            work was refused.
+        Failure: the store does not exist, is not up to date or cannot be opened, a setting cannot be used, or the work
+            was refused.
     """
     settings = configuration.load(data=data)
 
     async def open_and_work() -> ResultT:
-        # PostgreSQL may have no tables yet where several nodes start at once, of which this is one.
+        # With PostgreSQL, the tables may not exist yet if several nodes start at once. So do not require them here.
         is_there = TABLES.may_exist(settings) if upgrades else await TABLES.exist(settings)
         if not is_there:
             if new is None:
@@ -237,9 +245,10 @@ def run(
 
 
 def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
-    """The failure of a command that finds no database, of any service or of the one that `of` names.
+    """The failure of a command that finds no database.
 
-    The database was moved to PostgreSQL, or was never created; `remedy` is used for the latter."""
+    `of` completes the message with the name of the service. The database was moved to PostgreSQL, or was never
+    created. `remedy` is the remedy for a database that was never created."""
     if settings.database_url:
         why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
@@ -251,7 +260,7 @@ def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") 
 
 
 def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
-    """The result of the work; refusals become the failure of a command.
+    """Run the coroutine and return its result. Convert a refusal into the failure of a command.
 
     Raises:
         Failure: the work was refused, or a setting, file or folder cannot be used.
@@ -279,7 +288,7 @@ def _file_failure(error: OSError, doing: str) -> Failure:
 
 
 def root_url(settings: Settings) -> str:
-    """The store's public address: the configured one, else where it was last served, else the default."""
+    """The store's public address: the configured address, else the address of the last server, else the default."""
     if settings.distribution_url:
         return settings.distribution_url.rstrip("/")
     try:
@@ -290,7 +299,7 @@ def root_url(settings: Settings) -> str:
 
 
 async def pending(settings: Settings) -> list[str]:
-    """The migrations that are to come; neither a SQLite file nor a schema is made for that.
+    """Return the names of the pending migrations, without creating a SQLite file or a schema.
 
     Raises:
         Moved, Unavailable, ValueError: see Tables.
@@ -303,12 +312,12 @@ async def pending(settings: Settings) -> list[str]:
 
 
 async def upgrade(settings: Settings) -> list[str]:
-    """Apply the migrations that are to come; their names.
+    """Apply the pending migrations, and return their names.
 
     Raises:
-        Moved, Unavailable, ValueError, SchemaMismatch: as `pending`.
-        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
-        MasterKeyRefused: see `made_ready`.
+        Moved, Unavailable, ValueError, SchemaMismatch: see `pending`.
+        PrivilegeMissing: the PostgreSQL role may not create or alter tables.
+        MasterKeyRefused: see `prepare_data_directory`.
     """
     await prepare_data_directory(settings)
     async with TABLES.open(settings) as database:

@@ -1,4 +1,4 @@
-"""`countersign verify`: whether a backup, or a data directory, is as it was written."""
+"""`countersign verify`: check that a backup or a data directory is complete and undamaged."""
 
 import asyncio
 import sys
@@ -38,7 +38,7 @@ UNDECRYPTABLE_REMEDY = (
 )
 
 DamagedRange: TypeAlias = tuple[int, int, str]
-"""Where an archive is damaged: the first byte, the one after the last, and in words."""
+"""A damaged range of an archive: the offset of its first byte, the offset after its last byte, and a description."""
 
 MEANINGS: dict[blobs.BlobDefect, str] = {
     "missing": "the database refers to it, and the blob store does not have it",
@@ -48,8 +48,9 @@ MEANINGS: dict[blobs.BlobDefect, str] = {
 
 
 class Discrepancy(NamedTuple):
-    """A difference from the expected state: its place, its description, whether data is damaged, and the remedy (empty:
-    the remedy of another finding)."""
+    """A difference from the expected state: its place, its description, whether data is damaged, and the remedy.
+
+    The remedy is empty if another finding already gives it."""
 
     place: str
     detail: str
@@ -58,7 +59,7 @@ class Discrepancy(NamedTuple):
 
     @property
     def members(self) -> dict[str, object]:
-        """The finding as JSON has it."""
+        """The finding as a JSON object."""
         remedy = self.remedy if self.is_harm else ""
         return {"place": self.place, "detail": self.detail, "harm": self.is_harm, "remedy": remedy}
 
@@ -104,7 +105,7 @@ def _verify_archive(file: str, secret: str) -> None:
 
 
 async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
-    """Read the archive to its end. If it is damaged, return all damaged ranges, or from stdin only the first."""
+    """Read the archive to its end. If it is damaged, return all damaged ranges; from stdin, return only the first."""
 
     def read() -> tuple[ArchiveReader | None, list[DamagedRange]]:
         if file == STDIN:
@@ -119,7 +120,7 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
                 found = list(find_damage(archive.read, secret))
             except Damaged as error:
                 return None, [_damaged_range(error)]
-            # The description of each range is the one that `restore` prints.
+            # Describe each range with the same text that `restore` prints.
             return None, [_damaged_range(Damaged(each.fault, each.start, each.stop)) for each in found] or first
 
     try:
@@ -160,13 +161,13 @@ def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> N
 
 
 def _note_remedies(findings: list[Discrepancy]) -> None:
-    """Each remedy once."""
+    """Print each remedy once."""
     for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
         output.note(remedy)
 
 
 async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
-    """Each table of both services."""
+    """Map the name of each table of both services to its checksum."""
     found: dict[str, TableChecksum] = {}
     async with store.TABLES.open_existing(settings) as database:
         if database is not None:
@@ -181,14 +182,14 @@ async def _table_checksums(settings: Settings) -> dict[str, TableChecksum]:
 
 async def _check_directory(settings: Settings) -> list[Discrepancy]:
     findings = [each async for each in _check_databases(settings)]
-    # Reading a damaged file would only report the same damage twice.
+    # Skip the other checks: they would read the damaged files and report the same damage again.
     if findings:
         return findings
     for place, check in (("keys", _check_keys), ("blobs", _check_blobs), ("audit", _check_audit)):
         try:
             findings += [each async for each in check(settings)]
         except DecryptionFailed as refused:
-            # The check of the keys has already given the remedy.
+            # If there are findings, the check of the keys has already given the remedy.
             remedy = "" if findings else refused.remedy
             findings.append(Discrepancy(place, refused.detail, remedy=remedy))
         except Refused as refused:

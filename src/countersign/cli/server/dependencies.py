@@ -1,4 +1,4 @@
-"""What `countersign doctor` checks of the services' dependencies: key, databases, files, counters, mail."""
+"""The checks of `countersign doctor` for what the services depend on: key, databases, files, counters and mail."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ NAME_WIDTH = len("distribution database")
 """The length of the longest name of a check."""
 
 COUNTER_SLOTS = 8
-"""Of counters that nothing is counted in."""
+"""The number of slots of the local counters, which the check must pass to the client but does not use."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Finding:
     is_disk_full: bool = False
 
     def say(self) -> None:
-        """Print it, in words."""
+        """Print the finding as text."""
         output.say(f"{self.standing:4}  {self.name:{NAME_WIDTH}}  {self.detail}")
         if self.remedy:
             output.say(f"      {'':{NAME_WIDTH}}  {self.remedy}")
@@ -71,7 +71,7 @@ def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """Check that the master key can be read. The checks of the databases test whether it decrypts their values."""
+    """Check that the master key can be read. `check_database` checks whether the key can decrypt stored values."""
     name, data = "master key", Path(settings.data)
     if settings.database_url and not _is_key_configured(settings):
         return Finding(name, "fail", NEEDED_WITH_POSTGRESQL, missing_key_remedy(data))
@@ -107,7 +107,10 @@ def _key(settings: Settings) -> MasterKey:
 
 
 async def check_database(settings: Settings, service: str) -> Finding:
-    """Whether the service's database can be reached, written, upgraded where that is to come, and unsealed."""
+    """Check that the service's database can be reached, written and decrypted.
+
+    If migrations are pending, also check that the database may be upgraded.
+    """
     name = f"{service} database"
     where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
     try:
@@ -152,7 +155,7 @@ async def _check_tables(settings: Settings, service: str, found: Finding) -> Fin
 
 
 async def _check_restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
-    """The finding, unless no backup of the database could be restored."""
+    """Return the finding; turn it into a warning if a restore would refuse every backup of the database."""
     with suppress(PrivilegeMissing):
         try:
             await tables.require_restorable(settings)
@@ -163,7 +166,7 @@ async def _check_restorable(settings: Settings, tables: Tables, found: Finding) 
 
 
 async def check_blobs(settings: Settings) -> Finding:
-    """Whether files can be written, read and removed where the store keeps them."""
+    """Check that files can be written to the blob store, read from it and removed from it."""
     name, folder = "blob store", Path(settings.data) / lifespan.BLOBS_FOLDER
     if not settings.blobs_url and not folder.exists():
         return Finding(name, "ok", f"{folder} will be made at the first start")
@@ -177,7 +180,10 @@ async def check_blobs(settings: Settings) -> Finding:
 
 
 async def check_installation(settings: Settings) -> Finding:
-    """Whether databases, directory and files belong to one installation, and what the collector reports."""
+    """Check that the databases, the data directory and the blob store belong to one installation.
+
+    The finding also contains what the garbage collector reports.
+    """
     name = "installation"
     try:
         found = await installation.overview(settings)
@@ -193,7 +199,10 @@ async def check_installation(settings: Settings) -> Finding:
 
 
 async def check_counters(settings: Settings) -> Finding:
-    """Whether the server that counts requests for all nodes does so; where none is configured, this node does."""
+    """Check that the server that counts requests for all nodes works.
+
+    If no such server is configured, each node counts its own requests, and nothing needs to be checked.
+    """
     name = "counters"
     if not settings.counters_url:
         return Finding(name, "ok", "rate limits are counted on this node")
@@ -219,7 +228,7 @@ async def check_counters(settings: Settings) -> Finding:
 
 
 async def check_mail(settings: Settings) -> Finding:
-    """Check whether the mail server accepts mail; without a mail server, letters stay in a folder."""
+    """Check that the mail server accepts mail. If no mail server is configured, check the outbox folder instead."""
     data = Path(settings.data)
     try:
         await open_mail(settings.smtp_url, settings.mail_from, data).check()
@@ -235,7 +244,7 @@ async def check_mail(settings: Settings) -> Finding:
 
 
 async def check_deliveries(settings: Settings) -> Finding:
-    """Whether webhooks and letters go out, or are held since a restore."""
+    """Check whether webhooks and letters are sent, or have been paused since a restore."""
     name = "deliveries"
     try:
         found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}

@@ -29,11 +29,11 @@ from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 from countersign.store import lifespan
 
 MIN_TIME = 1_767_225_600 * clock.SECOND
-"""2026-01-01T00:00:00Z: a clock before this was never set."""
+"""2026-01-01T00:00:00Z. A clock that shows an earlier time was never set."""
 MAX_SKEW_S = 5
 WARN_FREE_MIB = 1024
 READINESS_TIMEOUT_S = 60
-"""More than all checks of a running server may take together."""
+"""Longer than all checks of a running server together may take."""
 CLIENT_VARIABLES = {
     f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")
 }
@@ -47,13 +47,16 @@ _PORT_REMEDIES = {
 
 
 def check_python() -> Finding:
-    """The interpreter."""
-    # Older ones than 3.11 cannot even read this file.
+    """Report the version and the path of the Python interpreter."""
+    # The version needs no check: an interpreter older than 3.11 cannot parse this file.
     return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
 def check_variables() -> Finding:
-    """Names of the environment are not refused, since other programs may use the prefix too."""
+    """Warn about environment variables with our prefix that are not settings.
+
+    The variables are not refused, because other programs may use the same prefix.
+    """
     known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | CLIENT_VARIABLES
     given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
     unknown = sorted(name for name in given if name not in known)
@@ -69,7 +72,7 @@ def _nearest_existing(path: Path) -> Path:
 
 
 def check_directory(data: Path) -> Finding:
-    """Whether the data directory can be written, and by whom it can be read."""
+    """Check that the data directory can be written, and that other users cannot read it."""
     found = _nearest_existing(data)
     if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
         remedy = "Make it a directory that this user may write, or choose another with --data."
@@ -95,7 +98,7 @@ def check_disk(data: Path, reserve_mib: int) -> Finding:
 
 
 def check_port(name: str, host: str, port: int) -> Finding:
-    """Whether a service could listen there now."""
+    """Check that a service could listen on this host and port now."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -125,7 +128,7 @@ def check_running_server(settings: Settings) -> Finding:
 
 
 def check_clock(data: Path) -> Finding:
-    """Check that the clock was set, and agrees with the clock of the disk."""
+    """Check that the system clock was set, and that it agrees with the time stamps of the file system."""
     now = clock.now()
     remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
     if now < MIN_TIME:
@@ -179,7 +182,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
 
 
 def _check_settings(settings: Settings) -> Finding:
-    """Whether what only the services make sense of can be used, and every name is known."""
+    """Check the settings that only the services parse, and that the name of every setting is known."""
     try:
         exchange.configured_proxies(settings)
     except BadSetting as error:
@@ -188,7 +191,10 @@ def _check_settings(settings: Settings) -> Finding:
 
 
 def run_checks(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
-    """Every check that needs settings, of the services with these ports, in the order in which their remedies help."""
+    """Run every check that needs settings, for the services that `ports` names.
+
+    The order is the one in which an operator should apply the remedies.
+    """
     data = Path(settings.data)
     directory = check_directory(data)
     yield directory

@@ -1,4 +1,4 @@
-"""The life of `serve` and `worker` in their log: start, ready and stop as one JSON event each; SIGHUP ends nothing."""
+"""Logs the life cycle of `serve` and `worker`: one JSON event each for start, ready and stop. SIGHUP is ignored."""
 
 import signal
 from collections.abc import Generator, Mapping
@@ -17,8 +17,9 @@ FAILED = "failure"
 
 @contextmanager
 def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
-    """Write the log as the settings say while the block lasts, and what is started; how it ended, if by a failure. A
-    stop by a signal is logged where the signal is received. SIGHUP is ignored from now on, by children as well.
+    """Configure the log from the settings, log the start, and log the end of the block if it fails.
+
+    The code that receives a stop signal logs the stop. This process and its children ignore SIGHUP from now on.
 
     Raises:
         Failure: the log level is unknown.

@@ -29,7 +29,7 @@ def listen_address(public_url: str, host: str, port: int) -> ListenAddress:
     if public_url:
         root_url = public_url.rstrip("/")
         return ListenAddress(host, port, root_url, is_loopback(host) and is_loopback(urlsplit(root_url).hostname or ""))
-    # An unspecified address (0.0.0.0 or ::) is none that a client can use. The loopback address works on this machine.
+    # A client cannot connect to an unspecified address (0.0.0.0 or ::), so publish the loopback address instead.
     shown = host if not _address(host, "is_unspecified") else "::1" if ":" in host else "127.0.0.1"
     bracketed = f"[{shown}]" if ":" in shown else shown
     return ListenAddress(host, port, f"http://{bracketed}:{port}", is_loopback(host))

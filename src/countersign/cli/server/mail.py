@@ -58,7 +58,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
 
 
 def _messages(folder: Path, wanted: str) -> Iterator[OutboxMessage]:
-    """The folder's letters to the wanted address (empty: to any), newest first."""
+    """The letters in the folder to the wanted address, newest first. An empty address means all letters."""
     for path in _files(folder):
         letter = _read_message(path)
         if letter is not None and wanted in ("", letter.to.lower()):
@@ -73,7 +73,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read_message(path: Path) -> OutboxMessage | None:
-    """The letter in the file; None when it was removed meanwhile."""
+    """The letter in the file, or None if the file has been removed in the meantime."""
     try:
         message = message_from_bytes(path.read_bytes(), _class=EmailMessage, policy=SMTP)
     except FileNotFoundError:

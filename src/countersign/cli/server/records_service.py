@@ -1,4 +1,4 @@
-"""The records service as `serve` starts it: opened in each worker, prepared once, introduced on the terminal."""
+"""How `serve` starts the records service: each worker opens it, and the first worker prepares it once."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,7 +18,7 @@ from countersign.web.site import Site
 
 @asynccontextmanager
 async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
-    """The service at its place, its tables up to date, until the block is left.
+    """Open the service at its address, with up-to-date tables, and close it when the block ends.
 
     Raises:
         Refused: the database or the key cannot be used.
@@ -30,7 +30,7 @@ async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerat
 
 @asynccontextmanager
 async def application(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
-    """The application with its pages until the block is left; the one worker that `tends` ends what has expired."""
+    """Yield the application with its web pages. With `tends`, set in one worker only, also end what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
             await stack.enter_async_context(app.tended(service))

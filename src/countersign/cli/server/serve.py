@@ -1,4 +1,4 @@
-"""`countersign serve`: start the services of a data directory, say how to use them, stop gracefully."""
+"""`countersign serve`: start the services of a data directory, print how to use them, and stop gracefully."""
 
 import gc
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from countersign.cli.admin import lock
 from countersign.cli.server.listen_address import PORTS, listen_address
 
 NAMES = {"store": "distribution", "distribution": "distribution", "records": "records"}
-"""What a service may be called on the command line."""
+"""Maps each name that the command line accepts for a service to the name of the service."""
 MODULES = {
     "distribution": "countersign.cli.server.store_service",
     "records": "countersign.cli.server.records_service",
@@ -56,12 +56,13 @@ def serve(
                 "--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1"
             )
     with lock.acquire(Path(settings.data)) as held:
-        # Imported here, so that a wrong command line is refused at once. All of it stays: there is nothing to collect.
+        # Import these modules late, so that a wrong command line is refused at once. Garbage collection is switched
+        # off meanwhile, because imported modules stay in memory: there is nothing to collect.
         gc.disable()
         from countersign.cli.server import lifecycle
         from countersign.cli.server.service_runner import SERVING, ServiceRequest, StartOptions, run
 
-        # Of the services only those that were asked for: half of the time that a start takes is importing.
+        # Import only the requested services, because imports take half of the start time.
         services = {name: import_module(MODULES[name]).SERVICE for name in ports}
         chosen = tuple(ServiceRequest(services[name], wanted) for name, wanted in ports.items())
         gc.enable()
@@ -70,7 +71,7 @@ def serve(
 
 
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:
-    """The services to start with their ports; which option says a port depends on whether a service is named."""
+    """Map each service to start to its port. --port sets the port of a named service; --*-port set those of both."""
     if service is None and port is not None:
         raise click.UsageError("--port applies to one service: name it, or use --distribution-port and --records-port")
     if service is not None and any(given is not None for given in by_name.values()):

@@ -1,4 +1,4 @@
-"""A server from start to stop: its programs, what each worker opens, the operator's port, the start message."""
+"""Runs a server from start to stop: its programs and workers, the operator's port, and the start message."""
 
 import os
 import shutil
@@ -52,14 +52,16 @@ MAX_MESSAGE_BYTES = 16_384
 class Service(Generic[ContextT]):
     """One of the platform's services.
 
-    name      what the command line calls it, and the lock file
-    title     what people read: "store"
-    url       its configured public address, or empty
-    opened    its context at a place, brought up to date, until the block is left
-    database  the context's
-    prepare   once, in the first worker: fill with the demonstration where asked for; what to tell about signing in
-    serving   its application; the one worker that `tends` also removes what has expired
-    watched   its checks and numbers, for the operator
+    name         the name of the service on the command line and in the lock file
+    title        the name that people read: "store"
+    setting      the name of the setting for the public address
+    url          returns the configured public address, or an empty string
+    open         opens the service at an address, upgrades its database, and closes it when the block ends
+    database     returns the database of an opened service
+    prepare      runs once, in the first worker: fills an empty database with the demonstration if that was requested,
+                 and returns the text about signing in
+    application  yields the ASGI application; if the second argument is true, also removes what has expired
+    checks       returns the health checks and metrics for the operator
     """
 
     name: str
@@ -84,7 +86,7 @@ def announce_operator(listeners: Sequence[Listener]) -> None:
 async def answer_operator(
     settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
 ) -> AsyncGenerator[None]:
-    """While the block runs, answer the requests of the operator's process, if the operator's port is configured."""
+    """Answer the requests of the operator's process while the block runs, if the operator's port is configured."""
     if not settings.operator_port:
         yield
         return
@@ -93,7 +95,7 @@ async def answer_operator(
 
 
 def operator_program(settings: Settings, siblings: WorkerMailboxes) -> Program:
-    """The operator's port, served by a process of its own."""
+    """The program that serves the operator's port, in a process of its own."""
 
     @asynccontextmanager
     async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
@@ -122,7 +124,7 @@ def _machine_checks(settings: Settings) -> ServiceChecks:
 
 @dataclass(frozen=True, slots=True)
 class ServiceRequest:
-    """A service that was asked for, and its port; 0 takes a free one."""
+    """A service to start, and its port. Port 0 selects a free port."""
 
     service: Service[Any]
     port: int
@@ -130,7 +132,7 @@ class ServiceRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How the services were asked to be started."""
+    """The settings and options that the services are started with."""
 
     settings: Settings
     host: str
@@ -139,7 +141,7 @@ class StartOptions:
     is_demo: bool = field(kw_only=True)
 
     def places(self, listeners: Sequence[Listener]) -> list[ListenAddress]:
-        """Where each service is, now that its listener has its port."""
+        """The address of each service, with the port that its listener got."""
         return [
             listen_address(each.service.url(self.settings), self.host, listener.port)
             for each, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
@@ -147,10 +149,9 @@ class StartOptions:
 
 
 class StartMessage:
-    """What the first worker of a service has to say about signing in, on its way to the process that talks to the
-    person.
+    """Sends the text about signing in from the first worker of a service to the process that prints it.
 
-    Workers are forked, so it goes through a pipe; it is small enough never to fill one.
+    Workers are forked processes, so the text goes through a pipe. The text always fits into the buffer of the pipe.
     """
 
     def __init__(self) -> None:
@@ -158,11 +159,11 @@ class StartMessage:
         self.is_sent = False
 
     def send(self, text: str) -> None:
-        """Send the words; to be called once."""
+        """Send the text. This method must be called only once."""
         os.write(self._writing, text.encode()[:MAX_MESSAGE_BYTES])
 
     def receive(self) -> str:
-        """Receive the words. Workers that are forked after this see `is_sent`."""
+        """Receive the text, and set `is_sent`: workers that are forked later send nothing."""
         self.is_sent = True
         return os.read(self._reading, MAX_MESSAGE_BYTES).decode()
 
@@ -185,7 +186,7 @@ def run(start: StartOptions, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
     Raises:
-        Failure: the service cannot listen on its address, the store cannot be opened, a module is declared wrongly, or
+        Failure: a service cannot listen on its address, a service cannot be opened, a module is declared wrongly, or
             the disk failed during a commit.
     """
     settings = start.settings
@@ -266,7 +267,8 @@ def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str
 async def _stop_on_disk_failure(database: Database, title: str) -> AsyncGenerator[list[str]]:
     """Send SIGTERM to this process if the database can no longer write while the block runs.
 
-    The title is then added to the yielded list. If there are several workers, the worker is replaced."""
+    In that case the title of the service is added to the yielded list. If the service has several workers, the server
+    replaces this worker."""
     broken: list[str] = []
 
     async def watch() -> None:
@@ -291,7 +293,7 @@ def _deadlines(settings: Settings) -> Deadlines:
 
 
 def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
-    """The failure of a service or of the operator's port that cannot listen; its remedy names the option to change."""
+    """The failure for a service or an operator's port that cannot listen. The remedy names the option to change."""
     name = error.listener.name
     if name == OPERATOR:
         whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
@@ -323,7 +325,7 @@ def _serve(wanted: Server, start: StartOptions) -> None:
 
 
 def _encode_failure(start: StartOptions, error: Exception) -> bytes | None:
-    """An error in a worker as a message for the operator; None if it is a bug."""
+    """Encode an error in a worker as a message for the operator. Return None if the error is a bug."""
     failure = _failure(start, error)
     if failure is None:
         return None
@@ -338,7 +340,7 @@ def _decode_failure(explanation: bytes) -> Failure:
 
 
 def _failure(start: StartOptions, error: Exception) -> Failure | None:
-    """The error as the failure of the command; None if an operator cannot correct it."""
+    """Convert the error into the failure of the command. Return None if an operator cannot correct the error."""
     match error:
         case Failure():
             return error

@@ -1,4 +1,4 @@
-"""The store as `serve` starts it: opened in each worker, prepared once, introduced on the terminal."""
+"""How `serve` starts the store: each worker opens it, and the first worker prepares it once."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,7 +20,7 @@ from countersign.web.site import Site
 
 @asynccontextmanager
 async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
-    """The store at its place, its database up to date, until the block is left.
+    """Open the store at its address, with an up-to-date database, and close it when the block ends.
 
     Raises:
         Refused: the database, the blob store or the key cannot be used.
@@ -32,8 +32,10 @@ async def open_store(settings: Settings, place: ListenAddress) -> AsyncGenerator
 
 @asynccontextmanager
 async def application(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
-    """The store's application with its pages until the block is left; the one worker that `tends` speaks for the
-    node, removes what has expired and keeps the processes that work on jobs.
+    """Yield the store's application with its web pages.
+
+    With `tends`, set in one worker only, also register this node, remove what has expired, and run the processes that
+    work on jobs.
 
     Raises:
         BadSetting: another node serves the same database without shared counters and files.

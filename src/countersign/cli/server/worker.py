@@ -61,14 +61,16 @@ def worker(data: str | None, processes: int | None) -> None:
 
 
 def background_workers(opened: Store) -> AbstractAsyncContextManager[None]:
-    """The workers that a server keeps beside itself, while the block lasts."""
+    """Run the job workers of a server while the block lasts."""
     return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
 
 
 @asynccontextmanager
 async def _open_store(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
-    """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
-    artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
+    """Open the store for a process that runs one job at a time, with fewer connections than a server needs.
+
+    A spare process for reading artifacts is kept ready, except for data sets of the sandbox, whose workers are
+    short-lived."""
     few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
     ready = nullcontext() if settings.storage_mib else sandboxed_process.spare_process(sandboxed_process.PROGRAM)
     async with app.open_store(few, root_url, is_loopback=is_loopback) as opened, ready:
