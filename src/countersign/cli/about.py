@@ -1,4 +1,4 @@
-"""`countersign version` and `completion`: what this program is made of, and how a shell completes its commands."""
+"""`countersign version` and `completion`: print the versions of the program's parts, and a shell completion script."""
 
 import platform
 import sys
@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 @output.json_option
 def version() -> None:
     """Show the versions of the program, of the databases it makes, and of Python and SQLite."""
-    # These load both services, which no other question about the program should wait for.
+    # Import these modules late: they load both services, and other commands should not wait for that.
     from countersign.kernel.database import migrate, sqlite_connection
     from countersign.records import app
     from countersign.records.schema import install

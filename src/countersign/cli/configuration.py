@@ -1,4 +1,4 @@
-"""`countersign config`: every setting with its meaning, its value and where that comes from."""
+"""`countersign config`: print every setting with its meaning, its value and the source of the value."""
 
 import os
 from typing import NamedTuple
@@ -13,7 +13,7 @@ HIDDEN = "(set, not shown)"
 
 
 class ClientVariable(NamedTuple):
-    """A variable that the commands which talk to a server read; there is no file for these."""
+    """An environment variable of the commands that call a server. These variables have no entry in a settings file."""
 
     name: str
     default: str
@@ -31,7 +31,7 @@ CLIENT_VARIABLES = (
 
 
 def load(**given: object) -> settings.Settings:
-    """The settings of this process; what is given on the command line (not None) goes first.
+    """Load the settings of this process. Arguments from the command line take precedence, unless they are None.
 
     Raises:
         Failure: a setting cannot be used.

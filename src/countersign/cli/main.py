@@ -1,4 +1,4 @@
-"""The `countersign` command: the list of its commands, and the module that each is imported from."""
+"""The `countersign` command, with the list of its subcommands and the modules that define them."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from countersign.kernel.errors import is_disk_full
 
 
 class Entry(NamedTuple):
-    """A command that is imported when it is run: `module:name`, its part of the help, its summary."""
+    """A command that is imported when it is run: its place (`module:name`), its heading in the help, its summary."""
 
     place: str
     part: str
@@ -75,11 +75,11 @@ class Commands(click.Group):
     """The group of all commands. The module of a command is imported only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
+        """The names of the commands, in the order in which the help lists them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now."""
+        """Import and return the command with this name."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
@@ -101,7 +101,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by part, without importing any."""
+        """Write the commands under their headings, without importing any command."""
         width = max(map(len, COMMANDS))
         for part, entries in groupby(COMMANDS.items(), key=lambda item: item[1].part):
             with formatter.section(part):

@@ -54,10 +54,10 @@ def _remember_server(context: click.Context, _: click.Parameter, value: str | No
 
 
 def selected_server_url() -> str:
-    """The root address of the server: from --server, the environment or the default; no trailing slash.
+    """The root URL of the server, without a trailing slash, from --server, the environment or the default.
 
     Raises:
-        UsageError: the environment's address is invalid.
+        UsageError: the address in the environment is invalid.
     """
     context = click.get_current_context(silent=True)
     given: object = None if context is None else context.meta.get(_SERVER)
@@ -65,7 +65,7 @@ def selected_server_url() -> str:
 
 
 def parse_server_url(address: str) -> str:
-    """The root address without trailing slash or API path.
+    """Return the root URL in the address, without a trailing slash and without the path of the API.
 
     Raises:
         UsageError: the address is not an http:// or https:// URL, or has a password, query or fragment.
@@ -91,7 +91,9 @@ def passphrase_option(command: COMMAND) -> COMMAND:
 
 
 def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> str:
-    """The passphrase; one that seals something new has a least length, and is asked for twice.
+    """Read the passphrase from the file, the environment or the terminal.
+
+    With `is_new`, the passphrase encrypts a new backup: it must have a minimum length, and is asked for twice.
 
     Raises:
         Failure: no passphrase is given, its file is readable by other users, or the passphrase is too short.
@@ -130,7 +132,7 @@ def _read_passphrase_file(path: Path, doing: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProductName:
-    """A product by its slug, and the organisation that it must belong to."""
+    """The slug of a product, and the slug of the organisation that the product must belong to."""
 
     org: str
     slug: str
@@ -143,7 +145,7 @@ def parse_product(ctx: click.Context, param: click.Parameter, value: str) -> Pro
     """Parse ORG/PRODUCT.
 
     Raises:
-        BadParameter: the value is not of this form.
+        BadParameter: the value does not have this form.
     """
     if "/" not in value:
         text = f"{value!r} names no organisation; write ORG/PRODUCT, for example toolsmith/{value}"
@@ -152,10 +154,10 @@ def parse_product(ctx: click.Context, param: click.Parameter, value: str) -> Pro
 
 
 def parse_products(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> list[ProductName]:
-    """Reads several of ORG/PRODUCT, slug or id.
+    """Parse several products, each as ORG/PRODUCT, a slug or an id.
 
     Raises:
-        BadParameter: a value is not of one of these forms.
+        BadParameter: a value does not have one of these forms.
     """
     return [_product(ctx, param, each) for each in value]
 
@@ -169,10 +171,10 @@ def _product(ctx: click.Context, param: click.Parameter, value: str) -> ProductN
 
 
 def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Reads a moment: RFC 3339, a date (its first moment in UTC), or a number of days from now like 30d.
+    """Parse a time in RFC 3339, a date (which means its beginning in UTC), or a number of days from now like 30d.
 
     Raises:
-        BadParameter: the value is not of one of these forms.
+        BadParameter: the value does not have one of these forms.
     """
     from countersign.kernel import clock
 
@@ -181,10 +183,10 @@ def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def parse_past_time(ctx: click.Context, param: click.Parameter, value: str | None) -> "Instant | None":
-    """Reads a moment as `moment` does; a number of days like 3d means that many days ago.
+    """Parse a time like `parse_time`, but a number of days like 3d means that many days ago.
 
     Raises:
-        BadParameter: the value is not of one of these forms.
+        BadParameter: the value does not have one of these forms.
     """
     return _instant(ctx, param, value, day_s=-_DAY_S)
 

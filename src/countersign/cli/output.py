@@ -28,16 +28,16 @@ HINTS: Mapping[str, str] = {
     "user_code_expired": "Run `countersign login` again.",
     "sandbox_only": "Use this key with the sandbox as --server (ROOT/sandbox), or get a key of the tier agent.",
 }
-"""What to do next about a problem, by its code, where the API's own text speaks of requests and headers."""
+"""Maps a problem code to the remedy at a command line, for problems whose API text is about requests and headers."""
 WAITING = {
     *("unavailable", "idempotency_in_progress", "rate_limit_exceeded", "slow_down", "sandboxes_full", "locked_out"),
     "too_many_followed",
 }
-"""The codes of problems that end by themselves."""
+"""The codes of problems that go away without any action, so that waiting is the remedy."""
 
 
 class Exit(IntEnum):
-    """Every exit code; `MEANINGS` says when each is used (docs/reference/cli.md repeats it, compared by a test)."""
+    """The exit codes. `MEANINGS` explains them; a test compares docs/reference/cli.md with it."""
 
     OK = 0
     FAILED = 1
@@ -78,14 +78,14 @@ _BY_STATUS = {
 
 
 def exit_code_of(status: int, problem: str) -> Exit:
-    """The exit code for a refusal of this HTTP status and problem code."""
+    """The exit code for a refusal with this HTTP status and problem code."""
     return Exit.CHECKSUM if problem == "checksum_mismatch" else _BY_STATUS.get(status, Exit.FAILED)
 
 
 class Failure(Exception):
-    """Ends a command that could not do its work, with what failed, why, and what to do next.
+    """Ends a command that failed. The exception says what failed, why, and what to do next.
 
-    `problem` is the machine-readable code of the server's refusal, where there is one.
+    `problem` is the machine-readable code of the server's refusal, if a server refused the request.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Failure(Exception):
         self._as_json = wants_json()
 
     def show(self) -> None:
-        """Write the failure to stderr and, where JSON was asked for, as one object to stdout."""
+        """Write the failure to stderr. With --json, also write it to stdout as one JSON object."""
         for label, text in (("Error: ", self.what), ("Why:   ", self.why), ("Next:  ", self.remedy)):
             if text:
                 note(label + text)
@@ -110,14 +110,14 @@ class Failure(Exception):
 
 
 def disk_full_failure(doing: str, error: BaseException) -> Failure:
-    """The failure of a command to which the system answers that a disk is full."""
+    """The failure of a command for an operating system error which says that a disk is full."""
     place = getattr(error, "filename", None)
     why = f"the disk is full: {place} cannot be written" if isinstance(place, str) else "the disk is full"
     return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
 
 
 def refusal_failure(doing: str, refused: Refused) -> Failure:
-    """The refusal of work on this machine as the failure of a command."""
+    """Convert a refusal of work on this machine into the failure of a command."""
     if is_disk_full(refused) and not isinstance(refused, StorageFull):
         why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
         return Failure(doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
@@ -126,22 +126,22 @@ def refusal_failure(doing: str, refused: Refused) -> Failure:
     if remedy == type(refused).resolution:
         remedy = hint(refused.code, int(asked) if asked.isdecimal() else 0) or remedy
     exit_code = exit_code_of(refused.status, refused.code)
-    # Details of this machine, such as a path, are notes on the exception, because API clients see its text too.
+    # API clients see the text of the exception, so details of this machine, such as a path, are in its notes.
     reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
     why = " ".join((reason, *getattr(refused, "__notes__", ())))
     return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
 
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
-    """The reason with each fault, its place first, that it does not tell already."""
+    """The reason, followed by each fault that the reason does not mention yet, as `place: text`."""
     missing = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
     return "; ".join((detail, *missing) if detail else missing)
 
 
 def hint(code: str, wait_s: int) -> str:
-    """What to do next about the problem with this code; empty where the problem's own resolution says it.
+    """The remedy for the problem with this code, or an empty string if the server's resolution is good enough.
 
-    `wait_s` is the value of Retry-After, 0 without one.
+    `wait_s` is the value of the Retry-After header, or 0 if the response has no such header.
     """
     if code in WAITING:
         return f"Try again in {wait_text(wait_s)}." if wait_s else "Try again in a while."
@@ -179,7 +179,7 @@ def clean(text: str) -> str:
 
 
 def discard_stdout() -> None:
-    """Drop the unwritten output: Python would try to write it again at exit, which would hide the exit code."""
+    """Discard buffered output. Python would try to write it at exit, and the error would hide the exit code."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -203,7 +203,7 @@ def note(text: str) -> None:
 
 
 def answer(value: object, words: str = "") -> None:
-    """Print the result of a command: the value as JSON with --json, else the text."""
+    """Print the result of a command: with --json the value as JSON, otherwise the text."""
     if wants_json():
         click.echo(json.dumps(value, ensure_ascii=True))
     elif words:
@@ -211,7 +211,7 @@ def answer(value: object, words: str = "") -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows in columns on a terminal; elsewhere one line a row, its cells separated by tabs."""
+    """Print the rows in aligned columns on a terminal, otherwise as lines of cells that are separated by tabs."""
     cleaned = [[clean(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
     if not is_terminal():
         for row in cleaned:

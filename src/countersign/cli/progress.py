@@ -1,4 +1,4 @@
-"""Shows the progress of a transfer: a bar with rate and remaining time on a terminal, else plain lines."""
+"""Shows the progress of a transfer: on a terminal as a bar with rate and remaining time, otherwise as plain lines."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ def meter(label: str, total: int, done: int = 0) -> Generator[Meter]:
 
 
 def size(count: float) -> str:
-    """The bytes in the largest unit that leaves a number of at least 1: 1.5 MiB."""
+    """Format a number of bytes in the largest unit in which the number is at least 1: 1.5 MiB."""
     unit = 0
     while count >= 1024 and unit < len(_UNITS) - 1:
         count /= 1024
@@ -43,14 +43,14 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """The time as m:ss or h:mm:ss."""
+    """Format a number of seconds as m:ss or h:mm:ss."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 class _Lines:
-    """A line when it begins, every LINES_EVERY_S, and when it ends; to stderr where stdout is for JSON."""
+    """Prints a line at the start, every LINES_EVERY_S, and at the end. With --json the lines go to stderr."""
 
     def __init__(self, label: str, total: int, done: int) -> None:
         self._label, self._total = output.clean(label), total

@@ -1,4 +1,4 @@
-"""`countersign api`: one call of either service's API, as it is documented, with the token of the command line."""
+"""`countersign api`: call any documented operation of either service's API, with the token of the command line."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 
 
 class ApiCall(NamedTuple):
-    """The requested call. Without a body (None), its fields are sent in the query."""
+    """The requested call. Without a body, the fields are sent in the query."""
 
     method: str
     path: str
@@ -152,7 +152,8 @@ def _url(server: Server, call: ApiCall) -> str:
 def _send(server: Server, call: ApiCall, url: str) -> Reply:
     """Send the call to this URL and return the response.
 
-    The call is repeated while the server is unreachable or busy, if repeating it cannot run it twice.
+    While the server is unreachable or busy, the request is repeated, but only if the server runs a repeated request
+    once.
 
     Raises:
         Failure: the server refuses the request or cannot be reached.
@@ -161,11 +162,11 @@ def _send(server: Server, call: ApiCall, url: str) -> Reply:
     own = {**server.headers(url), "Accept": "application/json"}
     if call.body is not None:
         own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
-    # Header names are case-insensitive: a header that the caller gives replaces the default one.
+    # Compare header names in lower case, because they are case-insensitive. A given header replaces the default one.
     said = {name.lower() for name in call.headers}
     headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
     request = Request(call.method, url, headers, call.body or b"")
-    # A records service of an earlier version ignores the key, so that a call of records is sent once.
+    # Send a call of the records API only once, because earlier versions of the service ignore the idempotency key.
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
         return server.settle(request, doing)
     try:
@@ -178,7 +179,9 @@ def _send(server: Server, call: ApiCall, url: str) -> Reply:
 
 
 def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
-    """The items of all pages: of a list, whose Link header names the next, or of one with `items` and `next_cursor`.
+    """Yield the items of all pages.
+
+    A page is either a list, with the next page in the Link header, or an object with `items` and `next_cursor`.
 
     Raises:
         Failure: the server refuses the request or cannot be reached, or the response is not a list.
@@ -202,7 +205,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
 
 
 def _plan_id(reply: Reply) -> str:
-    """The id of the plan that waits for approval; empty if the response has none."""
+    """The id of the plan that waits for approval, or an empty string if the response names no plan."""
     try:
         return msgspec.json.decode(reply.body, type=PlanReference).plan_id if reply.status == 202 else ""
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -210,7 +213,7 @@ def _plan_id(reply: Reply) -> str:
 
 
 def _show(reply: Reply) -> None:
-    """Bytes as they came; on a terminal JSON is set in lines, and nothing moves the cursor."""
+    """Print the body of the response unchanged. On a terminal, indent JSON and remove control characters."""
     if not output.is_terminal():
         sys.stdout.buffer.write(reply.body)
         return

@@ -1,4 +1,4 @@
-"""What the command line reads of the server's answers; members it does not use are ignored."""
+"""The parts of the server's responses that the command line uses. Other members are ignored."""
 
 from typing import Annotated, TypeVar
 
@@ -9,11 +9,11 @@ from countersign.updates.api_types import Bytes
 Answer = TypeVar("Answer")
 
 MAX_WAIT_S = 86_400
-"""Seconds that a server may let somebody wait for a person."""
+"""The longest time, in seconds, that a server may ask a client to wait for a person's confirmation."""
 
 
 class ProblemError(msgspec.Struct):
-    """One thing wrong with the input: a parameter or a member of the body."""
+    """One invalid parameter, or one invalid member of the body."""
 
     detail: str = ""
     parameter: str = ""
@@ -38,7 +38,7 @@ class Token(msgspec.Struct):
 
 
 class ClaimInstructions(msgspec.Struct):
-    """How a person confirms what registered; times in seconds."""
+    """How a person confirms the registration. Times are in seconds."""
 
     user_code: str
     verification_uri: str
@@ -47,7 +47,7 @@ class ClaimInstructions(msgspec.Struct):
 
 
 class Registration(msgspec.Struct):
-    """A registration that waits for its person."""
+    """A registration that waits for the confirmation of a person."""
 
     claim_token: str
     claim: ClaimInstructions
@@ -61,7 +61,7 @@ class ClaimStatus(msgspec.Struct):
 
 
 class Me(msgspec.Struct):
-    """The subject of the token."""
+    """The person or OAuth client that the token acts for."""
 
     sub: str
     client_id: str = ""
@@ -89,21 +89,21 @@ class Channel(msgspec.Struct):
 
 
 class CatalogProduct(LibraryProduct):
-    """A product's detail."""
+    """A product with its organisation and its channels."""
 
     org: str
     channels: list[Channel] = []
 
 
 class BatchResult(msgspec.Struct):
-    """The answer to one call of a batch."""
+    """The response to one request of a batch."""
 
     status: int
     body: dict[str, object]
 
 
 class BatchResponse(msgspec.Struct):
-    """The answers to the calls of a batch, in their order."""
+    """The responses to the requests of a batch, in the order of the requests."""
 
     results: list[BatchResult]
 
@@ -130,7 +130,7 @@ class Release(msgspec.Struct):
 
 
 class Upload(msgspec.Struct):
-    """Where an announced artifact's bytes go."""
+    """The URL to upload the bytes of an announced artifact to."""
 
     artifact_id: str
     upload_url: str
@@ -138,14 +138,14 @@ class Upload(msgspec.Struct):
 
 
 class UploadStatus(msgspec.Struct):
-    """The byte ranges of an upload that have arrived, each from its first byte to its last, and the total size."""
+    """The received byte ranges of an upload, each as its first and its last byte, and the total size of the file."""
 
     received: list[tuple[Bytes, Bytes]]
     size: Bytes
 
 
 class Batch(msgspec.Struct):
-    """A batch of codes, shown this once."""
+    """A batch of new codes, which the server returns only once."""
 
     batch_id: str
     codes: list[str]

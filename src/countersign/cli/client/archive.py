@@ -1,4 +1,4 @@
-"""Archives: a directory packed to the same bytes every time, and `countersign unpack`."""
+"""Packs a directory into an archive with the same bytes every time, and defines `countersign unpack`."""
 
 import gzip
 import stat
@@ -27,7 +27,7 @@ EPOCH_S = 315_532_800
 """1980-01-01T00:00:00Z, the earliest moment that a zip file can hold."""
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSION = 6
-# Some mode bits of a directory apply only to this machine. They are not packed, so they are not refused.
+# With this profile, mode bits that apply only to this machine are accepted. They are not packed, so they do no harm.
 _LIMITS = Limits(profile="compatible")
 
 CANNOT_UNPACK = "cannot unpack the archive"
@@ -35,11 +35,13 @@ _CONFLICT, _FULL = 409, 507
 
 
 def pack(directory: Path, output: IO[bytes], form: Format) -> None:
-    """Write everything below the directory as an archive, by the names in each folder: executables are 0755, other
-    files 0644, symbolic links stay links. It is read by the rules that the store reads archives by.
+    """Write everything below the directory as an archive, sorted by name within each folder.
+
+    Executable files get mode 0755 and other files 0644. Symbolic links are kept. The directory must follow the rules
+    that the store has for archives.
 
     Raises:
-        Failure: the directory is empty, or breaks one of these rules, for example by a link that leads out of it.
+        Failure: the directory is empty, or breaks one of the rules, for example by a link that leads out of it.
         OSError: a file cannot be read, or the archive cannot be written.
     """
     try:
@@ -100,14 +102,14 @@ def _mode(entry: ArchiveEntry) -> int:
 
 
 class _Stream:
-    """The pieces as a file to read from."""
+    """Makes the pieces readable as a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, count: int = -1, /) -> bytes:
-        """Return the requested number of bytes; fewer only at the end."""
+        """Return `count` bytes, or fewer at the end."""
         while len(self._rest) < count and (piece := next(self._pieces, b"")):
             self._rest += piece
         found, self._rest = self._rest[:count], self._rest[count:]

@@ -18,7 +18,7 @@ DOING = "cannot issue codes"
 MAX_PRINTED = 1_000
 
 BATCH_SIZE = 50
-"""Calls of one batch."""
+"""The number of requests in one batch."""
 CANNOT_LIST = "cannot list your library"
 
 
@@ -146,7 +146,7 @@ def library() -> None:
 
 
 def _organizations(server: Server, owned: Sequence[api_models.LibraryProduct]) -> Iterator[str]:
-    """Return the slug of the organisation that publishes each product, since the library list does not contain it.
+    """Yield the slug of each product's publisher, because the list of the library does not contain it.
 
     The slug is empty if the product can no longer be shown."""
     for start in range(0, len(owned), BATCH_SIZE):

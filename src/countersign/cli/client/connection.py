@@ -1,4 +1,4 @@
-"""The way to a server: address, token, requests that are repeated safely, and refusals as exit codes."""
+"""Connects commands to a server: its address, the token, safe retries, and exit codes for refusals."""
 
 import base64
 import os
@@ -43,7 +43,7 @@ _REDIRECTED = {301, 302, 303, 307, 308}
 
 @dataclass(slots=True)
 class Reply:
-    """A complete response; header names are in lower case."""
+    """A complete response. The names of its headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -62,14 +62,16 @@ class Server:
         self.root = root
         self.base = root + "/api/v1"
         self.patience_s = 0.0
-        """How long a request is repeated at least while the server cannot be reached; ATTEMPTS are made in any case."""
+        """The minimum time to repeat a request to an unreachable server. At least ATTEMPTS attempts are always made."""
         self._token: str | None = None
         self._token_known = False
 
     @property
     def token(self) -> str | None:
-        """The bearer token: COUNTERSIGN_TOKEN, else one for the client in COUNTERSIGN_CLIENT_ID and _SECRET,
-        else the one that `login` saved for this server, else None.
+        """The bearer token, or None.
+
+        The first of these is used: COUNTERSIGN_TOKEN; a token requested for the OAuth client that
+        COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET name; the token that `login` saved for this server.
 
         Raises:
             Failure: the client is refused, or the saved tokens cannot be read.
@@ -105,7 +107,7 @@ class Server:
         return decode(self.settle(request, doing), api_models.Token, doing).access_token
 
     def headers(self, url: str) -> dict[str, str]:
-        """The headers of a request to this address. The token is sent only to this server."""
+        """The headers of a request to this URL. They contain the token only if the URL belongs to this server."""
         if _origin(url) != _origin(self.root) or self.token is None:
             return {}
         return {"Authorization": f"Bearer {self.token}"}
@@ -126,15 +128,15 @@ class Server:
         return reached
 
     def next_page(self, reply: Reply) -> str | None:
-        """The address of the page after this one (Link with rel=next, RFC 8288), or None."""
+        """The URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
         found = _NEXT.search(reply.headers.get("link", ""))
         return self.reached(found[1]) if found else None
 
     def get(self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None) -> AnswerT:
-        """The decoded answer of a GET; `doing` begins the failure's text.
+        """Send a GET and return the decoded response. `doing` is the beginning of a failure's message.
 
         Raises:
-            Failure: refused or unreachable.
+            Failure: the server refuses the request or cannot be reached.
         """
         request = self._request("GET", path)
         asked = replace(request, headers={**request.headers, **(headers or {})})
@@ -144,7 +146,7 @@ class Server:
         """Send a POST with an Idempotency-Key, so that the server runs a repeated request only once.
 
         Raises:
-            Failure: refused or unreachable.
+            Failure: the server refuses the request or cannot be reached.
         """
         request = self._request("POST", path)
         more = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
@@ -179,7 +181,7 @@ class Server:
         raise AssertionError("counting never ends")
 
     def ask(self, request: Request, doing: str) -> Reply:
-        """The response to a request, also an error; repeated while the server is unreachable.
+        """Send a request and return the response, even if it is an error. Repeat it while the server is unreachable.
 
         Raises:
             Failure: the server is still unreachable after ATTEMPTS attempts.
@@ -199,7 +201,7 @@ class Server:
         return Failure(doing, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def refusal(self, reply: Reply, doing: str) -> Failure:
-        """The server's refusal as the failure of a command."""
+        """Convert a refusal by the server into the failure of a command."""
         try:
             problem = msgspec.json.decode(reply.body, type=api_models.Problem)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -213,11 +215,14 @@ class Server:
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
-        """The answer's head of a GET, redirects followed; the caller reads the body. Not repeated.
+        """Send a GET once, follow redirects, and return the response before its body is read.
+
+        The caller reads the body, and handles status 416 (RFC 9110 §15.5.17).
 
         Raises:
-            Unreachable: no connection, or the server is busy (and the wait it asked for is over).
-            Failure: refused; 416 (RFC 9110 §15.5.17) is left to the caller.
+            Unreachable: the server cannot be reached, or is busy. In the latter case this method has already waited
+                as long as the server asked for.
+            Failure: the server refuses the request.
         """
         for redirects in count():
             known = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
@@ -239,7 +244,8 @@ class Server:
         raise self.refusal(read_reply(response), doing)
 
     def _is_ours(self, url: str) -> bool:
-        """Whether the address is this server's own: another store's entity tags are not ours to compare."""
+        """Whether the URL belongs to this server. If-Range is sent only to this server, because other stores have other
+        entity tags."""
         return _origin(url) == _origin(self.root)
 
 
@@ -249,7 +255,7 @@ def selected_server() -> Server:
 
 
 def require_owned_by(server: Server, product: ProductName, doing: str) -> api_models.CatalogProduct:
-    """The product, when it belongs to the organisation that was named.
+    """Return the product, and check that it belongs to the named organisation.
 
     Raises:
         Failure: the product does not exist, or belongs to another organisation.
@@ -268,7 +274,7 @@ def require_owned_by(server: Server, product: ProductName, doing: str) -> api_mo
 
 
 def read_reply(response: Response) -> Reply:
-    """The answer with its body in memory.
+    """Read the whole response into memory.
 
     Raises:
         Unreachable: the connection ended before the response was complete.
@@ -296,22 +302,22 @@ def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
 
 
 def segment(text: str) -> str:
-    """The text as one segment of a path; `..` cannot climb out of it."""
+    """Encode the text as one segment of a URL path. Dots are encoded in `.` and `..`, which would change the path."""
     return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
 
 
 def wait(seconds: float) -> None:
-    """Wait, unless the person interrupts."""
+    """Wait. Ctrl-C ends the wait."""
     threading.Event().wait(seconds)
 
 
 def pause_s(attempt: int) -> float:
-    """How long to wait after the given failed attempt: 0.25 s doubled each time, 10 s at most, with chance in it."""
+    """The pause after this failed attempt: 0.25 s, doubled each time, at most 10 s, and randomly longer or shorter."""
     return min(10.0, 0.25 * 2 ** (attempt - 1)) * (0.75 + ids.random_bytes(1)[0] / 512)
 
 
 def retry_pause_s(headers: Mapping[str, str], attempt: int) -> float:
-    """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
+    """The pause that the server asks for in Retry-After, at most MAX_WAIT_S. Without Retry-After, see `pause_s`."""
     asked = _retry_after_s(headers)
     return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
 
@@ -322,7 +328,7 @@ def _problem_reason(problem: api_models.Problem) -> str:
 
 
 def _records_failure(root: str, reply: Reply, reason: str, doing: str) -> Failure:
-    """The refusal of a records service, which says its reason in words alone (records API, Answers)."""
+    """The failure for a refusal by a records service, which gives a reason but no code (records API, Answers)."""
     is_missing = reply.status == 404 or reason == "no such record"
     exit_code = Exit.NOT_FOUND if is_missing else exit_code_of(reply.status, "")
     why = f"{reason} ({reply.status})"
@@ -345,7 +351,7 @@ def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
 
 
 def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
-    """What to do next at a command line; empty where the server's own resolution says it."""
+    """The remedy at a command line, or an empty string if the server's resolution is good enough."""
     code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
         return _sign_in_hint()
@@ -372,7 +378,7 @@ def _sign_in_hint() -> str:
 
 
 def _scope_hint(root: str, scope: str) -> str:
-    """How to act with a scope that the token lacks."""
+    """How to get a token with a scope that the current token lacks."""
     lacks = f"`countersign login` gives no token with the scope {scope}; "
     if scope in PUBLISH_SCOPES.split():
         lacks = "" if scope in READ_SCOPES.split() else "Sign in with `countersign login --publish` as a publisher; or "
@@ -382,9 +388,9 @@ def _scope_hint(root: str, scope: str) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
-    """The seconds in Retry-After; 0 without any."""
+    """The number of seconds in the Retry-After header, or 0 if there is no valid one."""
     asked = headers.get("retry-after", "")
-    # Nine digits exceed every wait, and Python refuses to convert a very long string of digits.
+    # Convert only nine digits, because Python refuses to convert a very long string. No wait needs more digits.
     return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
 
 
@@ -393,10 +399,10 @@ def _is_retryable(reply: Reply) -> bool:
 
 
 def _redirect_target(url: str, location: str, doing: str) -> str:
-    """The address that a redirect leads to.
+    """Return the URL that a redirect leads to.
 
     Raises:
-        Failure: it is malformed, or of another protocol than HTTP.
+        Failure: the URL is malformed, or is not an HTTP URL.
     """
     why = "the server redirects to an address that is not http or https"
     try:
@@ -409,8 +415,9 @@ def _redirect_target(url: str, location: str, doing: str) -> str:
 
 
 def _is_http_url(url: str) -> bool:
-    """Whether a request can be sent to the address: an HTTP URL with a valid host name, and a path that is valid in a
-    request line."""
+    """Whether a request can be sent to the URL.
+
+    The URL must be an HTTP URL with a valid host name, and its path must be valid in a request line."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna")

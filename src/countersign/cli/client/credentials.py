@@ -1,4 +1,4 @@
-"""The token a command sends: from the environment, or saved for a server in a file that only its owner can read."""
+"""Saves the tokens that commands send, one for each server, in a file that only its owner can read."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from countersign.kernel import ids
 
 
 class Variable(StrEnum):
-    """The environment variables that say whom a command acts as."""
+    """The environment variables with the credentials of a command."""
 
     BEARER = "COUNTERSIGN_TOKEN"
     CLIENT = "COUNTERSIGN_CLIENT_ID"
@@ -39,7 +39,7 @@ def save_token(server: str, token: str) -> Path:
     """Save the token for the server, replace an earlier one, and return the path of the file.
 
     Raises:
-        Failure: as `load_token`, or the file cannot be written.
+        Failure: the file cannot be read or written, other users can read it, or its content is not valid.
     """
     path = credentials_file()
     tokens = {**_read(path), server: token}

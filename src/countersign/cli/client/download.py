@@ -1,4 +1,4 @@
-"""`countersign download`: select a release's file, fetch it, continue after a cut, check its SHA-256."""
+"""`countersign download`: select a file of a release, download it, resume if interrupted, and check its SHA-256."""
 
 import hashlib
 import os
@@ -40,10 +40,10 @@ class ArtifactRequest:
 
 
 def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
-    """The release and its file.
+    """Return the requested release and its requested file.
 
     Raises:
-        Failure: no file matches, several files match, or the server refused.
+        Failure: no file matches, several files match, or the server refuses a request or cannot be reached.
     """
     found = require_owned_by(server, wanted.product, wanted.doing)
     releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.doing)
@@ -54,7 +54,7 @@ def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models
 
 
 def select_release(releases: Sequence[api_models.Release], wanted: ArtifactRequest) -> api_models.Release:
-    """The named release, or the newest published one of the channel; `releases` are newest first.
+    """Return the named release, or the newest published release of the channel. `releases` must be newest first.
 
     Raises:
         Failure: no release matches.
@@ -77,7 +77,9 @@ def _matches(release: api_models.Release, version: str | None, channel: str | No
 
 
 def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactRequest) -> api_models.Artifact:
-    """The one file that was asked for: by name and platform, else the only one, else this machine's only one.
+    """Return the file with the requested name and platform.
+
+    If several files match and no platform was requested, return the only file for this machine's platform.
 
     Raises:
         Failure: no file matches, or several files match.
@@ -94,7 +96,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
 
 
 def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
-    """The options that select one of the files."""
+    """A sentence that names the options to select one of the files with."""
     has_platforms = any(each.platform for each in ready)
     return "Leave out --platform" if wanted.platform and not has_platforms else "Pass --platform or --file"
 
@@ -203,7 +205,7 @@ class Download:
         with progress.meter(self._artifact.filename, size, continued) as meter:
             digest = self._fetch(meter)
             if digest != self._artifact.sha256 and continued:
-                # The part from an earlier run belonged to a different file: download once more, from the start.
+                # Download again from the start: FILE.part of the earlier run may have been part of a different file.
                 self._part.unlink()
                 digest = self._fetch(meter)
         if digest != self._artifact.sha256:
@@ -213,7 +215,7 @@ class Download:
         os.replace(self._part, self._path)
 
     def _fetch(self, meter: Meter) -> str:
-        """Complete FILE.part and return its SHA-256; fail after ATTEMPTS attempts in a row without a byte."""
+        """Complete FILE.part and return its SHA-256. Fail after ATTEMPTS attempts in a row that receive no byte."""
         failures = 0
         with open(self._part, "a+b", opener=_open_without_links) as file:
             file.seek(0)
@@ -235,7 +237,7 @@ class Download:
         return digest.hexdigest()
 
     def _ask(self, position: int) -> Response:
-        """Request the bytes from `position` on; the server sends all bytes if the file has changed (If-Range)."""
+        """Request the bytes from `position` on. If the file has changed, the server sends all of its bytes (If-Range)."""
         headers: dict[str, str] = {}
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
@@ -262,5 +264,6 @@ class Download:
 
 
 def _open_without_links(path: str, flags: int) -> int:
-    # In a folder that others can write to, a link at this path could redirect the bytes into one of the user's files.
+    # Do not follow symbolic links. In a folder that others can write to, a link at this path could make the download
+    # overwrite another file of the user.
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

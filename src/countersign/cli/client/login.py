@@ -1,4 +1,4 @@
-"""`countersign login` and `whoami`: get a token by the claim flow, store it, show its subject."""
+"""`countersign login` and `whoami`: request a token with the claim flow, save it, and show whom it acts for."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ MAX_TOKEN_LENGTH = 16_384
 
 
 def request_token(server: Server, email: str, scopes: str) -> str:
-    """A bearer token of the person with this address, once they have confirmed in a browser.
+    """Wait until the person with this e-mail address confirms in a browser, and return their bearer token.
 
     Raises:
         Failure: the server refuses the request, or the person declines or does not confirm in time.
@@ -44,7 +44,7 @@ def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_
     waited_s = 0
     while waited_s <= patience_s + interval_s:
         connection.wait(interval_s)
-        # The number of polls is limited, even if the server asks for no pause between them.
+        # Count at least a second for each poll, so that the loop ends even if the server asks for no pause.
         waited_s += max(interval_s, 1)
         reply = _poll(server, claim_token)
         if reply.status == 429:
@@ -60,7 +60,7 @@ def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_
 
 
 def _claim_refusal(server: Server, reply: Reply) -> Failure:
-    """Why nothing comes of the claim, for the person: what the server says of it is meant for agents."""
+    """The failure for a refused claim, in words for the person: the server's own text is meant for agents."""
     failure = server.refusal(reply, "cannot sign in")
     failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
     if failure.problem == "invalid_scope":
@@ -114,14 +114,14 @@ def login(email: str | None, publish: bool, with_token: bool) -> None:
 
 
 def _prompt_email() -> str:
-    """The account's address, from a prompt on the terminal."""
+    """Ask on the terminal for the e-mail address of the account."""
     if not sys.stdin.isatty():
         raise click.UsageError("use --email ADDRESS, or --with-token and give the token on stdin")
     return str(click.prompt("E-mail", err=True)).strip()
 
 
 def _token_from_stdin() -> str:
-    """The token on stdin.
+    """Read the token from stdin.
 
     Raises:
         Failure: stdin is empty.

@@ -39,7 +39,7 @@ class DeltaSource:
         self._platform = platform
         self._doing = doing
         self._given: list[str] = []
-        """The URLs as the store first returned them; `_fresh` has the URLs that are valid now, in the same order."""
+        """The URLs that the store returned first. `_fresh` has the currently valid URLs, in the same order."""
         self._fresh: list[str] = []
         self._from = ""
 

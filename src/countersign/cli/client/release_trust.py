@@ -1,4 +1,7 @@
-"""Which build of a product a pull may install: the one its publisher signed, by the keys pinned on this machine."""
+"""Selects and verifies the build that a pull installs: its publisher must have signed it with a trusted key.
+
+The keys that a publisher may sign with are pinned on this machine.
+"""
 
 import fcntl
 import os
@@ -30,9 +33,9 @@ from countersign.updates.trust import RolledBack
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """An organisation's key, the highest counter seen by product id and channel, and the keys trusted before.
+    """An organisation's current key, the highest counter seen for each product and channel, and the former keys.
 
-    A key in `former` signs no new build, but the builds that it signed stay valid."""
+    A key in `former` signs no new builds, but the builds that it signed stay valid."""
 
     key: PublicKey
     counters: dict[str, int] = {}
@@ -52,7 +55,7 @@ def load_pin(server: str, org: str) -> Pin | None:
     """Return the pin of the organisation at this server, or None.
 
     Raises:
-        Failure: the file cannot be read. To ignore that would let an attacker's key be pinned as the first one.
+        Failure: the file cannot be read. If this error were ignored, an attacker's key could be pinned.
     """
     return _read_pins().servers.get(server, {}).get(org)
 
@@ -60,7 +63,7 @@ def load_pin(server: str, org: str) -> Pin | None:
 def store_pin(server: str, org: str, found: Pin) -> None:
     """Save the key and the counters of the organisation.
 
-    They are merged with what another process has pinned meanwhile: the higher counter and the later key are kept.
+    Another process may have saved a pin in the meantime. In that case the higher counter and the later key are kept.
 
     Raises:
         Failure: the file cannot be read or written.
@@ -130,8 +133,9 @@ def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: Pu
     """Return the release to install. The organisation's key is pinned at the first pull and followed afterwards.
 
     Raises:
-        KeyChanged, SignatureRefused, RolledBack, Stale: as `trust.believed`; or the manifest is not the one that the
-            statement names, or is older than what is installed.
+        KeyChanged, Stale: see `trust.verify_channel`.
+        SignatureRefused, RolledBack: see `trust.verify_channel`; or the statement names another manifest, or the
+            requested version is older than the installed version.
         Failure: the server refuses the request or cannot be reached, or the build does not exist.
     """
     org, installed = wanted.product.org, state.read(wanted.folder)
@@ -181,9 +185,9 @@ def _select_build(
 ) -> tuple[str, list[str]]:
     """Return the version of the build to install, and its possible platforms.
 
-    The version is the requested one, else the current version of the channel. If that has no build for this machine,
-    the newest other release with one is used, and a note is printed. A build for a different platform is used only if
-    it is the only build.
+    The version is the requested version, or else the current version of the channel. If the current version has no
+    build for this machine, the newest other release that has such a build is used, and a note is printed. A build for
+    a different platform is used only if it is the only build.
 
     Raises:
         Failure: no release of the channel has a build for the platform.
@@ -271,8 +275,10 @@ def _fetch_envelope(
 def _verified_payload(
     envelope: Envelope, keys: Sequence[PublicKey], statement: ChannelStatement, version: str, platform: str
 ) -> bytes:
-    """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
-    channel is at this version."""
+    """Verify the signature of the manifest and return the bytes of the manifest.
+
+    One of `keys` must have signed the manifest. If the channel is at this version, the channel's statement must also
+    name the manifest."""
     payload = envelopes.verify(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
     if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
         raise SignatureRefused("the manifest is not the one that the channel's statement names")
@@ -280,9 +286,11 @@ def _verified_payload(
 
 
 def _trusted_keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
-    """The keys of the verified chain whose signatures on builds are trusted; a build is signed once, by the key of its
-    time. Trusted are the pinned key, the keys after it, and those before it that were trusted before; without a pin,
-    the whole chain."""
+    """Verify the chain of keys, and return the keys whose signatures on builds are trusted.
+
+    A build is signed only once, with the key that is current at that time, so former keys must stay trusted. The
+    trusted keys are the pinned key, all later keys, and those earlier keys that were pinned before. Without a pin, the
+    whole chain is trusted."""
     chain = [shown.root]
     for rotation in shown.rotations:
         payload = envelopes.verify(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})

@@ -1,4 +1,4 @@
-"""One HTTP request on one connection: http.client, with deadlines, a streamed body, and the proxy variables."""
+"""Sends one HTTP request on one connection with http.client, with deadlines, a streamed body and proxy support."""
 
 import http.client
 import os
@@ -14,18 +14,18 @@ Response: TypeAlias = http.client.HTTPResponse
 
 CONNECT_S = 10
 STEP_S = 60
-"""Seconds that one step of sending or reading may take."""
+"""The number of seconds that one step of sending or reading may take."""
 
 
 class Unreachable(Exception):
-    """The connection could not be made, or ended before the response was complete; the request may be sent again."""
+    """The connection failed, or ended before the response was complete."""
 
 
 @dataclass(slots=True)
 class Request:
-    """A request to an absolute address; a streamed body comes with its `length` in bytes.
+    """A request to an absolute URL. A streamed body needs its `length` in bytes.
 
-    `answer_s` is how long the answer may take to begin.
+    `answer_s` is the time within which the response must begin.
     """
 
     method: str
@@ -37,10 +37,12 @@ class Request:
 
 
 def send(request: Request) -> Response:
-    """Send the request and read the answer's head; the caller reads its body and closes it.
+    """Send the request, and read the status and the headers of the response.
+
+    The caller reads the body and closes the response.
 
     Raises:
-        Unreachable: no connection could be made, or it ended early.
+        Unreachable: the connection failed or ended early.
     """
     connection: http.client.HTTPConnection | None = None
     try:
@@ -54,14 +56,14 @@ def send(request: Request) -> Response:
 
 
 def read(response: Response, most: int) -> bytes:
-    """The next bytes of the body, at most `most`, whatever length the server declares; empty at the end.
+    """Read at most `most` bytes of the body, whatever length the server declares. Return no bytes at the end.
 
     Raises:
         Unreachable: the connection failed.
     """
     room = bytearray(most)
     try:
-        # `response.read` treats a chunk with a declared size of -1 as all remaining bytes.
+        # Do not call `response.read`: it reads all remaining bytes if a chunk has a declared size of -1.
         count = response.readinto(room)
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable(explain(error)) from error
@@ -69,7 +71,7 @@ def read(response: Response, most: int) -> bytes:
 
 
 def explain(error: Exception) -> str:
-    """What went wrong on the connection, in words."""
+    """Describe the error of the connection."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):
@@ -95,14 +97,14 @@ def _exchange(connection: http.client.HTTPConnection, target: str, request: Requ
         for piece in [request.body] if isinstance(request.body, bytes) else request.body:
             connection.send(piece)
     except (BrokenPipeError, ConnectionResetError):
-        # A server that refuses early responds and closes while the body is still being sent: its response is used.
+        # A server may refuse a request and close the connection while the body is still being sent. Use its response.
         return connection.getresponse()
     connection.sock.settimeout(request.answer_s)
     return connection.getresponse()
 
 
 def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
-    """A connection that is not made yet, and what its request line names."""
+    """Return a connection that is not open yet, and the target for the request line."""
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -120,7 +122,7 @@ def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
 
 
 def _proxy(parts: SplitResult) -> tuple[str, int] | None:
-    """Host and port of the proxy that the environment names for this address (http_proxy, https_proxy, no_proxy)."""
+    """The host and port of the proxy for this URL, or None. See http_proxy, https_proxy and no_proxy."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies_environment, proxy_bypass

@@ -1,4 +1,4 @@
-"""Upload of one file in resumable parts, and the build that the store makes of it."""
+"""Uploads a file in parts that can be resumed, and has the store make a build from it."""
 
 import hashlib
 import os
@@ -24,14 +24,14 @@ MIN_PART_BYTES = 64 << 20
 MAX_PARTS = 1_000
 ATTEMPTS = 8
 ASSEMBLY_S = 900
-"""Seconds the server may take after the last part, to put the file together and hash it."""
+"""The number of seconds in which the server must assemble and hash the file after the last part."""
 
 POLL_S = 0.5
 REPORT_EVERY_S = 5.0
 
 
 class SavedUpload(msgspec.Struct):
-    """The artifact and the URL with which an incomplete upload is continued."""
+    """The artifact and the URL for continuing an incomplete upload."""
 
     artifact_id: str
     upload_url: str
@@ -63,7 +63,7 @@ def read_content(file: BinaryIO, filename: str) -> Content:
 class UploadCache:
     """The file in the person's cache directory that saves the state of one upload.
 
-    Anyone who knows the URL in it can continue the upload, so only the person may read the file."""
+    Anyone who knows the URL in the file can continue the upload, so the file is readable only by its owner."""
 
     def __init__(self, server: str, release: str, platform: str | None, content: Content) -> None:
         base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -72,7 +72,7 @@ class UploadCache:
         self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
 
     def recall(self) -> SavedUpload | None:
-        """The unfinished upload, or None; a damaged file counts as no upload."""
+        """The unfinished upload, or None if there is no file or the file is damaged."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=SavedUpload)
         except (OSError, msgspec.DecodeError):
@@ -88,7 +88,7 @@ class UploadCache:
         write_private(self._path, msgspec.json.encode(upload))
 
     def forget(self) -> None:
-        """Forget the upload, which has ended."""
+        """Remove the file, because the upload has ended."""
         self._path.unlink(missing_ok=True)
 
 
@@ -122,13 +122,14 @@ class UploadSession:
         return gaps
 
     def run(self, gaps: list[tuple[int, int]], meter: Meter) -> api_models.Artifact | None:
-        """Send what is missing; the artifact, or None when the server has everything but does not say so.
+        """Send the missing byte ranges, and return the artifact.
 
-        After a cut the server is asked what it has, and sending continues with the parts that it lacks. It ends after
-        ATTEMPTS in a row without a part arriving, and not before the server's patience is over.
+        None means that all parts were accepted but no response contained the artifact. After a lost connection, ask
+        the server which ranges it lacks, and send those. Give up after ATTEMPTS failed attempts in a row, but not
+        before `patience_s` of the server has passed.
 
         Raises:
-            Failure: the server refuses the request, or cannot be reached.
+            Failure: the server refuses the request or cannot be reached.
         """
         failures, arrived_s = 0, clock.monotonic_s()
         parts = self._parts(gaps)
@@ -154,8 +155,10 @@ class UploadSession:
         return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The parts to send. If no bytes are missing, the last byte is sent again: the server may not have assembled
-        the file yet, and a part of a complete file makes it do so and return the result."""
+        """Split the missing ranges into parts. If no bytes are missing, return the last byte.
+
+        The server may have all bytes without having assembled the file. Another part makes it assemble the file and
+        return the artifact."""
         size, end = self._part_bytes, self._content.size
         parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
         return parts or [(max(0, end - 1), end)]
@@ -188,7 +191,7 @@ class UploadSession:
 
 
 class Job(msgspec.Struct):
-    """The state of a job; its error is a problem document."""
+    """The state of a job. Its error is a problem document."""
 
     job_id: str
     status: Literal["queued", "running", "completed", "failed"]
@@ -198,7 +201,7 @@ class Job(msgspec.Struct):
 
 
 class BuildResult(msgspec.Struct):
-    """What was made of an artifact; `stored` are the bytes that the store did not have before."""
+    """The build that was made from an artifact. `stored` is the number of bytes that were new to the store."""
 
     manifest_sha256: str
     files: int
@@ -209,7 +212,7 @@ class BuildResult(msgspec.Struct):
 
 
 def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResult:
-    """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
+    """Wait until the store has made the build of the artifact, without a time limit, and return the build.
 
     Raises:
         Failure: the store refused the artifact (for example a hostile archive), cannot be reached, or returned an
