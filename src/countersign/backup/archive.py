@@ -1,8 +1,8 @@
-"""The archive of a backup: a tar file inside an age file, and how it is written and read.
+"""Writes and reads the archive of a backup, which is a tar file inside an age file.
 
-Extracted by hand (`age -d FILE | tar x`) it is a data directory. `backup.json` comes first and describes the contents,
-`manifest.json` comes last and shows that nothing is missing; between them are the keys, the blobs, and last the
-databases.
+An archive that is extracted by hand (`age -d FILE | tar x`) is a data directory. `backup.json` comes first and
+describes the contents. The keys, the blobs and the databases follow in this order. `manifest.json` comes last and
+shows that nothing is missing.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class About(msgspec.Struct, frozen=True):
-    """The first member of an archive. `engine` is `sqlite` or `postgres`, `version` that of the program."""
+    """The first member of an archive. `engine` is `sqlite` or `postgres`. `version` is the version of the program."""
 
     format: int
     version: str
@@ -44,9 +44,9 @@ class About(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """The last member of an archive.
 
-    The archive contains every write that was acknowledged before `moment` (µs since 1970 by the clock of the machine;
-    `at` is the same as RFC 3339). `members` are the SHA-256 of everything except blobs, by name; `unreadable` are
-    blobs that the databases refer to and that the store lacked or had with other bytes.
+    The archive contains every write that was acknowledged before `moment`, which is in µs since 1970 by the clock of
+    the machine; `at` is the same time in RFC 3339. `members` maps the name of each member except blobs to its SHA-256.
+    `unreadable` are the blobs that the databases refer to, but that were missing from the store or damaged.
     """
 
     moment: Instant
@@ -85,7 +85,7 @@ class ArchiveWriter:
         self.digests[name] = self.end()
 
     def begin(self, name: str, size: int) -> None:
-        """Begin a member of this size, whose bytes follow."""
+        """Write the header of a member of this size. Calls of `write` must follow with its bytes."""
         header = tarfile.TarInfo(name)
         header.size, header.mode = size, 0o600
         self._encryptor.write(header.tobuf(tarfile.GNU_FORMAT))
@@ -101,8 +101,10 @@ class ArchiveWriter:
         self._encryptor.write(chunk)
 
     def end(self) -> str:
-        """End the member; returns the SHA-256 of its bytes. Missing bytes are filled with zeros, so that the archive
-        stays readable; the digest differs then."""
+        """End the member and return the SHA-256 of its bytes.
+
+        Missing bytes are replaced with zeros, so that the archive stays readable. In that case the returned SHA-256
+        differs from the expected one."""
         while self._remaining:
             self.write(bytes(min(self._remaining, CHUNK_BYTES)))
         self._encryptor.write(bytes(self._padding))
@@ -125,7 +127,7 @@ class ArchiveMember:
         self._read = read
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes of the member, once; afterwards `digest` is their SHA-256.
+        """Yield the bytes of the member, which can be read only once. Then set `digest` to their SHA-256.
 
         Raises:
             Damaged: the bytes cannot be decrypted.
@@ -143,7 +145,7 @@ class ArchiveMember:
         self.digest = digest.hexdigest()
 
     def document(self, kind: type[StructT]) -> StructT:
-        """The member, decoded as a JSON document of this type.
+        """Read the member and decode it as a JSON document of this type.
 
         Raises:
             Damaged: the document is not valid.
@@ -157,11 +159,12 @@ class ArchiveMember:
 
 
 class ArchiveReader:
-    """Reads one archive and checks it against its manifest. `about` is known at once, `manifest` after the last
-    member."""
+    """Reads an archive and checks it against its manifest.
+
+    `about` is set by the constructor, and `manifest` after the last member has been read."""
 
     def __init__(self, decryptor: AgeDecryptor, schemas: Sequence[str]) -> None:
-        """Read the first member; the archive may contain only these schemas, whose names become file names.
+        """Read the first member. The archive may contain only these schemas, because their names become file names.
 
         Raises:
             Damaged, ArchiveVersionUnsupported: the archive cannot be read.
@@ -183,7 +186,7 @@ class ArchiveReader:
         self.manifest: Manifest | None = None
 
     def members(self) -> Iterator[ArchiveMember]:
-        """Every member between the first and the last; bytes that the caller does not read are skipped.
+        """Yield the members between the first and the last one. Bytes that the caller does not read are skipped.
 
         Raises:
             Damaged: the archive was changed, is truncated, or differs from its manifest.
@@ -231,7 +234,7 @@ class ArchiveReader:
 
 
 def _members(decryptor: AgeDecryptor) -> Iterator[ArchiveMember]:
-    """The members of an archive in order; read the chunks of each before the next.
+    """Yield the members of an archive in order. The caller must read a member's chunks before the next member.
 
     Raises:
         Damaged: the archive was changed or is truncated, or the encrypted file is not a backup.
@@ -255,7 +258,7 @@ def _members(decryptor: AgeDecryptor) -> Iterator[ArchiveMember]:
 
 
 def blob_name(sha256: str) -> str:
-    """The name of a blob in the archive, the same as its path in a data directory."""
+    """The name of a blob in the archive, which is also its path in a data directory."""
     return BLOBS + layout.sealed_name(sha256)
 
 

@@ -1,6 +1,6 @@
-"""Files and folders that appear under their name only once they are complete and durable.
+"""Creates files and folders that get their name only once they are complete and durable.
 
-They are written under a temporary name, with a lock; leftovers of killed processes are removed.
+They are written under a temporary name and locked meanwhile. Unlocked leftovers of killed processes are removed.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ class AtomicFile:
         """Make the bytes that were written so far durable.
 
         Raises:
-            StorageFull, Unavailable: as `write`.
+            StorageFull, Unavailable: the volume is full, or cannot be written.
         """
         with disk_errors(self.path.parent):
             os.fsync(self._descriptor)
@@ -58,7 +58,8 @@ class AtomicFile:
             try:
                 os.link(self.path, path)
             except PermissionError:
-                # The volume has no hard links: if two processes use the same name at once, one loses its file.
+                # The volume has no hard links, so rename the file. If two processes use the same name at the same
+                # time, one of them loses its file.
                 if path.exists():
                     raise
                 self.path.rename(path)
@@ -67,7 +68,7 @@ class AtomicFile:
 
 @contextmanager
 def new_file(folder: Path) -> Generator[AtomicFile]:
-    """A new file in the folder for the block, accessible to its owner only; removed afterwards unless it was finished.
+    """Yield a new file in the folder that only its owner can access. Remove it after the block unless it was finished.
 
     Raises:
         StorageFull, Unavailable: the file cannot be created.
@@ -86,18 +87,19 @@ def new_file(folder: Path) -> Generator[AtomicFile]:
 
 
 class AtomicFolder:
-    """A folder under a temporary name: `path` is renamed to `target`, or its entries are moved there if `target`
-    exists."""
+    """A folder under the temporary name `path`.
+
+    If `target` does not exist, the folder is renamed to `target`. Otherwise its entries are moved to `target`."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path = path
         self.target = target
 
     def finish(self, *, last: str) -> None:
-        """Move everything to `target`, durably; the contents of the entries must be durable already.
+        """Move everything to `target` and make the move durable. The contents of the entries must already be durable.
 
-        A new folder appears at once. An existing one, which may be the root of a volume, is filled entry by entry,
-        with `last` at the end.
+        A new folder appears with all its entries at once. If `target` exists, the entries are moved one by one, and
+        the entry `last` at the end.
 
         Raises:
             NotEmpty: another process created an entry in `target`.
@@ -124,16 +126,16 @@ class AtomicFolder:
 
 @contextmanager
 def new_folder(target: Path) -> Generator[AtomicFolder]:
-    """A new folder for the block, accessible to its owner only; removed afterwards unless it was finished.
+    """Yield a new folder that only its owner can access. Remove it after the block unless it was finished.
 
-    It is created next to the target, or inside it if the target exists, which may be the root of a volume. Symbolic
-    links are resolved. The target is locked against other processes meanwhile.
+    The folder is created next to the target. If the target exists, the folder is created inside the target, because
+    the target may be the root of a volume. Symbolic links are resolved. The target is locked while the block runs.
 
     Raises:
         NotEmpty: the target is not empty, or another process is writing to it.
         StorageFull, Unavailable: the folder cannot be created.
     """
-    # Not Path.resolve: its errors differ for circular links.
+    # Do not use Path.resolve, because it raises other errors for circular links.
     target = Path(os.path.realpath(target))
     with ExitStack() as stack:
         with disk_errors(target):
@@ -150,7 +152,7 @@ def new_folder(target: Path) -> Generator[AtomicFolder]:
 
 
 def _lock_folder(target: Path) -> int:
-    """Lock the folder; returns the descriptor that owns the lock."""
+    """Lock the folder, and return the file descriptor that owns the lock."""
     descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -173,12 +175,12 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _create_locked(parent: Path, create: Callable[[Path], None], flags: int) -> tuple[Path, int]:
-    """Create an entry under a temporary name; returns its path and the descriptor that owns its lock."""
+    """Create an entry under a temporary name, and return its path and the file descriptor that owns its lock."""
     while True:
         with disk_errors(parent):
             path = parent / f"{PREFIX}{ids.new_uuid()}{ENDING}"
             create(path)
-            # Another process may remove it as a leftover before it is locked.
+            # Try again if another process has removed the entry as a leftover, which is possible before it is locked.
             with suppress(FileNotFoundError):
                 descriptor = os.open(path, flags | os.O_CLOEXEC)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -188,10 +190,10 @@ def _create_locked(parent: Path, create: Callable[[Path], None], flags: int) -> 
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """Remove the entries of killed processes: running processes lock theirs."""
+    """Remove the entries of killed processes. Entries that a running process has locked are kept."""
     for path in parent.glob(f"{PREFIX}*{ENDING}"):
         with suppress(OSError):
-            # Other users may write to the folder too: skip everything that is not an own file or folder.
+            # Skip everything except our own files and folders, because other users may also write to the folder.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 if not _is_own(os.fstat(descriptor)):
@@ -211,7 +213,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 @contextmanager
 def disk_errors(path: Path) -> Generator[None]:
-    """Turn OSError into StorageFull or Unavailable with the path."""
+    """Convert an OSError into StorageFull or Unavailable, with the path in the message."""
     try:
         yield
     except OSError as error:

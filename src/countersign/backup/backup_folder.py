@@ -1,4 +1,4 @@
-"""A folder of backups, named by their moments: list them, find one by time, remove old ones."""
+"""A folder of backups whose names contain their times: lists the backups, finds one by time, and removes old ones."""
 
 import re
 from datetime import datetime
@@ -17,15 +17,17 @@ _NAME = re.compile(r"countersign-(\d{8}T\d{6}\.\d{6}Z)\.backup")
 
 
 class BackupFile(NamedTuple):
-    """A backup: the moment in its name, and its path."""
+    """A backup: the time in its name, and its path."""
 
     moment: Instant
     path: Path
 
 
 class BackupFolder(NamedTuple):
-    """The backups of a folder, oldest first. `skipped` are files whose name has an invalid moment or one in the future:
-    their age is unknown, so they are neither restored nor removed."""
+    """The backups in a folder, oldest first.
+
+    `skipped` are the files whose name contains an invalid time or a time in the future. The age of these files is
+    unknown, so they are neither restored nor removed."""
 
     path: Path
     backups: list[BackupFile]
@@ -40,14 +42,14 @@ class NoBackup(NotFound):
 
 
 def backup_name(moment: Instant) -> str:
-    """The file name of a backup of that moment: countersign-20261122T092623.123456Z.backup."""
+    """The file name of a backup with this time, for example countersign-20261122T092623.123456Z.backup."""
     day, _, time = clock.rfc3339(moment).rstrip("Z").partition("T")
     seconds = time.partition(".")[0].replace(":", "")
     return f"countersign-{day.replace('-', '')}T{seconds}.{moment % SECOND:06d}Z.backup"
 
 
 def read_folder(folder: Path) -> BackupFolder:
-    """The backups of the folder; files with other names are ignored.
+    """List the backups in the folder. Files with other names are ignored.
 
     Raises:
         Unavailable: the folder cannot be read.
@@ -66,7 +68,7 @@ def read_folder(folder: Path) -> BackupFolder:
 
 
 def newest(folder: BackupFolder, at: Instant | None) -> BackupFile:
-    """The newest backup whose moment is not after `at` (None: the newest of all).
+    """Return the newest backup whose time is not after `at`, or the newest of all backups if `at` is not given.
 
     Raises:
         NoBackup: the folder contains no such backup.
@@ -79,7 +81,7 @@ def newest(folder: BackupFolder, at: Instant | None) -> BackupFile:
 
 
 def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
-    """Remove all but the newest `keep` backups, among them the one just `created`; returns the removed ones.
+    """Remove all but the newest `keep` backups, and return the removed ones. The backup `created` is always kept.
 
     Raises:
         Unavailable: a backup cannot be removed.
@@ -93,7 +95,7 @@ def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
 
 
 def parse_moment(text: str) -> Instant:
-    """The moment in an RFC 3339 text, with up to six digits of a second.
+    """Parse a time in RFC 3339, with at most six digits for the fraction of a second.
 
     Raises:
         ValueError: the text is not valid, or has no time zone.

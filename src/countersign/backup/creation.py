@@ -24,8 +24,9 @@ MAX_ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class BlobSource:
-    """The blobs of an installation: `statement` reads the digests that the tables of `schema` refer to, in order, after
-    $1, at most $2 of them."""
+    """The blobs of an installation.
+
+    `statement` reads at most $2 of the digests that the tables of `schema` refer to, in order, starting after $1."""
 
     store: BlobStore
     schema: str
@@ -35,10 +36,10 @@ class BlobSource:
 class Backup(Generic[SnapshotT]):
     """A running backup.
 
-    The order makes it consistent. Blobs never change, so `begin` copies all of them first, without a lock. Then the
-    caller takes a snapshot of the databases, and `end` copies the few blobs that are new in it, and the databases last.
-    A blob that was removed between the snapshot and its copy is no longer in use: the caller retries with a later
-    snapshot.
+    The order of the steps makes the backup consistent. Blobs never change, so `begin` copies all of them first, without
+    a lock. Then the caller takes a snapshot of the databases, and `end` copies the few blobs that are new in the
+    snapshot, and the databases last. If a blob of the snapshot was removed before it was copied, it is no longer in
+    use. In that case the caller retries with a later snapshot.
     """
 
     def __init__(
@@ -74,11 +75,13 @@ class Backup(Generic[SnapshotT]):
             last = rows[-1][0]
 
     async def end(self, snapshot: SnapshotT, *, is_last_try: bool) -> Manifest | None:
-        """Write the rest: the blobs of the snapshot that are not copied yet, the databases, and the manifest; None if
-        a blob is gone, so that the caller retries with another snapshot.
+        """Write the rest: the blobs of the snapshot that are not copied yet, the databases, and the manifest.
+
+        Return None if a blob is missing or damaged, so that the caller retries with a later snapshot. On the last try,
+        list the missing and damaged blobs in the manifest instead.
 
         Raises:
-            Unavailable, StorageFull: as `begin`.
+            Unavailable, StorageFull: see `begin`.
         """
         unreadable = await self._copy_rest(snapshot)
         if unreadable and not is_last_try:
@@ -98,7 +101,7 @@ class Backup(Generic[SnapshotT]):
         return manifest
 
     async def _copy_rest(self, snapshot: Snapshot) -> list[str]:
-        """Copy the blobs of the snapshot that are not copied yet; returns those that cannot be read."""
+        """Copy the blobs of the snapshot that are not copied yet, and return the missing and damaged ones."""
         unreadable: list[str] = []
         if self._blobs is None:
             return unreadable
@@ -110,8 +113,9 @@ class Backup(Generic[SnapshotT]):
         return unreadable
 
     async def _copy_all(self, store: BlobStore, digests: Sequence[str]) -> list[str]:
-        """Copy the blobs; returns those that are missing or damaged. Small ones are fetched concurrently: the latency
-        of a remote store exceeds the time of the transfer."""
+        """Copy the blobs, and return the missing and damaged ones.
+
+        Small blobs are fetched concurrently, because in a remote store the latency exceeds the time of the transfer."""
         failed: list[str] = []
         for start in range(0, len(digests), MAX_CONCURRENT):
             batch = digests[start : start + MAX_CONCURRENT]
@@ -123,13 +127,13 @@ class Backup(Generic[SnapshotT]):
         return failed
 
     async def _copy(self, store: BlobStore, sha256: str, found: int | bytes) -> bool:
-        """Copy a blob of this size, or with these bytes; returns whether it matches its digest."""
+        """Copy a blob, and return whether its bytes match its digest. `found` is the size of the blob, or its bytes."""
         size = found if isinstance(found, int) else len(found)
         self._archive.begin(blob_name(sha256), size)
         if isinstance(found, bytes):
             self._archive.write(found)
         else:
-            # The archive fills missing bytes with zeros, so that the digest differs.
+            # Ignore a blob that is removed meanwhile: the archive fills it up with zeros, so its digest differs below.
             with suppress(NotFound):
                 async for chunk in store.read(sha256, 0, size):
                     self._archive.write(chunk)
@@ -141,7 +145,7 @@ class Backup(Generic[SnapshotT]):
 
 
 async def _fetch_small(store: BlobStore, sha256: str) -> int | bytes | None:
-    """The bytes of a small blob, the size of a large one; None if the blob does not exist."""
+    """Return the bytes of a small blob, the size of a large blob, or None if the blob does not exist."""
     size = await store.size(sha256)
     if size is None or size > SMALL_BLOB_BYTES:
         return size

@@ -1,4 +1,4 @@
-"""The databases of an installation as members of an archive: SQLite as files, PostgreSQL as statements and rows."""
+"""Writes the databases of an installation into an archive: SQLite as files, PostgreSQL as statements and rows."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -25,23 +25,23 @@ Progress = Callable[[str, int], None]
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """The tables of a schema, in the order of the members with their rows."""
+    """The tables of a schema, in the order in which the archive contains their rows."""
 
     tables: tuple[Table, ...]
 
 
 def file_name(schema: str) -> str:
-    """The name of a SQLite file in the archive and in a data directory."""
+    """The name of the SQLite file of a schema, in the archive and in a data directory."""
     return f"{schema}.sqlite"
 
 
 def tables_name(schema: str) -> str:
-    """The name of the member with the tables of a schema."""
+    """The name of the archive member that lists the tables of a schema."""
     return f"postgresql/{schema}/tables.json"
 
 
 def segment_name(schema: str, table: int, number: int) -> str:
-    """The name of a member with rows of the table at this index of the list."""
+    """The name of an archive member with rows of a table. `table` is the table's index in the list of tables."""
     return f"postgresql/{schema}/{table:04d}/{number:08d}.copy"
 
 
@@ -59,17 +59,18 @@ class Databases(Protocol[SnapshotT]):
         ...
 
     def snapshot(self, *, block_writes: bool = False) -> AbstractAsyncContextManager[SnapshotT]:
-        """A snapshot of all of them for the block. With `block_writes` writers wait meanwhile."""
+        """Yield a snapshot of all databases. With `block_writes`, writers wait while the block runs."""
         ...
 
     async def write(self, snapshot: SnapshotT, archive: ArchiveWriter, progress: Progress) -> dict[str, int]:
-        """Write the databases of the snapshot; returns the number of rows of each table, if known."""
+        """Write the databases of the snapshot, and return the number of rows of each table, if it is known."""
         ...
 
 
 class SqliteDatabases:
-    """SQLite files by schema; `scratch` is a folder for a copy of one file at a time, on whose volume `reserve_bytes`
-    stay free."""
+    """SQLite databases, with one file for each schema.
+
+    `scratch` is a folder for a copy of one file at a time. At least `reserve_bytes` of its volume stay free."""
 
     engine = SQLITE
 
@@ -90,11 +91,11 @@ class SqliteDatabases:
     async def write(self, snapshot: SqliteSnapshot, archive: ArchiveWriter, progress: Progress) -> dict[str, int]:
         """See Databases.
 
-        SQLite can only copy into a file. Each copy is made in the folder of the original, with the same protection,
-        and removed once it is in the archive.
+        SQLite can only copy into a file. Each copy is made in the scratch folder, and removed once it is in the
+        archive.
 
         Raises:
-            StorageFull: there is not enough space for that copy.
+            StorageFull: there is not enough space for the copy of a file.
         """
         for schema in snapshot.schemas:
             self._require_space(schema, await snapshot.size(schema))

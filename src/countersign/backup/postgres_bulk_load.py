@@ -1,4 +1,4 @@
-"""Creating and filling PostgreSQL schemas in one transaction, invisible to others until its commit."""
+"""Creates and fills PostgreSQL schemas in one transaction, so that others see the schemas only after its commit."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -38,21 +38,21 @@ _ONE_BULK_LOAD = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
 
 
 class PostgresBulkLoad:
-    """Schemas that are created in one transaction, invisible to others until its commit."""
+    """Creates schemas in one transaction, so that others see them only after its commit."""
 
     def __init__(self, connection: AdminConnection, transaction: PostgresTransaction) -> None:
         self._connection = connection
         self._transaction = transaction
 
     async def begin(self, schema: str, tables: Sequence[Table]) -> None:
-        """Create the schema if it is missing, and the tables, without their constraints."""
+        """Create the schema if it does not exist, and create the tables without their constraints."""
         await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
         await self.transaction(schema)
         for table in tables:
             await self._connection.execute(table.create)
 
     async def add(self, schema: str, table: Table, lines: AsyncIterator[bytes]) -> int:
-        """Insert rows from lines of COPY's text format; returns their number."""
+        """Insert rows from lines in the text format of COPY, and return the number of rows."""
         return row_count(
             await self._connection.copy_to_table(
                 table.name, schema_name=schema, columns=table.columns, source=lines, format="text"
@@ -67,13 +67,14 @@ class PostgresBulkLoad:
             await self._connection.execute(statement)
 
     async def make(self, schema: str) -> PostgresTransaction:
-        """Create the schema if it is missing; returns the transaction for creating its tables."""
+        """Create the schema if it does not exist, and return the transaction in which to create its tables."""
         await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
         return await self.transaction(schema)
 
     async def open(self, schema: str) -> list[str]:
-        """Empty the created tables and drop their foreign keys, so that rows may come in any order; returns the
-        statements that restore the foreign keys."""
+        """Empty the created tables and drop their foreign keys, so that rows may come in any order.
+
+        Return the statements that restore the foreign keys."""
         await self.transaction(schema)
         references: list[str] = []
         for drop, give_back in await self._connection.fetch(_FOREIGN_KEYS, schema):
@@ -84,60 +85,60 @@ class PostgresBulkLoad:
         return references
 
     async def columns(self, schema: str, table: str) -> list[str]:
-        """The columns of a created table, by name."""
+        """The names of the columns of a created table."""
         await self.transaction(schema)
         return [row[0] for row in await self._connection.fetch(_COLUMNS, table)]
 
     async def add_rows(self, schema: str, table: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> int:
-        """Insert rows; returns their number."""
+        """Insert rows, and return their number."""
         tag = await self._connection.copy_records_to_table(table, schema_name=schema, columns=columns, records=rows)
         return row_count(tag)
 
     async def close(self, schema: str, references: Sequence[str]) -> None:
-        """Restore the foreign keys, which checks all rows."""
+        """Restore the foreign keys. PostgreSQL checks all rows against them."""
         await self.transaction(schema)
         for statement in references:
             await self._connection.execute(statement)
 
     async def of(self, schema: str) -> "PostgresSnapshotReader":
-        """A reader of one schema's tables in the transaction, valid until another schema is selected."""
+        """Return a reader of the schema's tables in this transaction. It is valid until another schema is selected."""
         await self.transaction(schema)
         return PostgresSnapshotReader(self._connection)
 
     async def stamp(self, schema: str, text: str) -> None:
-        """Set the comment of the schema, visible to others after the commit."""
+        """Set the comment of the schema. Others see it after the commit."""
         await self._connection.execute(await self._connection.fetchval(_STAMP, schema, text))
 
     async def transaction(self, schema: str) -> PostgresTransaction:
-        """The transaction, with this schema selected."""
+        """Select the schema, and return the transaction."""
         await self._connection.fetch(SET_SEARCH_PATH, schema)
         return self._transaction
 
 
 class PostgresSnapshotReader:
-    """One schema as seen by a transaction: see table_checksum.SnapshotReader."""
+    """Reads a schema in a transaction. See table_checksum.SnapshotReader."""
 
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
 
     @property
     def dialect(self) -> Dialect:
-        """PostgreSQL's."""
+        """The dialect of PostgreSQL."""
         return "postgres"
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows."""
+        """Return all rows of the statement."""
         return await self._connection.fetch(statement, *values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches."""
+        """Yield the rows of the statement in batches."""
         cursor = await self._connection.cursor(statement, *values)
         while batch := await cursor.fetch(BATCH_ROWS):
             yield batch
 
 
 async def stamp(url: str, schema: str) -> str | None:
-    """The comment that a bulk load set on the schema; waits for a running one.
+    """Return the comment that a bulk load set on the schema. If a bulk load is running, wait until it has ended.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached, or the wait timed out.
@@ -154,8 +155,10 @@ class _DryRun(Exception):
 
 @asynccontextmanager
 async def bulk_load(url: str, schemas: Sequence[str], *, keeps: bool = True) -> AsyncGenerator[PostgresBulkLoad]:
-    """A transaction that creates the schemas; durable when the block has been left normally, rolled back by an
-    exception. Without `keeps` it is a dry run, and always rolled back.
+    """Yield a transaction that creates the schemas.
+
+    The transaction is committed at the end of the block, or rolled back if the block raises an exception. Without
+    `keeps` it is a dry run, and is always rolled back.
 
     Raises:
         NotEmpty: a schema already has objects.

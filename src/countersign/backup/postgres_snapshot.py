@@ -1,6 +1,6 @@
-"""A snapshot of PostgreSQL schemas, as statements and rows.
+"""Reads a snapshot of PostgreSQL schemas as statements and rows.
 
-It needs no PostgreSQL client programs: rows are in the text format of COPY.
+The rows are read in the text format of COPY, so no PostgreSQL client programs are needed.
 """
 
 import asyncio
@@ -23,11 +23,12 @@ from countersign.kernel.database.postgres_admin import (
 from countersign.kernel.errors import Unavailable
 
 LOCK_TIMEOUT_S, LOCK_RETRY_S = 60.0, 0.05
-"""The timeout for locking out writes, and the pause between two attempts, in which others write."""
+"""The timeout for blocking writes, and the pause between two attempts. Other transactions can write in the pause."""
 MAX_UPGRADES = 5
 
 ENGINE_TABLES = "procrastinate"
-"""The prefix of the job engine's tables: it creates them itself, and pending jobs are in our own tables."""
+"""The prefix of the job engine's tables. They are not copied: the job engine creates them itself, and our own tables
+contain the pending jobs."""
 
 _NAMES = """
 SELECT c.relname
@@ -110,7 +111,7 @@ class PostgresSnapshot:
         return await self._connection.fetch(statement, *values)
 
     async def tables(self, schema: str) -> list[Table]:
-        """The schema's tables, by name."""
+        """The tables of the schema, sorted by name."""
         await self._connection.fetch(SET_SEARCH_PATH, schema)
         rows = await self._connection.fetch(_TABLES, schema, self._names[schema])
         return [
@@ -119,7 +120,7 @@ class PostgresSnapshot:
         ]
 
     async def rows(self, schema: str, table: Table, take: ByteSink) -> int:
-        """Write the rows of the table as lines of COPY's text format; returns their number."""
+        """Write the rows of the table as lines in the text format of COPY, and return the number of rows."""
         quoted = [await self._connection.fetchval(_QUOTED, name) for name in table.columns]
         select = await self._connection.fetchval(_ROWS, schema, table.name, ", ".join(quoted))
         return row_count(await self._connection.copy_from_query(select, output=take, format="text"))
@@ -129,8 +130,10 @@ class PostgresSnapshot:
 async def open_snapshot(
     url: str, schemas: Sequence[str], *, block_writes: bool = False
 ) -> AsyncGenerator[PostgresSnapshot]:
-    """A snapshot of the schemas for the block; their tables cannot be altered meanwhile. With `block_writes` they
-    cannot be written either: writers wait, until their own timeout.
+    """Yield a snapshot of the schemas. Their tables cannot be altered while the block runs.
+
+    With `block_writes` the tables cannot be written either. Writers wait for the end of the block, or until their own
+    timeout.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached, ended the transaction, or has too many concurrent writes.
@@ -138,13 +141,15 @@ async def open_snapshot(
     mode = "EXCLUSIVE" if block_writes else "ACCESS SHARE"
     async with admin_session(url) as connection:
         for _ in range(MAX_UPGRADES):
-            # Outside of the transaction, whose snapshot must not be taken before the locks are held.
+            # Read the names outside of the transaction: a query in the transaction would take its snapshot before the
+            # locks are held.
             names = await _names(connection, schemas)
             tables = [(schema, name) for schema in schemas for name in names[schema]]
             locks = [await connection.fetchval(_LOCK, *table, mode) for table in tables]
             async with _locked(connection, locks, block_writes=block_writes):
                 moment = clock.now()
-                # An upgrade that held the locks may have created tables, which are not locked.
+                # An upgrade that held the locks may have created further tables, which are not locked. If it has, start
+                # again.
                 if await _names(connection, schemas) == names:
                     yield PostgresSnapshot(moment, connection, names)
                     return
@@ -157,13 +162,14 @@ async def _names(connection: AdminConnection, schemas: Sequence[str]) -> dict[st
 
 @asynccontextmanager
 async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_writes: bool) -> AsyncGenerator[None]:
-    """A transaction that holds all of the locks.
+    """Run the block in a transaction that holds all of the locks.
 
-    Writers lock tables in another order, which may deadlock. This transaction gives way then and starts again:
-    PostgreSQL would abort either after `deadlock_timeout` (1 s), and a backup must not fail a writer.
+    Writers lock the tables in another order, so this transaction and a writer may deadlock. PostgreSQL would abort
+    one of them after `deadlock_timeout` (1 s), and a backup must not make a writer fail. So this transaction stops
+    waiting earlier, and starts again.
 
     Raises:
-        Unavailable: the locks cannot be acquired within LOCKED_S.
+        Unavailable: the locks cannot be acquired within LOCK_TIMEOUT_S.
     """
     deadline_s = clock.monotonic_s() + LOCK_TIMEOUT_S
     while True:
@@ -174,7 +180,7 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_wr
             if held_up is None:
                 yield
                 return
-        # Writers lock that table early: lock it first.
+        # Lock this table first in the next attempt, because writers lock it early.
         locks = [held_up, *(each for each in locks if each != held_up)]
         if clock.monotonic_s() > deadline_s:
             raise Unavailable("writes could not be locked out: there is too much load; try again later")
@@ -182,7 +188,7 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_wr
 
 
 async def _first_blocked(connection: AdminConnection, locks: Sequence[str]) -> str | None:
-    """The first lock that timed out, which ends the transaction; None when all are held."""
+    """Acquire the locks. Return the first one that timed out, which ends the transaction, or None if all are held."""
     for lock in locks:
         if not await try_lock(connection, lock):
             return lock

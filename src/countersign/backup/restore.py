@@ -1,4 +1,4 @@
-"""Restores a backup: writes and verifies everything under temporary names, and renames it at the end."""
+"""Restores a backup: writes and verifies everything under a temporary name, and renames it at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -29,7 +29,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotEmpty, Refused, Unavailable
 
 MAX_PENDING = 1000
-"""The bound of pending uploads whose results were not read yet."""
+"""The maximum number of uploads whose results have not been read yet."""
 RESTORED_SETTINGS = f"{SETTINGS}.restored"
 
 TransactionTask = Callable[[Transaction], Awaitable[None]]
@@ -54,8 +54,10 @@ class OtherEngine(Refused):
 
 
 class SchemaCompletion(NamedTuple):
-    """The last steps for a restored schema before it is used: compare its tables with those that `migrations` and the
-    modules (`own_tables`) create, apply later migrations, run `task`."""
+    """The last steps for a restored schema before it is used.
+
+    First the tables of the schema are compared with the tables that `migrations` and the modules (`own_tables`) create.
+    Then later migrations are applied, and `task` is run."""
 
     migrations: str
     own_tables: OwnTables
@@ -79,7 +81,7 @@ class RestoreTarget(Protocol):
 
 
 class Restore:
-    """A restore into a new folder. With a `store` the blobs go there instead, and their digests into `sealed`."""
+    """A restore into a new folder. With `store`, the blobs are written to this store, and their digests to `sealed`."""
 
     def __init__(
         self, folder: Path, target: RestoreTarget, store: BlobStore | None, sealed: list[str], *, progress: Progress
@@ -94,10 +96,10 @@ class Restore:
         self._uploads: list[asyncio.Task[None]] = []
 
     async def read(self, archive: ArchiveReader) -> Manifest:
-        """Write every member; each byte is authenticated, and each blob is compared with its digest.
+        """Write every member. Each byte is authenticated, and each blob is compared with its digest.
 
         Raises:
-            Damaged: the archive is not valid; the caller must discard everything that was written.
+            Damaged: the archive is not valid. The caller must discard everything that was written.
             StorageFull, Unavailable: a member cannot be written.
         """
         try:
@@ -117,7 +119,8 @@ class Restore:
         elif member.name == KEY:
             write_member(self._folder / KEY, member)
         elif member.name == SETTINGS:
-            # Use another name: by default, a copy must not send mail or write to the stores of the original.
+            # Use another name, so that the settings are not loaded: a copy must not send mail, or write to the stores
+            # of the original.
             write_member(self._folder / RESTORED_SETTINGS, member)
         else:
             await self._target.add(member)
@@ -128,7 +131,7 @@ class Restore:
         path = self._folder / member.name
         with atomic_files.disk_errors(self._folder):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The archive may have a second copy of a blob whose first copy was damaged.
+            # Remove an earlier copy: if it was damaged, the archive may contain a second copy of the blob.
             path.unlink(missing_ok=True)
             write_member(path, member)
             if member.digest != sha256:
@@ -137,8 +140,9 @@ class Restore:
                 path.chmod(0o440)
 
     async def _upload_blob(self, member: ArchiveMember, store: BlobStore) -> None:
-        """Upload a blob. Small ones are uploaded concurrently: the latency of a remote store exceeds the time of the
-        transfer."""
+        """Upload a blob.
+
+        Small blobs are uploaded concurrently, because the latency of a remote store exceeds the time of a transfer."""
         sha256 = blob_digest(member)
         if member.size > SMALL_BLOB_BYTES:
             await self._upload_large(store, sha256, member)
@@ -175,7 +179,7 @@ class Restore:
 
 
 def write_member(path: Path, member: ArchiveMember) -> None:
-    """Write the member to a new file, which is durable after a flush of the volume.
+    """Write the member to a new file. The caller must flush the volume to make the file durable.
 
     Raises:
         StorageFull, Unavailable: the file cannot be written.
@@ -216,7 +220,7 @@ class SqliteTarget:
             path = self._folder / file_name(schema)
             if not path.exists():
                 raise invalid_archive(f"{path.name} is missing")
-            # First: the integrity check evaluates constraints and index expressions.
+            # Validate the schema first, because the integrity check evaluates constraints and index expressions.
             await self._validate_schema(path, completions[schema])
             errors = sqlite_snapshot.check_integrity(path)
             if errors:
@@ -271,7 +275,7 @@ class PostgresTarget:
     async def _add_rows(self, member: ArchiveMember) -> None:
         schema, index, number = self._position
         tables = self._tables[schema].tables if schema else ()
-        # Rows come in the order of the tables; some tables have no rows.
+        # Rows come in the order of the tables. Skip the tables without rows.
         while index < len(tables) and member.name != segment_name(schema, index, number):
             index, number = index + 1, 0
         if index == len(tables):
@@ -311,7 +315,7 @@ def require_engine(archive: ArchiveReader, *, is_postgres: bool) -> None:
 
 
 async def require_empty(store: BlobStore) -> None:
-    """Check that a blob store is empty: garbage collection would delete any other blobs in it.
+    """Check that a blob store is empty. Otherwise garbage collection would later delete the blobs that it contains.
 
     Raises:
         NotEmpty: the store contains a blob.

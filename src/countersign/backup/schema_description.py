@@ -10,7 +10,7 @@ FROM sqlite_schema
 WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 ORDER BY name
 """
-# Without SQLite's own tables: planner statistics, and the last values of sequences.
+# SQLite's own tables are left out. They contain planner statistics and the last values of sequences.
 _SQLITE_STATEMENTS = """
 SELECT tbl_name, sql
 FROM sqlite_schema
@@ -67,7 +67,7 @@ ORDER BY tablename COLLATE "C", indexdef COLLATE "C"
 
 
 async def describe_schema(database: Database) -> str:
-    """Every table with its columns, constraints and indexes, one per line, sorted; the order of columns is ignored.
+    """Describe every table with its columns, constraints and indexes, as sorted lines. Column order is ignored.
 
     Only descriptions from the same engine can be compared.
     """
@@ -76,8 +76,10 @@ async def describe_schema(database: Database) -> str:
 
 
 async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
-    """The description of each table: on SQLite the statements that created it and its indexes, on PostgreSQL its
-    columns, constraints and indexes. Nothing of it is executed."""
+    """Map each table to its description.
+
+    On SQLite, the description consists of the statements that created the table and its indexes. On PostgreSQL, it
+    consists of the table's columns, constraints and indexes. No code in the schema is executed."""
     found: dict[str, list[str]] = {}
     if dialect == "sqlite":
         for table, sql in await reader.fetch(_SQLITE_STATEMENTS):
@@ -92,7 +94,7 @@ async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[st
 
 
 def normalize_statement(statement: str) -> str:
-    """A statement as SQLite stores it, with normalized white space."""
+    """Normalize the white space of a statement that SQLite has stored."""
     return " ".join(statement.strip().removesuffix(";").replace("IF NOT EXISTS ", "").split())
 
 

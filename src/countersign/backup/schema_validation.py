@@ -1,4 +1,4 @@
-"""Validates the schema of a restored database before any statement of ours runs on it.
+"""Validates the schema of a restored database before any other statement of Countersign uses it.
 
 An archive is untrusted data: restoring it must not execute code that its author chose. A check constraint, an index
 expression or a generated column would run with every later statement. So the statements of an archive are validated
@@ -24,7 +24,7 @@ from countersign.kernel.database.open import SQLITE, open_database
 from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused
 
-# Statements of a PostgreSQL archive.
+# These patterns match the statements in an archive from PostgreSQL.
 _NAME = r'(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")'
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _QUOTED = re.compile(r'"(?:[^"]|"")+"')
@@ -36,9 +36,9 @@ _CREATE_INDEX = re.compile(
     rf"CREATE (?:UNIQUE )?INDEX {_NAME} {_ON_TABLE} (USING (?:btree|gin|gist|hash) \(.*)", re.DOTALL
 )
 _REFERENCE = re.compile(rf"REFERENCES (?:{_NAME}\.)?{_NAME}\(")
-# Matches every run of such characters once, with or without a parenthesis after it, to stay linear.
+# The pattern matches every run of these characters once, even if no parenthesis follows, so that it takes linear time.
 _CALL = re.compile(r"([A-Za-z0-9_.]+)(\s*\(|)")
-# Keywords that precede a parenthesis without a call, and functions without side effects.
+# Keywords that may precede a parenthesis although they are not functions, and functions without side effects.
 _SAFE_WORDS = frozenset(
     {
         *("and", "any", "array", "btree", "case", "character", "char", "check", "else", "gin", "gist", "hash", "in"),
@@ -48,7 +48,7 @@ _SAFE_WORDS = frozenset(
 )
 _UNSAFE = re.compile(r";|\$|--|/\*|\bselect\b", re.IGNORECASE)
 
-# Statements of modules in a SQLite file.
+# These patterns match the statements of modules in a SQLite file.
 _MODULE_NAME = r'"[a-z][a-z0-9_]*"'
 _MODULE_COLUMN = rf", {_MODULE_NAME} (?:TEXT|INTEGER|REAL|BLOB)(?: REFERENCES {_MODULE_NAME} \(id\))?"
 _MODULE_TABLE = re.compile(
@@ -61,10 +61,10 @@ _MODULE_INDEX = re.compile(
 
 _WORD = r'(?:[A-Za-z_]\w*|"[^"]+")'
 _COLUMN_LIST = rf"\({_WORD}(?: ASC| DESC)?(?:, ?{_WORD}(?: ASC| DESC)?)*\)"
-# An index that an operator added; PostgreSQL writes out the optional words.
+# Matches an index that an operator added. The optional words are those that PostgreSQL writes out.
 _OPERATOR_INDEX = re.compile(rf"(?:index )?CREATE INDEX {_WORD} ON {_WORD} ?(?:USING btree )?{_COLUMN_LIST}")
 
-# The scratch schema begins and ends within the transaction of the restore, invisible to others.
+# The scratch schema is created and dropped in the transaction of the restore, so others never see it.
 _SCRATCH = "countersign_made"
 _CREATE_SCRATCH = "CREATE SCHEMA countersign_made"
 _DROP_SCRATCH = "DROP SCHEMA countersign_made CASCADE"
@@ -86,7 +86,7 @@ class UnknownSchemaObjects(Refused):
 
 
 def require_plain(table: Table) -> None:
-    """Check that the statements create a table, its constraints and indexes, and nothing else.
+    """Check that the statements create only a table and its constraints and indexes.
 
     Raises:
         Damaged: a statement does something else, or calls a function that is not known to be safe.
@@ -128,8 +128,9 @@ def _is_one_list(text: str) -> bool:
 
 
 async def require_own(database: Database, migrations: str, own_tables: OwnTables, *, scratch_folder: Path) -> None:
-    """Check that a SQLite file contains only objects that its migrations and modules create. No code in the
-    file is executed. The expected schema is created in `scratch_folder`, and removed again.
+    """Check that a SQLite file contains only objects that its migrations and modules create.
+
+    No code in the file is executed. The expected schema is created in `scratch_folder`, and removed afterwards.
 
     Raises:
         UnknownSchemaObjects: the file contains other objects, or lacks an object.
@@ -154,9 +155,9 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
 async def require_own_within(
     bulk_load: PostgresBulkLoad, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
 ) -> None:
-    """Check a PostgreSQL schema like `require_own`, within the transaction that created its tables.
+    """Like `require_own`, but check a PostgreSQL schema in the transaction of a bulk load.
 
-    With `is_served`, the schema is in use, and tables that backups do not contain are ignored.
+    `is_served` means that the schema is in use. Tables that backups do not contain are then ignored.
 
     Raises:
         UnknownSchemaObjects, SchemaMismatch: see `require_own`.
@@ -179,10 +180,11 @@ async def require_own_within(
 async def _module_tables(
     found: Mapping[str, list[str]], expected: Mapping[str, list[str]], own_tables: OwnTables, reader: Reader
 ) -> list[str]:
-    """The tables of modules.
+    """Compare the tables with the expected ones, and return the names of the tables of modules.
 
     Raises:
-        UnknownSchemaObjects: a table of the migrations differs, or a table belongs to no module.
+        UnknownSchemaObjects: a table differs from what the migrations create, or belongs neither to them nor to a
+            module.
     """
     for table, lines in expected.items():
         if _without_operator_indexes(found.get(table, []), lines) != lines:

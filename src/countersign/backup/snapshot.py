@@ -1,4 +1,4 @@
-"""A consistent snapshot of a database, for copies."""
+"""The interface of a consistent snapshot of the databases, from which copies are made."""
 
 from typing import NamedTuple, Protocol
 
@@ -9,8 +9,9 @@ from countersign.kernel.database.port import Row, Value
 class Table(NamedTuple):
     """The statements that recreate a table.
 
-    Execute `create` before its rows, `finish` (keys, constraints, indexes) after the rows of all tables, and
-    `references` after `finish` of all tables. `columns` are quoted, in the order of the values in a row.
+    Execute `create` before inserting the rows of the table. Execute `finish`, which creates keys, constraints and
+    indexes, after inserting the rows of all tables. Execute `references` after `finish` of all tables. `columns` are
+    the quoted names of the columns, in the order of the values in a row.
     """
 
     name: str
@@ -21,7 +22,7 @@ class Table(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """A snapshot of the database. It includes every write that was acknowledged before `moment`."""
+    """A snapshot of the databases. It includes every write that was acknowledged before `moment`."""
 
     @property
     def moment(self) -> Instant:
@@ -29,5 +30,5 @@ class Snapshot(Protocol):
         ...
 
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
-        """All rows of a bounded read of one service's tables."""
+        """Read all rows of a statement on the tables of one service. The statement must limit their number."""
         ...

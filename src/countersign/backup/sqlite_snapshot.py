@@ -1,4 +1,4 @@
-"""Snapshots and copies of SQLite files in use, and integrity checks."""
+"""Takes snapshots and copies of SQLite files that are in use, and checks the integrity of files."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -23,7 +23,7 @@ FROM pragma_foreign_key_check()
 GROUP BY "table", parent
 ORDER BY "table", parent
 """
-# Objects that run code when a row is written or read. The product's schemas have none.
+# Reads the objects that run code when a row is written or read. The schemas of Countersign have no such objects.
 _ACTIVE_OBJECTS = """
 SELECT type, name
 FROM sqlite_schema
@@ -33,26 +33,26 @@ ORDER BY name
 
 
 class SqliteSnapshotReader:
-    """A snapshot of one file: see table_checksum.SnapshotReader."""
+    """Reads a snapshot of one file. See table_checksum.SnapshotReader."""
 
     def __init__(self, connection: sqlite.Connection) -> None:
         self._connection = connection
 
     @property
     def dialect(self) -> Dialect:
-        """SQLite's."""
+        """The dialect of SQLite."""
         return "sqlite"
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows."""
+        """Return all rows of the statement."""
         return await asyncio.to_thread(sqlite.fetch, self._connection, statement, values)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None."""
+        """Return the first row of the statement, or None."""
         return await asyncio.to_thread(sqlite.fetch_one, self._connection, statement, values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches.
+        """Yield the rows of the statement in batches.
 
         Raises:
             Unavailable: the file cannot be read.
@@ -63,9 +63,9 @@ class SqliteSnapshotReader:
 
 
 class SqliteSnapshot:
-    """A snapshot of several files, each under its schema's name: all are taken before anything is read.
+    """A snapshot of several files, each under the name of its schema. All snapshots are taken before any file is read.
 
-    While it is open, the logs of the files cannot be reset, and grow.
+    While the snapshot is open, the write-ahead logs of the files grow, because SQLite cannot reset them.
     """
 
     def __init__(self, moment: Instant, connections: Mapping[str, sqlite.Connection]) -> None:
@@ -87,7 +87,7 @@ class SqliteSnapshot:
         return await asyncio.to_thread(sqlite.fetch, self._connections[schema], statement, values)
 
     def of(self, schema: str) -> SqliteSnapshotReader:
-        """The snapshot of one service's tables."""
+        """Return a reader of one service's tables in the snapshot."""
         return SqliteSnapshotReader(self._connections[schema])
 
     async def size(self, schema: str) -> int:
@@ -96,8 +96,9 @@ class SqliteSnapshot:
         return int(size)
 
     async def copy(self, schema: str, path: Path, progress: Callable[[int], None]) -> None:
-        """Copy one file to a new path; `progress` is called in a thread with the number of bytes copied so far. The
-        copy is not yet durable.
+        """Copy one file to a new path. The copy is not yet durable.
+
+        `progress` is called in a thread with the number of bytes copied so far.
 
         Raises:
             StorageFull: the disk has no space for the copy.
@@ -108,15 +109,18 @@ class SqliteSnapshot:
 
 @asynccontextmanager
 async def open_snapshot(paths: Mapping[str, Path], *, block_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
-    """A snapshot of the files for the block. With `block_writes` they cannot be written meanwhile: writers wait, until
-    their own timeout.
+    """Yield a snapshot of the files.
+
+    With `block_writes` the files cannot be written while the block runs. Writers wait for the end of the block, or
+    until their own timeout.
 
     Raises:
         Unavailable: a file cannot be opened, or another process wrote to it for too long.
         Moved: the files were moved to PostgreSQL.
     """
     with ExitStack() as opened:
-        # SQLite cannot copy by a connection that writes: another one locks out writers.
+        # Block writers with a separate connection, because SQLite cannot copy from a connection that holds the write
+        # lock.
         for path in paths.values() if block_writes else ():
             holding = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
             opened.callback(holding.close, True)
@@ -125,19 +129,21 @@ async def open_snapshot(paths: Mapping[str, Path], *, block_writes: bool = False
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begin, path, "BEGIN")
             opened.callback(connections[schema].close, True)
-        # Check this last: a migration could end before the snapshot, which would then be of files that are not in use.
+        # Check this last: if a migration to PostgreSQL ended before the snapshot, the files are no longer in use.
         for folder in {path.parent for path in paths.values()}:
             migration_marker.require_not_moved(folder)
         yield SqliteSnapshot(moment, connections)
 
 
 def check_integrity(path: Path) -> list[str]:
-    """The errors in the file's structure, indexes, constraints and references: up to a hundred sentences, none for an
-    intact file. Triggers and views are errors as well, since the product creates none. Values have no checksums: a
-    flipped bit in a value is not detected.
+    """Return the errors in the file's structure, indexes, constraints and references.
+
+    SQLite reports at most a hundred errors in the structure, the indexes and the constraints. Triggers and views are
+    errors as well, because Countersign creates no triggers or views. A flipped bit in a value is not detected, because
+    values have no checksums.
 
     Raises:
-        Unavailable: the file cannot be read, since it is not a database, or its first page is damaged.
+        Unavailable: the file cannot be read, because it is not a database or its first page is damaged.
     """
     connection = sqlite.connect(path, use="read")
     try:
@@ -153,7 +159,7 @@ def check_integrity(path: Path) -> list[str]:
 
 
 def _begin(path: Path, begin: str) -> sqlite.Connection:
-    """A connection with an open transaction whose snapshot is fixed."""
+    """Open a connection, begin a transaction on it, and read once, so that the snapshot of the transaction is fixed."""
     if not path.exists():
         raise Unavailable(f"There is no database file {path.name}.")
     return sqlite.begin_snapshot(path, begin)

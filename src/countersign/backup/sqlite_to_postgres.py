@@ -1,7 +1,7 @@
 """Migrates an installation from SQLite to PostgreSQL in one transaction, after its blobs were copied to another store.
 
-Every table is read once and hashed while its rows are sent, then read back from PostgreSQL: the checksums must agree
-before the transaction commits.
+Every table is read once, and hashed while its rows are sent. Then it is read back from PostgreSQL. The transaction
+commits only if the checksums agree.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ class NotMovable(Refused):
 
 
 class ServiceTables(NamedTuple):
-    """The tables of a service: `create` creates them empty, `finish` runs after all rows were sent and compared."""
+    """The tables of a service. `create` creates empty tables. `finish` runs after all rows were sent and compared."""
 
     create: TransactionTask
     finish: TransactionTask
 
 
 async def dry_run(snapshot: SqliteSnapshotReader, progress: Progress) -> list[TableChecksum]:
-    """Read every table of a service as a migration does; returns their checksums.
+    """Read and check every table of a service like a migration, but write nothing. Return the checksums of the tables.
 
     Raises:
         NotMovable: PostgreSQL cannot store a value.
@@ -62,7 +62,7 @@ async def dry_run(snapshot: SqliteSnapshotReader, progress: Progress) -> list[Ta
 async def migrate_tables(
     snapshot: SqliteSnapshot, bulk_load: PostgresBulkLoad, services: Mapping[str, ServiceTables], progress: Progress
 ) -> dict[str, TableChecksum]:
-    """Copy the tables of all services into the transaction; returns the checksum of each, by schema and name.
+    """Copy the tables of all services into the transaction. Return their checksums, keyed by schema and name.
 
     Raises:
         NotMovable: PostgreSQL cannot store a value, or stored a different value.
@@ -106,7 +106,7 @@ async def _send(
 
 
 async def _columns(snapshot: SqliteSnapshotReader, table: str) -> list[tuple[str, bool]]:
-    """The columns by name, and whether each belongs to the primary key."""
+    """The names of the columns in alphabetical order, and whether each column belongs to the primary key."""
     return [(name, bool(position)) for name, position in await snapshot.fetch(_COLUMNS, table)]
 
 
@@ -123,7 +123,7 @@ class _TableStream:
         self._hasher = TableHasher(table)
 
     async def rows(self, statement: str) -> AsyncGenerator[Row]:
-        """The rows that the statement reads.
+        """Yield the rows that the statement reads.
 
         Raises:
             NotMovable: PostgreSQL cannot store a value.
@@ -156,8 +156,9 @@ class _TableStream:
 
 
 class BlobMigration:
-    """Copies blobs to another store, and reads each back from there. Blobs that an earlier run copied stay, and are
-    read back as well."""
+    """Copies blobs to another store, and reads each blob back from that store.
+
+    Blobs that an earlier run has copied are not copied again, but they are read back as well."""
 
     def __init__(self, databases: SqliteDatabases, blobs: BlobSource, target: BlobStore, progress: Progress) -> None:
         self._databases = databases
@@ -173,8 +174,9 @@ class BlobMigration:
         return len(self._copied)
 
     async def require_own(self, known: str) -> None:
-        """Check that the target contains only blobs that `known` finds by $1 in the SQLite databases: garbage
-        collection would delete others.
+        """Check that the target contains only blobs of this installation: garbage collection would delete others.
+
+        The statement `known` finds a blob in the SQLite databases by its digest, $1.
 
         Raises:
             NotEmpty: the target contains an unknown blob.
@@ -187,7 +189,7 @@ class BlobMigration:
                     raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)
 
     async def begin(self) -> None:
-        """Copy all blobs in use, while other processes write; skip those that are removed meanwhile.
+        """Copy all blobs in use, while other processes may write. Blobs that are removed meanwhile are skipped.
 
         Raises:
             NotMovable: the target has a blob with other bytes.
@@ -203,11 +205,11 @@ class BlobMigration:
             last = rows[-1][0]
 
     async def end(self, snapshot: SqliteSnapshot) -> None:
-        """Copy the remaining blobs of the snapshot; while writes are blocked none is removed.
+        """Copy the remaining blobs of the snapshot. Writes must be blocked, so that no blob is removed meanwhile.
 
         Raises:
-            NotMovable: one is missing or damaged.
-            StorageFull, Unavailable: as `begin`.
+            NotMovable: a blob is missing or damaged, or the target has a blob with other bytes.
+            StorageFull, Unavailable: see `begin`.
         """
         last = ""
         while rows := await self._page(snapshot, last):
@@ -236,7 +238,7 @@ class BlobMigration:
         return bad
 
     async def _copy(self, sha256: str) -> int | None:
-        """Copy a blob and read it back; returns its size, None if it is missing or damaged here."""
+        """Copy a blob and read it back. Return its size, or None if the blob is missing or damaged in the source."""
         source = self._blobs.store
         size = await source.size(sha256)
         if size is None:
@@ -247,7 +249,7 @@ class BlobMigration:
             except (ChecksumMismatch, NotFound):
                 return None
         received = hashlib.sha256()
-        # One byte more: a longer blob has another digest then.
+        # Read one byte more than the size, so that a longer blob has another digest.
         async for chunk in self._target.read(sha256, 0, size + 1):
             received.update(chunk)
         if received.hexdigest() != sha256:
@@ -270,7 +272,7 @@ class BlobMigration:
 
 
 async def blob_totals(snapshot: Snapshot, blobs: BlobSource) -> tuple[int, int]:
-    """The number of blobs that the snapshot refers to, and their total size without missing ones."""
+    """The number of blobs that the snapshot refers to, and the total size of those that exist."""
     count, total, last = 0, 0, ""
     page = partial(snapshot.fetch, blobs.schema, blobs.statement)
     while rows := await page(last, BLOBS_PER_PAGE):

@@ -1,4 +1,4 @@
-"""Checksums of tables, equal on every engine, to verify copies."""
+"""Computes checksums of tables, to verify copies. Equal tables have equal checksums on SQLite and PostgreSQL."""
 
 import hashlib
 import struct
@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 from countersign.kernel.database.port import Dialect, Row, Value
 
-# Each returns the name of a table and the statement that reads its rows: columns by name, rows by the primary key (by
-# all columns without one), which both engines order by code point.
+# Each query returns the names of the tables, and for each table the statement that reads its rows. Columns are sorted
+# by name. Rows are sorted by the primary key, or by all columns if there is none. Both engines sort by code point.
 _READS: dict[Dialect, str] = {
     "sqlite": """
 SELECT t.name, printf('SELECT %s FROM "%w" ORDER BY %s', (
@@ -48,7 +48,7 @@ ORDER BY t.relname COLLATE "C"
 
 
 class TableChecksum(NamedTuple):
-    """A table's name, its number of rows, and their SHA-256 in hexadecimal."""
+    """The name of a table, its number of rows, and the SHA-256 of the rows in hexadecimal."""
 
     table: str
     rows: int
@@ -73,7 +73,7 @@ class SnapshotReader(Protocol):
 
 
 class TableHasher:
-    """The checksum of a table whose rows come in the order of `table_reads`."""
+    """Computes the checksum of a table. Its rows must be added in the order of the statement from `table_reads`."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -92,13 +92,16 @@ class TableHasher:
 
 
 async def table_reads(readable: SnapshotReader) -> list[tuple[str, str]]:
-    """Every table of the service, by name, with the statement that reads its rows for a checksum: columns by name, rows
-    by the primary key."""
+    """The name of every table of the service, sorted, with the statement that reads the rows of the table.
+
+    The statement sorts the columns by name, and the rows by the primary key."""
     return [(table, statement) for table, statement in await readable.fetch(_READS[readable.dialect])]
 
 
 async def table_checksums(readable: SnapshotReader) -> AsyncGenerator[TableChecksum]:
-    """The checksum of every table of the service, by name. Each table has one snapshot; those of a `Database` differ.
+    """Yield the checksum of every table of the service, sorted by name.
+
+    Each table is read in one snapshot. If `readable` is a `Database`, the snapshots of two tables may differ.
 
     Raises:
         Unavailable: the database cannot be read.

@@ -37,9 +37,9 @@ def version() -> None:
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands and options.
+    """Print a script with which SHELL completes commands and options.
 
-    For bash, in ~/.bashrc (zsh and fish alike):
+    For bash, put this line into ~/.bashrc (zsh and fish have similar files):
 
         eval "$(countersign completion bash)"
     """

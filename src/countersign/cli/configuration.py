@@ -53,10 +53,11 @@ def _setting_failure(error: settings.BadSetting) -> output.Failure:
 @click.option("--data", metavar="DIR", help="Data directory, whose countersign.toml is read.")
 @output.json_option
 def config(data: str | None) -> None:
-    """Explain every setting: its value, where that comes from, its default, unit and meaning.
+    """Explain every setting: its value, the source of the value, and its default, unit and meaning.
 
-    A setting is taken from the command line, else the environment, else the file (countersign.toml in the data
-    directory, or COUNTERSIGN_CONFIG; the same names without COUNTERSIGN_, in lower case), else its default.
+    The command line takes precedence over the environment, the environment over the settings file, and the file over
+    the default. The file is countersign.toml in the data directory, or the file that COUNTERSIGN_CONFIG names. Its
+    names are the names of the variables in lower case, without COUNTERSIGN_.
     """
     try:
         explained = settings.explain(os.environ, data=data)

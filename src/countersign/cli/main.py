@@ -114,7 +114,8 @@ class Commands(click.Group):
 def commands() -> None:
     """Countersign: a store for releases, and business records where agents propose and people approve.
 
-    The first group works on this machine's data directory, the second on files, the third talks to a server.
+    The first group of commands works on the data directory of this machine, the second on files, and the third calls a
+    server.
     Exit codes are listed in docs/reference/cli.md.
     """
 

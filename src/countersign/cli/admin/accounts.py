@@ -58,7 +58,7 @@ def person() -> None:
 def create_person(
     email: str, *, password_stdin: bool, slug: str | None, role: scopes.Role | None, data: str | None
 ) -> None:
-    """Create a person; without a password only tokens let them act (`countersign token issue`)."""
+    """Create a person. A person without a password can act only with a token (`countersign token issue`)."""
     if role is not None and slug is None:
         raise click.UsageError("--role needs --org: a role is held in an organisation")
     doing = f"cannot create the person {email}"
@@ -111,7 +111,7 @@ def client() -> None:
 @data_option
 @output.json_option
 def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ...], data: str | None) -> None:
-    """Create a client of ORG; its id and secret are printed, the secret this once."""
+    """Create a client of ORG, and print its id and its secret. The secret cannot be shown again."""
     doing = f"cannot create a client of {slug}"
     if not scope.split():
         raise click.UsageError("--scope names no scope")
@@ -205,7 +205,7 @@ def add_issuer(
     domains: tuple[str, ...],
     data: str | None,
 ) -> None:
-    """Trust ISSUER (its identifier, exactly as its tokens name it)."""
+    """Trust ISSUER, which must be the identifier exactly as it is in the issuer's tokens."""
 
     async def work(opened: Store) -> Issuer:
         async with opened.database.transaction() as transaction:

@@ -85,9 +85,10 @@ class MigrationResult(msgspec.Struct):
 @data_option
 @output.json_option
 def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
-    """Move this installation from SQLite to PostgreSQL, with every row compared on both sides.
+    """Move this installation from SQLite to PostgreSQL, and compare every row on both sides.
 
-    Files are copied first, while it is served; for the databases it must be stopped. Interrupted, run it again.
+    Files are copied first, while the server may be running. The server must be stopped before the databases are moved.
+    If the command is interrupted, run it again.
     """
     move = _read_options(configuration.load(data=data), to, blobs_to)
     if dry_run:
@@ -399,11 +400,11 @@ def db() -> None:
 @data_option
 @output.json_option
 def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
-    """Apply the migrations that are to come to the database of the service, or without a name of both; `serve` does so
-    too.
+    """Apply the pending migrations to the database of the named service, or of both services. `serve` does so, too.
 
-    A service that is named, and both where neither was ever served, get their tables here. What would lose data is
-    refused: see `modules plan`; and so is all that is to come while the data directory is served.
+    If the tables of a named service do not exist, they are created; without a name, the tables of both services are
+    created if neither exists. A step that would lose data is refused: see `modules plan`. While a server uses the data
+    directory, all pending migrations are refused.
     """
     settings = configuration.load(data=data)
     wanted, names = record_store.run_coroutine(_pending_upgrades(settings, service), UPGRADING)

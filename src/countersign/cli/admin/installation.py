@@ -114,9 +114,10 @@ def installation() -> None:
 @data_option
 @output.json_option
 def show(data: str | None) -> None:
-    """Show the id in each database, in the data directory and in the blob store; changes nothing.
+    """Show the id in each database, in the data directory and in the blob store. Nothing is changed.
 
-    Exit code 5 when they do not belong together. The second part is what the collector found when it last ran.
+    The exit code is 5 if the ids do not belong together. The second part of the output is what the garbage collector
+    found in its last run.
     """
     settings = configuration.load(data=data)
     found = record_store.run_coroutine(overview(settings), CANNOT_SHOW)
@@ -133,8 +134,8 @@ def show(data: str | None) -> None:
 def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
     """Make the configured database, data directory and blob store one installation, whatever they belonged to before.
 
-    The places get the id of the database. No file is removed: what the database never knew is kept. Whatever else uses
-    one of these places is refused from then on.
+    All of these places get the id of the database. No file is removed: files that the database never knew are kept. Any
+    other installation that uses one of these places is refused from then on.
     """
     settings = configuration.load(data=data)
     _note_places(record_store.run_coroutine(overview(settings), CANNOT_ADOPT))
@@ -150,9 +151,9 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
 @data_option
 @output.json_option
 def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
-    """Remove the stored files that nothing has referred to for a day, as `serve` does every five minutes.
+    """Remove the stored files that nothing has referred to for a day. `serve` does so every five minutes.
 
-    Exit code 5 when the collector is stopped: files are removed only where database and blob store belong together.
+    The exit code is 5 if the collector is stopped: it removes files only if database and blob store belong together.
     """
 
     async def work(opened: Store) -> tuple[CollectResult, CollectionReport | None]:

@@ -73,7 +73,7 @@ class ReencryptionResult(NamedTuple):
 
 @click.group()
 def keys() -> None:
-    """The master keys, which seal, and the keys that sign the store's tokens."""
+    """The master keys, which encrypt stored secrets, and the keys that sign the store's tokens."""
 
 
 @keys.command("rotate")
@@ -81,10 +81,10 @@ def keys() -> None:
 @data_option
 @output.json_option
 def rotate_keys(drop_previous: bool, data: str | None) -> None:
-    """Sign the store's tokens with a fresh key; running servers take it with their next request.
+    """Sign the store's tokens with a new key. Running servers use the new key from their next request on.
 
-    An earlier key stays published, and its tokens valid, until the last token that it signed has expired. Stored
-    secrets stay as they are: `keys reencrypt` puts them under another master key.
+    An earlier key stays published, and its tokens stay valid, until the last token that it signed has expired. Stored
+    secrets are not changed: `keys reencrypt` encrypts them with another master key.
     """
     settings = configuration.load(data=data)
     ring = record_store.run_coroutine(_rotate(settings, drop_previous=drop_previous), CANNOT_ROTATE)
@@ -101,9 +101,9 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
 @data_option
 @output.json_option
 def reencrypt(data: str | None) -> None:
-    """Encrypt every stored secret anew under the first master key, beside the running services.
+    """Encrypt every stored secret again with the first master key. The services may be running.
 
-    Tokens and the keys that sign them stay as they are. Interrupted, it continues when run again.
+    Tokens and the keys that sign them are not changed. If the command is interrupted, run it again: it continues.
     """
     settings = configuration.load(data=data)
     done = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
@@ -115,9 +115,9 @@ def reencrypt(data: str | None) -> None:
 @data_option
 @output.json_option
 def status(data: str | None) -> None:
-    """Show which master keys are still needed, and by how many values of which tables; changes nothing.
+    """Show which master keys are still needed, and how many values of which tables need them. Nothing is changed.
 
-    Exit code 1 when one is missing, or something does not open.
+    The exit code is 1 if a key is missing, or if a value cannot be decrypted.
     """
     settings = configuration.load(data=data)
     master, lots = record_store.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)

@@ -53,7 +53,7 @@ def user() -> None:
 def create_user(
     username: str, *, name: str | None, email: str | None, roles: tuple[str, ...], data: str | None
 ) -> None:
-    """Create the person USERNAME; the link that is printed lets them set a password, once, within a day."""
+    """Create the person USERNAME, and print a link with which they can set a password, once and within a day."""
 
     def new(registry: Registry) -> None:
         people.require(registry, username, name, email, roles)
@@ -83,7 +83,7 @@ def modules() -> None:
 @data_option
 @output.json_option
 def list_modules(data: str | None) -> None:
-    """List the modules that are installed here: in the database, declared, switched on or off."""
+    """List the modules with their version in the database, their declared version, and whether they are switched on."""
     settings = configuration.load(data=data)
     rows = record_store.run_coroutine(_module_rows(settings), "cannot list the modules")
     if output.wants_json():
@@ -117,7 +117,7 @@ def _module_row(name: str, had: str | None, module: declared.Module | None) -> M
 @data_option
 @output.json_option
 def show_plan(data: str | None) -> None:
-    """Show what an upgrade of the tables would do, and what blocks it; nothing is changed."""
+    """Show what an upgrade of the tables would do, and what blocks the upgrade. Nothing is changed."""
     settings = configuration.load(data=data)
     _show_plan(record_store.run_coroutine(_plan(settings), "cannot plan the upgrade"))
 
@@ -128,9 +128,9 @@ def show_plan(data: str | None) -> None:
 @data_option
 @output.json_option
 def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
-    """Show the plan and carry it out; interrupted, it goes on when run again.
+    """Show the plan and carry it out. If the command is interrupted, run it again: it continues.
 
-    Nothing may serve the data directory meanwhile. `serve` applies by itself what loses nothing.
+    No server may use the data directory meanwhile. `serve` applies all steps that lose no data.
     """
     settings = configuration.load(data=data)
     if dry_run:
@@ -184,14 +184,14 @@ def _show_plan(plan: UpgradePlan) -> None:
 
 @click.group()
 def audit() -> None:
-    """The audit of the records service: what was done, by whom, in chains."""
+    """The audit log of the records service, whose entries are linked in chains."""
 
 
 @audit.command("verify")
 @data_option
 @output.json_option
 def verify_audit(data: str | None) -> None:
-    """Read the audit from its first entry to its last; exit code 1 when one was changed, added or removed."""
+    """Check the audit log from its first entry to its last. Exit code 1 if an entry was changed, added or removed."""
     settings = configuration.load(data=data)
     report = record_store.run_coroutine(_verify_audit(settings), CANNOT_VERIFY)
     faults = [{"lane": each.lane, "number": each.number, "id": each.id, "what": each.what} for each in report.faults]

@@ -70,9 +70,10 @@ class RestoreOptions(NamedTuple):
 def restore(
     *, file: str, to: str, at: str | None, keep_sessions: bool, keep_sending: bool, passphrase_file: str | None
 ) -> None:
-    """Make the data directory --to from the backup FILE, which may be a folder of them or `-` for stdin.
+    """Create the data directory --to from the backup FILE. FILE may also be a folder of backups, or `-` for stdin.
 
-    With COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL set, database or files go there, if there is nothing yet.
+    If COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL is set, the databases or the files are restored to that
+    address, which must be empty.
     """
     settings = configuration.load(data=to)
     path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), DOING)

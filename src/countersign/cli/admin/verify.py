@@ -71,9 +71,9 @@ class Discrepancy(NamedTuple):
 @data_option
 @output.json_option
 def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data: str | None) -> None:
-    """Read all of the backup FILE (`-`: stdin), or of the data directory DIR (default: --data); name what is damaged.
+    """Read the whole backup FILE (`-` for stdin) or data directory DIR (default: --data), and list what is damaged.
 
-    Exit code 7 when anything is. A data directory may be served meanwhile.
+    The exit code is 7 if anything is damaged. The data directory may be in use by a server.
     """
     if file is not None and (file == STDIN or Path(file).is_file()):
         _verify_archive(file, read_passphrase(passphrase_file, DOING))

@@ -67,10 +67,10 @@ def api(
     headers: tuple[str, ...],
     pages: bool,
 ) -> None:
-    """Call METHOD PATH of a server's API and print what it answers.
+    """Call METHOD PATH of a server's API and print the response.
 
-    PATH is of the store's API (`products`), or begins at the server's root (`/api/meta`). A refusal ends with the exit
-    code of its kind; an answer that waits for a person's approval with 10.
+    PATH is a path of the store's API (`products`), or begins with a slash at the server's root (`/api/meta`). The exit
+    code depends on the kind of refusal. It is 10 if the call waits for a person's approval.
 
         countersign api GET products -f q=chess --pages
 

@@ -122,10 +122,10 @@ class _Stream:
 @click.option("--compatible", is_flag=True, help="Also take what is unusual and harmless.")
 @output.json_option
 def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
-    """Unpack ARCHIVE (zip, or tar: plain, gzip, xz, zstd) as the folder DIR, which is new or empty.
+    """Unpack ARCHIVE (zip, or tar: plain, gzip, xz, zstd) into the folder DIR, which must be new or empty.
 
-    All or nothing: an archive that breaks a rule of docs/reference/archive-rules.md is refused with the entry and
-    the rule, and nothing is written.
+    If the archive breaks a rule of docs/reference/archive-rules.md, nothing is written, and the error names the entry
+    and the rule.
     """
     limits = replace(Limits(), profile="compatible") if compatible else Limits()
     try:

@@ -129,10 +129,10 @@ def download(
     target: Path | None,
     force: bool,
 ) -> None:
-    """Fetch a file of a release of ORG/PRODUCT.
+    """Download a file of a release of ORG/PRODUCT.
 
-    The bytes go to FILE.part, are checked against the release's SHA-256, and get their name only then. After a cut
-    or ctrl-C run the same command again: it fetches only what is missing.
+    The bytes are written to FILE.part, which is renamed to FILE once its SHA-256 is that of the release. After a lost
+    connection or ctrl-C, run the same command again: it downloads only what is missing.
     """
     wanted = ArtifactRequest(product, version, channel, platform, file)
     server = connection.selected_server()
@@ -237,7 +237,7 @@ class Download:
         return digest.hexdigest()
 
     def _ask(self, position: int) -> Response:
-        """Request the bytes from `position` on. If the file has changed, the server sends all of its bytes (If-Range)."""
+        """Request the bytes from `position` on. If the file has changed, the server sends the whole file (If-Range)."""
         headers: dict[str, str] = {}
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}

@@ -85,13 +85,13 @@ def _poll(server: Server, claim_token: str) -> Reply:
 @server_option
 @output.json_option
 def login(email: str | None, publish: bool, with_token: bool) -> None:
-    """Sign in to a server: confirm in a browser, and a token is kept here.
+    """Sign in to a server: confirm in a browser, and the command saves a token on this machine.
 
-    It shows an address and a code. Open the address, sign in with the account, type the code. What is kept may read and
-    redeem; with --publish it may publish as well, which an account that is no publisher cannot allow. It ends after a
-    day, or when you disconnect it on the page of your agents.
+    The command shows an address and a code. Open the address, sign in with your account, and type the code. The token
+    can read and redeem. With --publish it can also publish, which only the account of a publisher can allow. The token
+    ends after a day, or when you disconnect it on the page of your agents.
 
-    A token that you have already is read from stdin and never from the command line, where others could see it:
+    A token that you already have is read from stdin, and never from the command line, where others could see it:
 
         countersign token issue me@example.com --data DIR | countersign login --with-token
     """

@@ -49,7 +49,7 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
 @server_option
 @output.json_option
 def publish(product: ProductName, version: str, *, older: bool) -> None:
-    """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
+    """Make the draft release VERSION of ORG/PRODUCT public. The first release also makes the product public."""
     server = connection.selected_server()
     doing = f"cannot publish {product} {version}"
     found = require_owned_by(server, product, doing)

@@ -133,7 +133,7 @@ def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: Pu
     """Return the release to install. The organisation's key is pinned at the first pull and followed afterwards.
 
     Raises:
-        KeyChanged, Stale: see `trust.verify_channel`.
+        KeyChanged, StaleStatement: see `trust.verify_channel`.
         SignatureRefused, RolledBack: see `trust.verify_channel`; or the statement names another manifest, or the
             requested version is older than the installed version.
         Failure: the server refuses the request or cannot be reached, or the build does not exist.

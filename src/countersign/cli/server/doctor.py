@@ -156,12 +156,13 @@ def check_clock(data: Path) -> Finding:
 @click.option("--records-port", type=port_type, default=PORTS["records"], show_default=True)
 @output.json_option
 def doctor(service: str | None, data: str | None, host: str, distribution_port: int, records_port: int) -> None:
-    """Check what one service needs, or without a name both; nothing is changed.
+    """Check what the named service needs, or what both services need. Nothing is changed.
 
-    Python, settings, data directory, disk, master key, databases and the rights in them, blob store, the installation's
-    id, counters, mail, ports and clock. A server that runs and has an operator's port is asked as well.
+    The checks cover Python, settings, data directory, disk, master key, databases and the rights in them, blob store,
+    installation id, counters, mail, ports and clock. If a server is running and has an operator's port, the command
+    also checks the readiness that the server reports.
 
-    Exit code 0 when nothing failed (warnings are fine), 8 when a disk is full, else 1.
+    The exit code is 0 if no check failed (warnings are allowed), 8 if a disk is full, and 1 otherwise.
     """
     ports = {"distribution": distribution_port, "records": records_port}
     chosen = ports if service is None else {service: ports[service]}

@@ -39,7 +39,7 @@ class OutboxMessage(NamedTuple):
 def mail(last: bool, address: str | None, data: str | None) -> None:
     """Show the letters in the outbox folder, newest first, with the links in them.
 
-    Letters come here while COUNTERSIGN_SMTP_URL is not set.
+    Letters are put into this folder while COUNTERSIGN_SMTP_URL is not set.
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data) / transports.OUTBOX_FOLDER

@@ -43,7 +43,7 @@ def serve(
     workers: int,
     demo: bool,
 ) -> None:
-    """Serve one service, or without a name both, each in processes of its own.
+    """Serve the named service, or both services, each in processes of its own.
 
     `store` and `distribution` are the same service.
     """

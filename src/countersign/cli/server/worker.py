@@ -35,8 +35,9 @@ MAX_CONNECTIONS = 4
 def worker(data: str | None, processes: int | None) -> None:
     """Work on the jobs of a store until stopped.
 
-    `serve` starts workers of its own; this one is for more of them, also on other machines where the store is on
-    PostgreSQL and its files in S3. Any number may run; stopped, each gives back what it has not finished.
+    `serve` starts workers of its own. This command adds more workers. They can run on other machines if the store uses
+    PostgreSQL and its files are in S3. Any number of workers may run. A worker that is stopped returns its unfinished
+    job to the queue.
     """
 
     settings = configuration.load(data=data)
