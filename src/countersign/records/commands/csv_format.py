@@ -1,4 +1,5 @@
-"""CSV: separators and decimal marks, columns and cells, and records named in place of their ids."""
+"""The CSV format: separators, decimal marks, columns and cells, and cells that contain the name of a record instead of
+its id."""
 
 import csv
 import io
@@ -26,8 +27,8 @@ NOTATION = ("separator", "decimal", "date_order")
 """The input members that describe the format of a file."""
 
 MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
-"""A text of the greatest length, with the apostrophe of the guard."""
-# Of the whole process; the fields of the models have limits of their own.
+"""The maximum length of a cell: the longest text, and the apostrophe that `guarded` adds."""
+# This limit applies to the whole process. The fields of the models have their own limits.
 csv.field_size_limit(MAX_FIELD_LENGTH)
 
 # A spreadsheet evaluates a cell that begins with one of these as a formula (CWE-1236). An empty text is guarded too, to
@@ -57,7 +58,7 @@ def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
 
 
 def guarded(text: str) -> str:
-    """The text as a cell that a spreadsheet does not evaluate as a formula; `unguarded` reverses this."""
+    """Return the text as a cell that a spreadsheet does not evaluate as a formula. `unguarded` reverses this."""
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
@@ -67,18 +68,18 @@ def unguarded(cell: str) -> str:
 
 
 def written(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
-    """The rows in RFC 4180 format with this separator."""
+    """Return the rows in RFC 4180 format, with this separator."""
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(rows)
     return text.getvalue()
 
 
 def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
-    """The rows that are not empty, the first with the names; reading stops when there are too many. A byte order mark,
-    a line `sep=;` and line ends of any kind are accepted.
+    """Return the rows that are not empty. The first row contains the names of the columns. Reading stops when there are
+    too many rows or lines. A byte order mark, a first line such as `sep=;`, and line ends of any kind are accepted.
 
     Raises:
-        BadInput: it cannot be read, or has too many lines.
+        BadInput: the text cannot be read as CSV, or has too many lines.
     """
     found: list[list[str]] = []
     lines = 0
@@ -109,7 +110,7 @@ def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
 
 
 def _separator_of(text: str) -> Separator:
-    """The separator in the first line: the candidate that occurs most often outside of quotes."""
+    """Return the separator of the first line: the candidate that occurs most often outside quotes."""
     start = len(text) - len(text.lstrip("\n"))
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
@@ -118,7 +119,8 @@ def _separator_of(text: str) -> Separator:
 
 
 AMOUNT = ":amount"
-"""After the name of a money field: its column has amounts (12.34), not minor units (1234)."""
+"""The suffix of a money field's name for a column that contains decimal amounts (12.34) instead of minor units
+(1234)."""
 
 _OWN = ("id", "revision")
 _MAX_AMOUNT = 40
@@ -126,8 +128,12 @@ _MAX_AMOUNT = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name in the first row, its field (None: ignored; `id` and `revision` have none), and whether money
-    is a decimal amount rather than minor units."""
+    """A column of a file.
+
+    `header` is its name in the first row, and `name` the name of its field, or None if the column is ignored. The
+    columns `id` and `revision` have a name but no field. With `is_amount`, money is a decimal amount and not in minor
+    units.
+    """
 
     header: str
     name: str | None
@@ -136,7 +142,8 @@ class Column:
 
 
 class ColumnNames:
-    """The names and labels of columns of a model, for one caller, ignoring case, spaces and punctuation."""
+    """Finds the columns of a model by their names and labels, for one caller. Case, spaces and punctuation are
+    ignored."""
 
     def __init__(self, view: ModelView) -> None:
         self._model = view.model.name
@@ -149,8 +156,8 @@ class ColumnNames:
         self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
 
     def column(self, header: str) -> Column | None:
-        """The column with this name in the first row; None if no column has it. Money is a decimal amount under its
-        label, and minor units under its name."""
+        """Return the column for a name in the first row, or None if no column has this name. Money is a decimal amount
+        in a column that is named by the label, and in minor units in a column that is named by the field."""
         exact = header.strip()
         plain = alphanumeric(exact.removesuffix(AMOUNT))
         name = exact if exact in self._fields else self._names.get(plain)
@@ -166,17 +173,18 @@ class ColumnNames:
         return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
 
     def found(self, header: str) -> Column | None:
-        """As `column`; a column without a name is ignored."""
+        """Like `column`, but a column without a name is ignored."""
         return self.column(header) if header.strip() else Column("", None)
 
     def shown(self, name: str) -> Column:
-        """The column of a field under its label, or under its name if the label belongs to another field."""
+        """Return the column of a field, named by its label. If another field has this label, the column is named by the
+        field."""
         field = self._fields.get(name)
         found = None if field is None else self.column(field.label)
         return found if found is not None and found.name == name else Column(name, name, field)
 
     def raw(self, name: str) -> Column:
-        """The column of a field under its name.
+        """Return the column of a field, named by the field.
 
         Raises:
             BadInput: the field does not exist for the caller.
@@ -186,7 +194,8 @@ class ColumnNames:
         return Column(name, name, self._fields.get(name))
 
     def chosen(self, header: str, wanted: object) -> Column:
-        """The column that the caller assigned to the header; None means ignored.
+        """Return the column for a header to which the caller assigned the field `wanted`. None means that the column is
+        ignored.
 
         Raises:
             BadInput: the field does not exist for the caller.
@@ -202,8 +211,8 @@ class ColumnNames:
 
 
 def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
-    """The JSON value of a cell, None for an empty one; invalid text is returned unchanged for the field to refuse.
-    `names` are the ids of the records by the cells of a reference.
+    """Return the JSON value of a cell, or None for an empty cell. Invalid text is returned unchanged, so that the field
+    refuses it. `names` maps the cells of a reference to the ids of the records that they name.
 
     Raises:
         BadInput: the cell cannot be read.
@@ -225,7 +234,7 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
 
 
 def _amount(text: str, notation: Notation) -> int:
-    """Minor units of a decimal amount, with or without digit grouping."""
+    """Return a decimal amount in minor units. The amount may have digit grouping."""
     decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
     bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT + 1]).replace("\u2212", "-")
     pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
@@ -237,7 +246,7 @@ def _amount(text: str, notation: Notation) -> int:
 
 
 def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
-    """The text for people of a value in this column; None if it is the value itself."""
+    """Return the text that people read for a value in this column, or None if the value is written unchanged."""
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
@@ -245,7 +254,8 @@ def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
 
 
 def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
-    """The columns of a table, and the unknown names in its first row; `chosen` are the fields that the caller assigned.
+    """Return the columns of a table, and the names in its first row that are unknown. `chosen` are the fields that the
+    caller assigned to the columns.
 
     Raises:
         BadInput: `chosen` is not a list with a field of the model for each column, or a field has two columns.
@@ -276,7 +286,8 @@ _AT_ONCE = 1_000
 
 
 def named_by(run: Run, ref: Ref) -> ModelView | None:
-    """The caller's view of the referenced model, if it reads the name field of its records in clear."""
+    """Return the caller's view of the referenced model. Return None if the caller does not read the names of its
+    records in clear."""
     view = run.caller.view.models.get(ref.target)
     if view is None or not view.is_readable or view.model.shown_as not in view.fields:
         return None
@@ -285,8 +296,8 @@ def named_by(run: Run, ref: Ref) -> ModelView | None:
 
 
 def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
-    """The SQL expression for the name of the referenced record; NULL if the caller may not see the record or read its
-    name in clear."""
+    """Return the SQL expression for the name of the referenced record. The expression is NULL if the caller may not see
+    the record or may not read its name in clear."""
     view = named_by(run, ref)
     if view is None:
         return "NULL"
@@ -299,8 +310,8 @@ def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
 
 
 async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """By cell, the id of the one visible record with this name; and for ambiguous cells, the number of records. Case is
-    ignored if no name matches exactly."""
+    """Map each cell that names exactly one visible record to the id of the record, and each ambiguous cell to the
+    number of records. Case is ignored if no name matches exactly."""
     view = named_by(run, ref)
     wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
     if view is None or not wanted:
@@ -313,13 +324,14 @@ async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, st
 
 
 def _has_token(run: Run, cell: str) -> bool:
-    """Whether the cell contains a placeholder token. References refuse tokens, so it is not looked up."""
+    """Return whether the cell contains a placeholder token. References refuse tokens, so such a cell is not looked
+    up."""
     grammar = run.engine.grammar
     return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
 
 
 async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
-    """By cell, a record with this name, and how many there are."""
+    """Map each cell to the id of a record with this name, and to the number of such records."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
     for some in _batches(sorted({folded(each) for each in wanted})):
         for name, key, record_id, count in await _called(run, view, some):
@@ -330,7 +342,8 @@ async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[s
 
 
 async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
-    """The records with one of the folded names, by spelling: the name, its folded form, an id, and the count."""
+    """Return the records that have one of the folded names, grouped by the spelling of the name. Each group consists of
+    the name, its folded form, the id of one record, and the number of records."""
     name, parameters = view.model.shown_as, Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in names)
@@ -345,7 +358,7 @@ async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[t
 
 
 def refuse_ambiguous(ref: Ref, cell: str, counts: Mapping[str, int]) -> None:
-    """Require that a cell names one record only.
+    """Require that a cell names only one record.
 
     Raises:
         BadInput: several records have this name.

@@ -1,4 +1,5 @@
-"""The command `import`: records from CSV text, all or none, with errors by row; and restoring exported ones."""
+"""The command `import`: it creates records from CSV text, either all or none, and reports errors by row. It also
+restores exported records."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,10 +47,10 @@ SET next = CASE WHEN sequence.next < excluded.next THEN excluded.next ELSE seque
 
 
 async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedCommand | None:
-    """Read a row: its values, and defaults for fields without a column; None if the record exists already.
+    """Read the values of a row, and add defaults for fields without a column. Return None if the record exists already.
 
     Raises:
-        BadInput: a field is unknown, missing or invalid; or a record with this id has other values.
+        BadInput: a field is unknown, missing or invalid, or a record with this id has other values.
     """
     model = view.model
     record_id = _id(body.get("id"))
@@ -70,7 +71,8 @@ def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
 
 
 def _lacks(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
-    """Whether the field gets its default: it has no column, or it governs the workflow and is empty."""
+    """Return whether the field gets its default: it has no column, or it is the state field of the workflow and is
+    empty."""
     if model.workflow is not None and model.workflow.field == name:
         return _is_empty(name, given)
     return name not in given
@@ -92,7 +94,8 @@ def _id(value: object) -> str | None:
 
 
 async def _is_there(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
-    """Whether a record with this id and these values exists.
+    """Return whether the record exists already: a record with this id or with a unique value of the row has the same
+    values, or an equal grant exists.
 
     Raises:
         BadInput: a record with this id has other values.
@@ -110,14 +113,14 @@ async def _is_there(run: Run, model: Declared, record_id: str | None, given: Map
 
 
 async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
-    """Whether the record with the unique value has the other values too."""
+    """Return whether the record that has the unique value also has all other given values."""
     row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
     found = None if row is None else await _record(run, model, str(row[0]))
     return found is not None and _is_equal(found, given)
 
 
 async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
-    """Whether an equal grant or role of a user exists: a duplicate would have no effect."""
+    """Return whether an equal grant or user role exists. A duplicate would have no effect."""
     names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
     tests: list[str] = []
     values: list[Stored] = []
@@ -144,7 +147,7 @@ async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
     """Create the record and return its id.
 
     Raises:
-        BadInput: a unique value is taken, or the record would give more rights than its writer has.
+        BadInput: a unique value is taken, or the record would give more rights than the caller has.
     """
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
@@ -157,8 +160,9 @@ async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
-    """Advance the number sequences of a module's effects past the restored numbers: a number 2026-000012 in a unique
-    read-only text of `invoice` advances the sequence invoice-2026 (see `Work.next_number`)."""
+    """Advance the number sequences that a module's effects use, so that they continue after the restored numbers. For
+    example, the number 2026-000012 in a unique read-only text of `invoice` advances the sequence invoice-2026 (see
+    `Work.next_number`)."""
     last: dict[str, int] = {}
     for text in (text for each in inserted for text in _numbers(model, each)):
         found = _NUMBER.fullmatch(text)
@@ -216,8 +220,11 @@ class _RolledBack(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ImportTable:
-    """The parsed text of an import: its columns, rows of cells, and by reference the ids of the records that cells
-    name. `unknown` are names in the first row without a field."""
+    """The parsed text of an import: its columns and its rows of cells.
+
+    `unknown` are the names in the first row that no field has. `ids` maps each reference to the ids of the records that
+    its cells name. `ambiguous` maps each reference to the number of records for each cell that names several.
+    """
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
@@ -230,10 +237,10 @@ class ImportTable:
 
 
 async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
-    """Create a record from each row, or with `dry_run` only check the rows.
+    """Create a record from each row. With `dry_run`, only check the rows.
 
     Raises:
-        BadInput: a key is unknown; the text is not CSV with a head of known fields; or there are too many rows.
+        BadInput: a key is unknown, the text is not CSV with known fields in its first row, or there are too many rows.
     """
     view = run.view_of(model)
     found = await read_table(run, view, body)
@@ -261,7 +268,8 @@ def _field_name(column: Column) -> str | None:
 async def check_rows(
     run: Run, view: ModelView, found: ImportTable, *, makes: bool = False
 ) -> tuple[ImportResult, list[PreparedCommand]]:
-    """Check every row as an input of `create`, with `makes` also create the record, and return the errors by row.
+    """Check every row as an input of `create` or, when restoring, as an exported record. With `makes`, also create the
+    records. Return the result with the errors by row, and the prepared commands.
 
     Raises:
         TryAgain: a row conflicts with a concurrent change.
@@ -299,11 +307,11 @@ async def _made(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> s
 
 
 async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
-    """Parse the text of the input, and look up the records that it names.
+    """Parse the text of the input and look up the records that its cells name.
 
     Raises:
-        BadInput: a key is unknown; the text is not CSV with a head of known fields; there are too many rows or columns;
-            or an agent may not create the records.
+        BadInput: a key is unknown, the text is not CSV with known fields in its first row, there are too many rows or
+            columns, or the caller is an agent that may not create the records.
     """
     text, is_trial, is_restoring = _members(view.model.name, body)
     _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
@@ -345,8 +353,8 @@ def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
 
 
 def _is_taken(column: Column, *, is_restoring: bool) -> bool:
-    """Whether the column's values are written. Values that the service computes are ignored; ids and read-only values
-    are written only by a restore."""
+    """Return whether the column's values are written. Values that the service computes are never written. Ids and
+    read-only values are written only by a restore."""
     field = column.field
     if field is None:
         return column.name == "id" and is_restoring
@@ -358,7 +366,7 @@ def _is_taken(column: Column, *, is_restoring: bool) -> bool:
 async def _named(
     run: Run, columns: Sequence[Column], rows: Sequence[Sequence[str]]
 ) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, int]]]:
-    """By reference, the ids of the records that its cells name, and the ambiguous cells."""
+    """Map each reference to the ids of the records that its cells name, and to its ambiguous cells."""
     ids, ambiguous = dict[str, Mapping[str, str]](), dict[str, Mapping[str, int]]()
     for place, column in enumerate(columns):
         if isinstance(column.field, Ref):
@@ -368,10 +376,10 @@ async def _named(
 
 
 def _body(view: ModelView, found: ImportTable, row: Sequence[str]) -> dict[str, object]:
-    """The input of a row. An empty cell means no value, so a new record gets the default.
+    """Return the input of a row. An empty cell means no value, so a new record gets the default.
 
     Raises:
-        BadInput: a cell cannot be read, or has no column.
+        BadInput: a cell cannot be read or belongs to no column.
     """
     if any(row[len(found.columns) :]):
         raise BadInput("the row has more cells than the first row has names")

@@ -1,5 +1,5 @@
-"""The records that refer to a record to be deleted: those that are deleted too, those whose ref is emptied, and those
-that prevent the deletion."""
+"""The records that refer to a record to be deleted. Some are deleted too, in some the ref is emptied, and others
+prevent the deletion."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,20 @@ from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 
 MAX_RECORDS = 5_000
-"""The maximum number of other records that one deletion may delete or change."""
+"""The maximum number of referring records that one deletion may delete or change."""
 
 REFUSAL = "another record refers to this one"
-"""The text for every deletion that a reference prevents, whether or not the caller sees the referring record."""
+"""The error for every deletion that a reference prevents. It does not depend on whether the caller sees the referring
+record."""
 
 _IDS_AT_ONCE = 500
 
 Key: TypeAlias = tuple[str, str]
-"""A record: the name of its model, and its id."""
+"""The key of a record: the name of its model, and its id."""
 
 
 class Reference(NamedTuple):
-    """A record that refers to `target`, by one of its fields."""
+    """The reference of the record `source` to the record `target` in the field `field`."""
 
     source: Key
     field: str
@@ -36,8 +37,10 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependents of a deletion: `deleted` are the records to delete (the record itself first), `cleared` the links
-    to empty, `blocking` the links that prevent it, `links` all of them. `complete` is false if there are too many.
+    """The dependents of a deletion.
+
+    `deleted` are the records to delete, starting with the record itself. `cleared` are the links to empty, `blocking`
+    the links that prevent the deletion, and `links` all links. `complete` is false if there are too many links.
     """
 
     deleted: tuple[Key, ...]
@@ -47,8 +50,8 @@ class Dependents:
     complete: bool
 
     def leaves_first(self) -> tuple[list[Key], bool]:
-        """The deleted records, each after those that refer to it; and whether that order exists: circular references
-        have none."""
+        """Return the deleted records and whether they are in order: each record follows the records that refer to it.
+        Circular references have no such order."""
         gone = set(self.deleted)
         graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
         for link in self.links:
@@ -70,11 +73,12 @@ async def find(
     locks: bool = False,
     limit: int | None = None,
 ) -> Dependents:
-    """The records that refer to the record, and with `cascade` to the records that are deleted with it.
+    """Return the records that refer to the record. With `cascade`, also return those that refer to the records that are
+    deleted with it.
 
     With `seen_by`, only links that the view shows are followed. With `locks`, the found rows are locked until the
-    transaction ends; the record itself is locked already, so that no new references can appear. The search stops after
-    `limit` links (default: the maximum of one deletion).
+    transaction ends. The caller must have locked the record itself, so that no new references can appear. The search
+    stops after `limit` links. The default is the maximum of one deletion.
     """
     walk = _Walk(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
     return await walk.walked((model, record_id))
@@ -100,7 +104,7 @@ class _Walk:
         return self._found(complete=len(self._links) <= self._limit)
 
     async def _next(self, level: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """The records that are deleted because of those of this level."""
+        """Return the records that are deleted because they refer to records of this level."""
         following: dict[str, list[str]] = {}
         for name, record_ids in level.items():
             for referrer in self._run.engine.registry.referrers[name]:
@@ -151,7 +155,8 @@ def _on_delete(registry: Registry, link: Reference) -> str:
 
 
 async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether a record that the caller sees prevents the deletion, even after the earlier steps of its plan."""
+    """Return whether a record that the caller sees prevents the deletion. A record no longer does so if an earlier step
+    of the plan deletes it or changes its ref."""
     seen = run.caller.view
     found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
     blocking = list(found.blocking)
@@ -165,6 +170,6 @@ async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _leads_elsewhere(step: PreparedCommand, link: Reference) -> bool:
-    """Whether the step changes the ref to another record or empties it."""
+    """Return whether the step empties the ref or changes it to another record."""
     given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
     return given is not None and given.stored != link.target[1]

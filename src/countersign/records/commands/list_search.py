@@ -1,4 +1,4 @@
-"""The commands `list`, `search` and `count_by`: pages of records, and seeking to pages far down a list."""
+"""The commands `list`, `search` and `count_by`, and fast access to pages far down a list."""
 
 import asyncio
 import hashlib
@@ -22,16 +22,16 @@ from countersign.records.commands.seek_pagination import KnownPositions, ListQue
 from countersign.records.commands.select import Record, RecordReader, SelectStatement
 
 MIN_OFFSET = 1_000
-"""The number of rows that can be skipped as fast as a position is looked up."""
+"""The lowest offset for which positions are cached. Fewer rows can be skipped as fast as a position is looked up."""
 
 MAX_LISTS = 32
 _AUDIT = "audit_entry"
 
 
 def is_deep(run: Run, model: str, query: Query) -> bool:
-    """Whether the query is for a page so far down the list that positions are worth caching.
+    """Return whether the page is so far down the list that it is worth caching positions.
 
-    Built-in models are excluded, except the audit: some of their columns change without an audit entry.
+    Built-in models except the audit are excluded, because some of their columns change without an audit entry.
     """
     is_own = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
     return query.offset >= MIN_OFFSET and not is_own
@@ -42,10 +42,10 @@ class DataChanged(Exception):
 
 
 async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> list[Row] | None:
-    """The rows of a page; None if the data change meanwhile, so that the page must be read in one statement.
+    """Return the rows of a page. Return None if the data change meanwhile: the page must then be read in one statement.
 
     Raises:
-        Unavailable: a read took too long; the positions so far are cached for the next try.
+        Unavailable: a read took too long. The positions found so far stay cached for the next try.
     """
     lists = run.engine.positions
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
@@ -63,7 +63,7 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
 
 
 class PageSeeker:
-    """Seeks in one list from its cached positions; each method may raise `DataChanged`."""
+    """Finds pages of one list, starting at cached positions. Each method may raise `DataChanged`."""
 
     def __init__(self, run: Run, listed: ListQuery, known: KnownPositions) -> None:
         self._database = run.engine.records.database
@@ -72,11 +72,12 @@ class PageSeeker:
         self._known = known
 
     async def page(self, offset: int, limit: int) -> list[Row]:
-        """The rows from the offset on."""
+        """Return at most `limit` rows, starting at the offset."""
         place = self._known.before(offset)
         while place.offset < offset:
             left = offset - place.offset
-            # When time is short, skip the rest at once: the deadline of a read allows it, and known positions are kept.
+            # When time is short, skip all remaining rows in one read. The deadline of a read allows this, and the
+            # positions found so far stay cached.
             is_late = clock.monotonic_s() >= self._until_s
             following = await self._after(place, left if is_late else min(self._known.step, left))
             if following is None:
@@ -84,12 +85,12 @@ class PageSeeker:
             if following.offset - place.offset == self._known.step:
                 self._known.add(following)
             place = following
-            # On SQLite a quick read never waits: let other requests run in between.
+            # A quick read on SQLite never waits, so let other requests run between two reads.
             await asyncio.sleep(0)
         return await self._rows(place, limit)
 
     async def _after(self, place: SeekPosition, skip: int) -> SeekPosition | None:
-        """The position `skip` rows further; None at the end of the list."""
+        """Return the position that is `skip` rows further, or None if the list ends before it."""
         left = skip
         for piece in ranges(place):
             ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
@@ -116,9 +117,11 @@ class PageSeeker:
 
 
 SHORT_PAGE = 100
-"""The number of records that are read at once; more are read in pieces, up to the size limit."""
+"""The maximum number of records that are read in one piece. More records are read in several pieces, up to the size
+limit."""
 MAX_PAGE_BYTES = 16 << 20
-"""The maximum bytes of text in the records of a page; a list without limit is streamed and has no maximum."""
+"""The maximum size in bytes of the text in the records of a page. A list without a limit is streamed and has no
+maximum."""
 
 
 class SearchResult(msgspec.Struct):
@@ -129,10 +132,10 @@ class SearchResult(msgspec.Struct):
 
 
 def read_query(run: Run, model: str, command: str, body: Body) -> Query:
-    """The query of an input, checked as far as it can be without the database.
+    """Return the query of an input. All checks that do not need the database are done.
 
     Raises:
-        BadInput: it is malformed or contains a placeholder token.
+        BadInput: the query is malformed or contains a placeholder token.
     """
     query = queries.read(body, f"{model}.{command}")
     for condition in query.filter:
@@ -141,11 +144,11 @@ def read_query(run: Run, model: str, command: str, body: Body) -> Query:
 
 
 def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: object) -> None:
-    """Refuse placeholder tokens in filters, which apply to fields read in clear: a token would be an oracle or a
-    mistake.
+    """Refuse placeholder tokens in filters. Filters apply to fields that the caller reads in clear, so a token in a
+    filter is either a mistake or an attempt to test a guess.
 
     Raises:
-        BadInput: the value contains one.
+        BadInput: the value contains a placeholder token.
     """
     values: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
     for each in values:
@@ -154,17 +157,17 @@ def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: o
 
 
 def statement(run: Run, model: str, query: Query, command: str = "list") -> select.SelectStatement:
-    """The statement of a query.
+    """Return the SQL statement of a query.
 
     Raises:
-        BadInput: a condition or a key is refused.
+        BadInput: a condition or an order key is refused.
     """
     view = run.view_of(model)
     return select.page(run.engine.reading(run.caller, view), view.reach(command), query)
 
 
 async def records(run: Run, model: str, body: Body, command: str = "list") -> list[Record]:
-    """The records of a query with a limit.
+    """Return the records of a query with a limit.
 
     Raises:
         BadInput: the query is refused.
@@ -182,10 +185,10 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
 
 
 async def _rows(run: Run, reading: RecordReader, query: Query, made: select.SelectStatement) -> list[Row]:
-    """The rows of a page, which are all in memory at once.
+    """Return the rows of a page. All rows are in memory at the same time.
 
     Raises:
-        BadInput: their total text is too long.
+        BadInput: the rows contain too much text.
     """
     database = run.engine.records.database
     if not reading.has_long_texts:
@@ -210,7 +213,8 @@ def _require_short(size: int) -> None:
 
 
 async def stream(run: Run, model: str, query: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
-    """All records of a query in batches, in constant memory; to be left early only inside `contextlib.aclosing`."""
+    """Yield all records of a query in batches, in constant memory. A caller that may stop early must use
+    `contextlib.aclosing`."""
     made = statement(run, model, query, command)
     reading = run.engine.reading(run.caller, run.view_of(model))
     async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
@@ -219,7 +223,7 @@ async def stream(run: Run, model: str, query: Query, command: str = "list") -> A
 
 
 async def search(run: Run, model: str, body: Body) -> SearchResult:
-    """The records of a query, and their total.
+    """Return the records of a query and the total number of matching records.
 
     Raises:
         BadInput: the query is refused.
@@ -245,10 +249,11 @@ class Group(msgspec.Struct):
 
 
 async def count_by(run: Run, model: str, body: Body) -> list[Group]:
-    """The groups in the order of the field, the empty value last.
+    """Return the groups in the order of the field, with the empty value last.
 
     Raises:
-        BadInput: the caller cannot read the field in clear, its kind cannot be counted by, or the filter is refused.
+        BadInput: the caller cannot read the field in clear, fields of its kind cannot be counted by, or the filter is
+            refused.
     """
     view = run.view_of(model)
     rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}

@@ -25,7 +25,7 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 
 def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
-    """Whether stored values meet the condition, with the same semantics as in a filter."""
+    """Return whether the stored values meet the condition. A condition means the same as in a filter."""
     field, stored = field_named(model, condition.field), values.get(condition.field)
     if condition.operator == "is_null":
         return (stored is None) == condition.value
@@ -55,18 +55,18 @@ def _compared(field: Field, left: Stored, right: Stored) -> int:
 
 
 def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
-    """Whether the caller sees every field of the conditions, so that it can evaluate them itself."""
+    """Return whether the caller sees every field of the conditions and can therefore evaluate them itself."""
     return view is not None and all(view.knows(each.field) for each in conditions)
 
 
 def require_guards(
     model: Declared, view: ModelView | None, conditions: Sequence[Where], values: Mapping[str, Stored], command: str
 ) -> None:
-    """Require that a record meets all conditions; `view` is the caller's view of the model, if it has one.
+    """Require that a record meets all conditions. `view` is the caller's view of the model, or None if it has none.
 
     Raises:
-        BadInput: the record does not meet a condition. The text names a condition that the caller can read; otherwise
-            it states only that the command is not allowed in this state.
+        BadInput: the record does not meet a condition. The error names an unmet condition that the caller can read. If
+            there is none, the error states only that the command is not allowed in this state.
     """
     for readable in (True, False):
         for each in conditions:
@@ -77,22 +77,22 @@ def require_guards(
 
 
 def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
-    """Whether the record is locked: only its actions can change it."""
+    """Return whether the record is locked. Only actions can change a locked record."""
     return are_met(model, values, model.locked)
 
 
 def are_met(model: Declared, values: Mapping[str, Stored], conditions: Sequence[Where]) -> bool:
-    """Whether there are conditions and the values meet all of them."""
+    """Return whether there is at least one condition and the values meet all conditions."""
     return bool(conditions) and all(is_met(model, values, each) for each in conditions)
 
 
 def require_within_rows(
     view: ModelView | None, command: str, values: Mapping[str, Stored], record_id: str | None = None
 ) -> None:
-    """Require that the caller's command may use a record with these values: row conditions apply to new values too.
+    """Require that the caller's command may use a record with these values. Row conditions also apply to new values.
 
     Raises:
-        BadInput: the command may not use the record; the text is the same as for a record that does not exist.
+        BadInput: the command may not use the record. The error is the same as for a record that does not exist.
     """
     rows = () if view is None else view.rows.get(command, ())
     if rows is None or view is None:
@@ -105,15 +105,16 @@ def require_within_rows(
 
 
 def _is_within(view: ModelView, values: Mapping[str, Stored], condition: Where | Condition) -> bool:
-    """Whether the values meet the condition; False for SQL conditions, which no input can guarantee."""
+    """Return whether the values meet the condition. The result for an SQL condition is False, because no input can
+    guarantee that it is met."""
     return isinstance(condition, Where) and is_met(view.model, values, condition)
 
 
 async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
-    """Require that a record, and the one it is locked with, are not locked.
+    """Require that a record is not locked, either by its own state or by the record that `locked_with` refers to.
 
     Raises:
-        BadInput: it is locked. The locking state is named only to callers who can read it.
+        BadInput: the record is locked. The error names the locking state only if the caller can read it.
     """
     if is_locked(model, values):
         raise _refusal(run, model, command)
@@ -121,7 +122,7 @@ async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Store
     parent_id = values.get(model.locked_with) if model.locked_with else None
     if parent is None or not isinstance(parent_id, str):
         return
-    # Lock the row, so that the record is not posted while this one is written.
+    # Lock the parent row, so that a concurrent call cannot post the parent record while this record is written.
     statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is not None and are_met(parent, record_of(parent, row).values, locks_of(model, parent)):
@@ -129,10 +130,10 @@ async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Store
 
 
 async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
-    """As `require_unlocked`, before a proposal, and only if the caller can see the locking state.
+    """Like `require_unlocked`, but for a proposal: only the locks whose state the caller can see are checked.
 
     Raises:
-        BadInput: it is locked.
+        BadInput: the record is locked.
     """
     views = run.caller.view.models
     if are_guards_readable(views.get(model.name), model.locked) and is_locked(model, values):
@@ -146,7 +147,7 @@ async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[st
 
 
 def locks_of(model: Declared, parent: Declared) -> tuple[Where, ...]:
-    """Return the conditions on the referenced record of `locked_with` under which a record of the model is locked."""
+    """Return the conditions that lock a record of the model. They apply to the record that `locked_with` refers to."""
     return model.locked_while or parent.locked
 
 
@@ -157,7 +158,7 @@ def parent_of(run: Run, model: Declared) -> Declared | None:
 
 
 def are_locks_readable(run: Run, model: Declared) -> bool:
-    """Whether the caller can see if a record of the model is locked."""
+    """Return whether the caller can see if a record of the model is locked."""
     parent = parent_of(run, model)
     views = run.caller.view.models
     if not are_guards_readable(views.get(model.name), model.locked):
@@ -165,13 +166,13 @@ def are_locks_readable(run: Run, model: Declared) -> bool:
     if parent is None:
         return True
     above = views.get(parent.name)
-    # The ref identifies the record; the right to read it is checked separately.
+    # The ref only identifies the record. To see its fields, the caller also needs a command that reads it.
     is_read = above is not None and above.reads_any_by("get", "list", "search", "export")
     return is_read and are_guards_readable(above, locks_of(model, parent))
 
 
 def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> BadInput:
-    """The refusal if the record of `locked_with` locks only those of this model."""
+    """Return the error for a record that is locked because the record of `locked_with` meets `locked_while`."""
     if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
         return BadInput(f"{command} is not allowed in this state")
     words = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
@@ -186,10 +187,10 @@ def _refusal(run: Run, model: Declared, command: str) -> BadInput:
 
 
 async def require_revision(run: Run, view: ModelView, record: StoredRecord, body: Body) -> None:
-    """Require that the record is unchanged since the `revision` in the input, if there is one.
+    """Require that the record has not changed since the `revision` in the input, if the input has one.
 
     Raises:
-        BadInput: it has a visible change, or `revision` is not an integer.
+        BadInput: the caller sees a change since that revision, or `revision` is not an integer.
     """
     if "revision" not in body:
         return
@@ -216,7 +217,8 @@ async def require_rules(
     """Require that the record meets the rules that name one of the written fields.
 
     Raises:
-        BadInput: it does not. The rule is named to those who read its fields, or sent them.
+        BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
+            fields.
     """
     await _require(run, model, values, rules_naming(model, written), _with_sent_refs(given), command)
 
@@ -232,13 +234,15 @@ async def require_all_rules(
     """Require that the record with the given fields meets the rules of an action.
 
     Raises:
-        BadInput: it does not. The rule is named to those who read its fields, or sent them.
+        BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
+            fields.
     """
     await _require(run, model, values, rules, _with_sent_refs(given), command)
 
 
 def _with_sent_refs(given: Mapping[str, FieldInput]) -> list[str]:
-    """The fields that the caller sent; fields set by defaults, effects or other commands are never named."""
+    """Return the names of the fields that the caller sent, without those that defaults, effects or other commands
+    set."""
     return [name for name, each in given.items() if not each.is_default]
 
 
@@ -250,8 +254,8 @@ async def require_rules_as_seen(
     command: str,
     more: Collection[Where] = (),
 ) -> None:
-    """As `require_rules`, before a proposal, and only for rules (with `more`, those of an action) whose fields the
-    caller sees.
+    """Like `require_rules`, but for a proposal: only the rules whose fields the caller sees are checked. `more` are the
+    rules of an action, which are checked too.
 
     Raises:
         BadInput: the record would not meet a rule.
@@ -262,12 +266,12 @@ async def require_rules_as_seen(
 
 
 def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
-    """The rules that name one of the fields."""
+    """Return the rules that name at least one of these fields."""
     return [each for each in model.rules if _fields(each) & set(written)]
 
 
 def is_rule_readable(run: Run, view: ModelView, rule: Where, given: Collection[str]) -> bool:
-    """Whether a caller who sends these fields can see if the rule is met."""
+    """Return whether a caller who sends these fields can see if a record meets the rule."""
     return all(_knows(run, view, path, given) for path in _paths(rule))
 
 
@@ -278,7 +282,7 @@ def _knows(run: Run, view: ModelView, path: str, given: Collection[str]) -> bool
         return is_known
     ref = view.model.fields[name]
     above = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
-    # The record of a given ref exists for the caller: any other would be refused.
+    # If the caller sent the ref, the referenced record exists for the caller. A ref to any other record is refused.
     return above is not None and above.knows(rest) and (name in given or above.reads_any_by(*READING))
 
 
@@ -290,7 +294,7 @@ async def _require(
     known: Collection[str],
     command: str,
 ) -> None:
-    """`known` are the fields that the caller knows in addition to those that it reads."""
+    """`known` are the fields that the caller knows in addition to the fields that it reads."""
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:
@@ -306,12 +310,13 @@ async def _require(
 async def _parent(
     run: Run, model: Declared, name: str, record_id: Stored
 ) -> tuple[Declared, Mapping[str, Stored]] | None:
-    """The record of the ref; None if the ref is empty, or an earlier step of a plan creates the record."""
+    """Return the model and the values of the record that the ref refers to. Return None if the ref is empty, or if an
+    earlier step of a plan creates the record."""
     ref = model.fields[name]
     if not isinstance(ref, Ref) or not isinstance(record_id, str) or prepared_command.step_index(record_id) is not None:
         return None
     parent = run.engine.registry.models[ref.target]
-    # Lock the row, so that it still meets the rule when this record is written.
+    # Lock the row, so that the referenced record still meets the rule when this record is written.
     statement = select.lock_existing(parent, None, record_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     return None if row is None else (parent, record_of(parent, row).values)
@@ -343,7 +348,8 @@ def _owner(
     path: str,
     parents: Mapping[str, tuple[Declared, Mapping[str, Stored]] | None],
 ) -> tuple[Declared, Mapping[str, Stored], str] | None:
-    """The model, values and name of a field in a rule; None if the record does not exist."""
+    """Return the model, the values and the name of the field that a path in a rule refers to. Return None if the
+    referenced record does not exist."""
     name, dot, rest = path.partition(".")
     if not dot:
         return model, values, name
@@ -358,10 +364,10 @@ def _paths(rule: Where) -> Iterator[str]:
 
 
 def _fields(rule: Where) -> set[str]:
-    """The model's own fields in the rule, refs included."""
+    """Return the model's own fields that the rule names, including refs."""
     return {path.partition(".")[0] for path in _paths(rule)}
 
 
 def refs_of(rule: Where) -> set[str]:
-    """The refs to other records whose fields the rule names."""
+    """Return the refs through which the rule names fields of other records."""
     return {path.partition(".")[0] for path in _paths(rule) if "." in path}

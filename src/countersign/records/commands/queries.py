@@ -1,4 +1,4 @@
-"""Filters and orders: parsing a query, its conditions as SQL, and conditions in words."""
+"""Parsing of filters and orders, their conditions as SQL, and conditions in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,17 +37,18 @@ class DelegatedParameters(Parameters):
         self._put = put
 
     def put(self, value: Value) -> str:
-        """The placeholder for the value in that statement."""
+        """Add the value to that statement and return its placeholder."""
         return self._put(value)
 
 
 def column(table: str, name: str) -> str:
-    """A column of a table's alias; the name comes from a declaration, which checks it."""
+    """Return a column of a table alias as SQL. The name needs no escaping, because declarations check the names of
+    fields."""
     return f'{table}."{name}"'
 
 
 def all_of(conditions: list[str]) -> str:
-    """The conditions joined by AND; true without conditions."""
+    """Return the conditions joined by AND. Without conditions, return a condition that is always true."""
     return " AND ".join(conditions) if conditions else "1 = 1"
 
 
@@ -60,7 +61,7 @@ LARGEST_OFFSET = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition as the caller sent it: its value is still JSON."""
+    """One condition as the caller sent it. Its value is still a JSON value."""
 
     field: str
     operator: Operator
@@ -77,9 +78,10 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query: conditions joined by AND, order keys, limit (None: all) and offset.
+    """A query: conditions joined by AND, order keys, limit (None for all records) and offset.
 
-    `scattered` are fields whose filters match so many records that the index of the order is faster than theirs.
+    `scattered` names fields whose filters match many records. For such a filter, the index of the order is faster than
+    the index of the field.
     """
 
     filter: tuple[Condition, ...] = ()
@@ -96,7 +98,8 @@ def read(body: Mapping[str, object], command: str) -> Query:
     """Parse the query object (API document, Query object and Limits).
 
     Raises:
-        BadInput: a key or an operator is unknown, a value malformed, or a limit exceeded; it is named.
+        BadInput: a key or an operator is unknown, a value is malformed, or a limit is exceeded. The error names the
+            cause.
     """
     if not body:
         return NO_QUERY
@@ -179,12 +182,12 @@ def clause(condition: Where) -> str:
 
 
 def refusal(condition: Where) -> str:
-    """The text of a refusal: what the condition requires, and the remedy if one is declared."""
+    """Return the text of a refusal: what the condition requires, and its remedy if the condition declares one."""
     return f": it requires that {clause(condition)}" + (f"; {condition.remedy}" if condition.remedy else "")
 
 
 def clauses(conditions: Sequence[Where]) -> str:
-    """Several conditions in words, all of which must be met."""
+    """Return several conditions in words. All of them must be met."""
     return joined([clause(each) for each in conditions], "and")
 
 
@@ -204,10 +207,10 @@ def _text(value: object) -> str:
 
 
 MAX_SINGLY = 100
-"""The maximum number of values of one `in` that are sent as separate parameters."""
+"""The maximum number of values of an `in` condition that are sent as one parameter each."""
 
 SHOWN_US = 1_000
-"""Microseconds in the unit of displayed instants."""
+"""The number of microseconds in a millisecond, the unit in which instants are displayed."""
 
 _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -221,9 +224,9 @@ def today() -> str:
 
 
 class Scope:
-    """One table in a statement: its alias, and the parameters of the statement.
+    """A table in a statement: the alias of the table, and the parameters of the statement.
 
-    With a `view`, refs to records that do not exist for the caller are treated as empty.
+    With a `view`, a ref to a record that does not exist for the caller is treated as empty.
     """
 
     def __init__(self, dialect: Dialect, parameters: Parameters, alias: str, view: View | None = None) -> None:
@@ -234,7 +237,7 @@ class Scope:
         self.scattered: frozenset[str] = frozenset()
 
     def value_of(self, field: Field) -> str:
-        """The SQL expression of the field's value as the caller sees it in clear."""
+        """Return the SQL expression for the value of the field as a caller who reads the field in clear sees it."""
         plain = column(self.alias, field.name)
         if self.view is None or not isinstance(field, Ref):
             return plain
@@ -255,8 +258,8 @@ class Scope:
 
 
 def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
-    """The condition that a record is among the rows; it applies to stored values, including those hidden from the
-    caller."""
+    """Return the condition that a record is among the rows. The condition applies to stored values, including values
+    that are hidden from the caller."""
     if rows is None:
         return "1 = 1"
     if not rows:
@@ -276,17 +279,17 @@ def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
 
 
 def field_named(model: Declared, name: str) -> Field:
-    """The field of a condition, including `id`."""
+    """Return the field that a condition names, which may be `id`."""
     return ID if name == "id" else model.field(name)
 
 
 def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> list[str]:
-    """The SQL of a caller's conditions. They may use only `id` and fields that it reads in clear (API document, Filter
-    7).
+    """Return the caller's conditions as SQL. The conditions may use only `id` and the fields that the caller reads in
+    clear (API document, Filter 7).
 
     Raises:
-        BadInput: a field is unknown, hidden or masked (the same text for all), the operator does not fit the field's
-            kind, or the value is malformed.
+        BadInput: a field is unknown, hidden or masked (the error is the same in all three cases), the operator does not
+            fit the kind of the field, or the value is malformed.
     """
     return [
         compared(scope, view.model.name, clear_field(view, each.field), each.operator, each.value)
@@ -295,10 +298,10 @@ def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition
 
 
 def clear_field(view: ModelView, name: str) -> Field:
-    """The field with this name, if the caller reads its stored value in clear.
+    """Return the field with this name. The caller must read the stored value of the field in clear.
 
     Raises:
-        BadInput: it is unknown, hidden, masked or rewritten, with the same text.
+        BadInput: the field is unknown, hidden, masked or rewritten. The error is the same in all four cases.
     """
     if name == "id":
         return ID
@@ -308,7 +311,7 @@ def clear_field(view: ModelView, name: str) -> Field:
 
 
 def compared(scope: Scope, model: str, field: Field, operator: Operator, value: object) -> str:
-    """One comparison (API document, Filter 2 and 3).
+    """Return one comparison as SQL (API document, Filter 2 and 3).
 
     Raises:
         BadInput: the operator does not fit the field's kind, or the value is malformed.
@@ -318,7 +321,7 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         raise BadInput(f"op {operator} does not fit {name}, a {field.kind} field")
     expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
     if field.name in scope.scattered:
-        # For SQLite this is another expression of the same value, which has no index.
+        # The plus sign does not change the value, but it prevents SQLite from using the index of the field.
         expression = f"+{expression}"
     put = scope.parameters.put
     if operator == "is_null":
@@ -345,7 +348,8 @@ def _compared_with(
 
 
 def _at(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
-    """A comparison of instants in whole milliseconds, as displayed, although microseconds are stored."""
+    """Return a comparison of instants as SQL. Microseconds are stored, but the comparison uses whole milliseconds, as
+    displayed."""
     first, after = -(-moment // SHOWN_US) * SHOWN_US, (moment // SHOWN_US + 1) * SHOWN_US
     if operator == "eq":
         return f"({expression} >= {put(first)} AND {expression} < {put(after)})"
@@ -371,9 +375,9 @@ def _several(name: str, value: object) -> list[object]:
 
 
 def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]) -> str:
-    """The condition `expression IN values`. A few values are separate parameters, which the planner can use; more are
-    one JSON parameter, since both engines limit the number of parameters (API document, Limits).
-    """
+    """Return the condition `expression IN values`. A few values become one parameter each, so that the planner can use
+    them. More values become one JSON parameter, because both engines limit the number of parameters (API document,
+    Limits)."""
     put = scope.parameters.put
     if isinstance(field, Moment):
         expression = f"({expression} - {expression} % {SHOWN_US})"
@@ -382,7 +386,7 @@ def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]
     listed = put(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
         return f"{expression} IN (SELECT value FROM json_each({listed}))"
-    # An array, built once, allows an index lookup; a table of values is joined by a scan.
+    # PostgreSQL builds an array once and looks its elements up in an index. It would join a table of values by a scan.
     elements = f"jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
     return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
@@ -395,7 +399,8 @@ def _operand(field: Field, name: str, value: object) -> Stored:
 
 
 def _contained(scope: Scope, field: Field, needle: str) -> str:
-    # Audit entries have no folded copies: their texts are ids, command names, and labels.
+    # Audit entries have no folded copies, so their stored texts (ids, command names and labels) are converted to lower
+    # case.
     text = column(scope.alias, "id" if field is ID else field.name)
     haystack = text if field is ID else f"COALESCE({column(scope.alias, f'{field.name}__folded')}, lower({text}))"
     function = "instr" if scope.dialect == "sqlite" else "strpos"

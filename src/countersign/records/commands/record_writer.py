@@ -1,4 +1,5 @@
-"""Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
+"""Writing of one record in one transaction: its row, its vault entries, the totals that include it, and its audit
+entry."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -45,10 +46,10 @@ _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2
 async def find(
     run: Run, model: Declared, rows: Rows, record_id: object, *, locks: bool = True
 ) -> StoredRecord:
-    """The record; with `locks`, locked for this transaction.
+    """Return the record. With `locks`, also lock it until the transaction ends.
 
     Raises:
-        BadInput: it does not exist or is not among the rows: the same for both.
+        BadInput: the record does not exist or is not among the rows. The error is the same in both cases.
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
@@ -68,12 +69,14 @@ async def insert(
     record_id: str | None = None,
     is_restored: bool = False,
 ) -> str:
-    """Insert a record with these values, which include the defaults, and return its id, by default a random one. The
-    model's rules, `shared_by` and the equality of formats apply to input of people and agents, but not to restored
-    records, perhaps of an earlier version: their unique values are compared unchanged.
+    """Insert a record with these values and return its id. The values must include the defaults. Without `record_id`,
+    the record gets a random id.
+
+    The model's rules and `shared_by` are not checked for restored records, which may come from an earlier version. The
+    unique values of restored records must differ exactly, even if the field's format treats them as equal.
 
     Raises:
-        BadInput: a unique value is taken.
+        BadInput: a unique value is taken, or the record does not meet a rule.
     """
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
@@ -103,10 +106,10 @@ async def insert(
 async def update(
     run: Run, model: Declared, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> bool:
-    """Set these fields of a locked record and return whether anything changed.
+    """Set these fields of a locked record. Return whether any value changed.
 
     Raises:
-        BadInput: a unique value is taken.
+        BadInput: a unique value is taken, or the record would not meet a rule.
     """
     changed = {name: each for name, each in given.items() if await is_change(run, model, record, name, each)}
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
@@ -142,8 +145,8 @@ async def update(
 
 
 def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
-    """The values to set, with the computed ones that they change. For callers who see tokens, a recomputed personal
-    value is always a new one: an unchanged token would confirm a guess."""
+    """Return the values to set, including the computed values that change with them. For callers who see tokens, a
+    recomputed personal value always counts as new, because an unchanged token would confirm a guess."""
     made = computed(model, {**record.values, **values})
     return values | {
         name: value
@@ -154,7 +157,7 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
 
 
 async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
-    """The value ids of those fields of the record, with the keys of their sealed copies."""
+    """Map each of these fields of the record to its value id and the key of its sealed copies."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
     return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
@@ -163,8 +166,8 @@ async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]
 async def delete(
     run: Run, model: Declared, record: StoredRecord, command: str, gone: Container[tuple[str, str]] = ()
 ) -> None:
-    """Delete a locked record that no other one refers to. Records of `gone` (model and id) are deleted in the same
-    transaction: their totals need no update."""
+    """Delete a locked record that no other record refers to. `gone` holds the model and the id of each record that is
+    deleted in the same transaction. The totals of these records are not updated."""
     before = await _value_ids_before(run, record, record.value_ids)
     shown = await value_aliases.of_record(run, model, record.id, before)
     changes = {
@@ -201,9 +204,11 @@ async def record_audit(
 
 
 def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
-    """The copy of a value for audit and plans: a personal one is sealed under its vault key, so that it can be erased.
+    """Return the copy of a value for audit entries and plans. A personal value is sealed under its vault key, so that
+    it can be erased.
 
-    `by_domain` are the value ids of single domains for it: a caller who wrote it in clear sees its own token.
+    `by_domain` maps token domains to the value ids that this value has in single domains. With them, a caller who wrote
+    the value in clear sees its own token.
     """
     if value is None or key is None:
         return value
@@ -213,7 +218,7 @@ def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping
 
 
 async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
-    """Copies of a record's fields for audit, plans and stored responses: see `audit_copy`."""
+    """Return copies of a record's fields for audit entries, plans and stored responses (see `audit_copy`)."""
     value_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
     by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
@@ -226,9 +231,9 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
 
 
 async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
-    """Whether the input changes the value. Clear text of a masked caller always counts as a change, and a token is
-    compared with the token that the caller was shown, so that a guess is not confirmed. Only the token of the present
-    value is no change."""
+    """Return whether the input changes the value. Text that a masked caller writes in clear always counts as a change.
+    A token is compared with the token that the caller was shown. Only the token of the current value leaves the value
+    unchanged, so no guess is confirmed."""
     if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
         return given.stored != record.values[name]
     if given.is_plain_text:
@@ -256,7 +261,7 @@ async def _write(
 async def _take_value_ids(
     run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, ValueKey]
 ) -> dict[str, ValueKey]:
-    """Take value ids for the personal values, in place of the previous ones."""
+    """Take value ids for the personal values, and release the previous value ids."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
@@ -269,7 +274,7 @@ async def _take_value_ids(
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:
-    """Store token-like text that is not in the vault, so that it can be sent as LITERAL tokens."""
+    """Store text that looks like a token but is not in the vault, so that it can be sent as a LITERAL token."""
     grammar = run.engine.grammar
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
     if len(found) > MAX_LITERALS:
@@ -280,7 +285,7 @@ async def _store_literals(run: Run, texts: Sequence[str]) -> None:
 
 
 def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
-    """Require that the numbers to write, including computed ones and totals, are exact for every JSON client.
+    """Require that every JSON client can represent the numbers to write exactly, including computed numbers and totals.
 
     Raises:
         BadInput: a number is out of range. The text names the field if the caller sees it.
@@ -308,7 +313,7 @@ async def _require_unique(
     *,
     is_restored: bool = False,
 ) -> None:
-    """Require that the written unique values are unique; `after` are all values of the record."""
+    """Require that the written unique values are unique. `after` holds all values of the record after the write."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
@@ -342,14 +347,15 @@ async def _require_unique_with(
 
 
 def _same(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
-    """The SQL condition that a record has an equal value or, with `is_exact`, exactly this one."""
+    """Return the SQL condition that a record has an equal value. With `is_exact`, the record must have exactly this
+    value."""
     column, known = _compared(field, value)
     test = f'"{column}" = {parameters.put(known)}'
     return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
 def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
-    """The column and value by which two values of the field are compared for equality."""
+    """Return the column and the value to use when values of the field are compared for equality."""
     if isinstance(field, Text) and field.ignores_case:
         return f"{field.name}__folded", folded(str(value))
     return field.name, value
@@ -358,7 +364,8 @@ def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
 async def _require_shared(
     run: Run, model: Declared, field: Field, parent_id: str, value: Stored, own_id: str | None
 ) -> None:
-    """Require that other records with the value have the same `shared_by` in the record of `unique_with`."""
+    """Require that records with this value have the same `shared_by`. That field belongs to the record that
+    `unique_with` refers to."""
     column, known = _compared(field, value)
     if run.engine.dialect == "postgres":
         # Serialize concurrent writes of the same value.
@@ -378,8 +385,8 @@ async def _require_shared(
 async def _require_unshared(
     run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
 ) -> None:
-    """Require that no written field is a `shared_by` of a referring record with a value. Adding such a record locks
-    this one first."""
+    """Require that no written field is the `shared_by` field of a referring record that has a value. No such record can
+    be added meanwhile, because adding one locks this record first."""
     for referrer in run.engine.registry.referrers[model.name]:
         child, ref = referrer.model, referrer.ref
         for name, field in child.fields.items():
@@ -400,20 +407,21 @@ def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
 
 
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
-    """Lock the record of a ref: concurrent calls that add records to it are serialized."""
+    """Lock the record that the ref refers to, so that concurrent calls that add records to it run one after the
+    other."""
     target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
     statement = select.lock_existing(target, None, record_id, run.engine.dialect)
     _ = await run.transaction.fetch_one(statement.text, *statement.values)
 
 
 async def is_referred_to(run: Run, model: str, ref: str, record_id: str) -> bool:
-    """Whether a record of the model refers to the record by that ref."""
+    """Return whether the ref of any record of the model refers to the record with this id."""
     text = f'SELECT 1 FROM "{model}" WHERE "{ref}" = $1 LIMIT 1'
     return await run.transaction.fetch_one(text, record_id) is not None
 
 
 async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
-    """Whether a record among the rows, other than the one with that id, has these values."""
+    """Return whether a record among the rows has these values. The record with the id `but_id` does not count."""
     parameters = Parameters(but_id)
     seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
     compared = (_compared(model.fields[name], value) for name, value in values.items())
@@ -423,7 +431,7 @@ async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapp
 
 
 def not_unique(model: Declared, name: str) -> BadInput:
-    """The error for a unique value that another record has."""
+    """Return the error for a value that must be unique but that another record has."""
     ref = model.fields[name].unique_with
     among = f" among the records with the same {ref}" if ref else ""
     return BadInput(f"{model.name}.{name} must be unique{among}: another record has this value")
@@ -437,7 +445,7 @@ async def _after_write(
     before: Mapping[str, Stored],
     gone: Container[tuple[str, str]] = (),
 ) -> None:
-    """Update the totals of the record, and signal when rights may have changed."""
+    """Update the totals that include the record. If the record may affect rights, signal that they may have changed."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
             if (total.parent.name, parent_id) not in gone:
@@ -445,12 +453,12 @@ async def _after_write(
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
-        # Permanently: activating the person again does not restore old sessions or agents.
+        # Sessions and agents end permanently: they are not restored when the person is activated again.
         await sessions.end_all_of_user(run.transaction, record_id)
 
 
 def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
-    """The records whose total changes: the new and the previous parent."""
+    """Return the ids of the records whose total changes: the previous parent and the new parent."""
     if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
         return []
     return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})

@@ -47,7 +47,8 @@ def personal_fields(model: Declared) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def insert_statement(model: Declared) -> str:
-    """INSERT of every column: id, fields, folded copies, value ids; revision 1, nothing changed yet."""
+    """Return the INSERT statement for every column: id, fields, folded copies and value ids. The new record has
+    revision 1, and no field has changed yet."""
     columns = ["id", *model.fields, *(f"{name}__folded" for name in _folded_fields(model))]
     columns += [f"{name}__value" for name in personal_fields(model)]
     names = ", ".join(f'"{name}"' for name in columns)
@@ -58,7 +59,7 @@ def insert_statement(model: Declared) -> str:
 def insert_values(
     model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int]
 ) -> list[Value]:
-    """The values of `insertion`."""
+    """Return the values for the statement of `insert_statement`, in the order of its parameters."""
     return [
         record_id,
         *(values.get(name) for name in model.fields),
@@ -70,7 +71,8 @@ def insert_values(
 def update_statement(
     model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int | None], mask: int
 ) -> tuple[str, list[Value]]:
-    """UPDATE of some fields with their folded copies and value ids; counts the revision, notes what changed."""
+    """Return the UPDATE statement for some fields, with their folded copies and value ids, and its values. The
+    statement also increases the revision and records which fields have changed."""
     columns: dict[str, Value] = dict(values)
     columns |= {f"{name}__folded": _folded(values[name]) for name in _folded_fields(model) if name in values}
     columns |= {f"{name}__value": value_id for name, value_id in value_ids.items()}
@@ -91,7 +93,7 @@ def _folded(value: Stored) -> Stored:
 
 
 Record: TypeAlias = msgspec.Struct
-"""One record as JSON shows it: a struct whose members are `id`, `revision` and the fields of the view."""
+"""One record as JSON shows it. Its members are `id`, `revision` and the fields of the view."""
 
 
 class Masks(Protocol):
@@ -107,7 +109,8 @@ class Masks(Protocol):
 
 
 class CachedStatement(NamedTuple):
-    """A cached statement that reads one record: its day (since 1970), its text, and its values except the id."""
+    """A cached statement that reads one record. `day` is the day for which it was made, counted from 1970. `values` are
+    its values except the id."""
 
     day: int
     text: str
@@ -179,7 +182,7 @@ class RecordReader:
         )
 
     def scope(self, parameters: Parameters) -> Scope:
-        """The model's table in a statement for this view."""
+        """Return the model's table as part of a statement for this view."""
         return Scope(self._dialect, parameters, "t", self._whole)
 
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
@@ -217,7 +220,7 @@ def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[St
 
 
 def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
-    """Replace the value ids in the rows by placeholder tokens, in one batch."""
+    """Replace the value ids in the rows with placeholder tokens, in one batch."""
     filled = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
     numbers = iter(masks.tokens([each[place] for place, _, holders in filled for each in holders]))
     for place, label, holders in filled:
@@ -238,11 +241,12 @@ def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 MAX_INLINE = 200
-"""The maximum number of rows of a page that is read on the event loop, if indexes support its query."""
+"""The maximum number of rows of a page that is read on the event loop. This applies only if indexes support the
+query."""
 
 
 class Term(NamedTuple):
-    """One key of an order as SQL. Rows without a value are last in both directions."""
+    """One key of an order as SQL. Rows that have no value for the key come last in both directions."""
 
     expression: str
     is_descending: bool
@@ -268,8 +272,8 @@ def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None =
     The columns in `more` follow the columns of `reading`.
 
     Raises:
-        BadInput: a condition or an order key names a field that the caller does not read in clear, or is invalid for
-            the kind of the field.
+        BadInput: a condition or an order key names a field that the caller does not read in clear, or does not fit the
+            kind of the field.
     """
     parameters = Parameters()
     return SelectStatement(_page(reading, rows, query, parameters, more), parameters.values)
@@ -301,7 +305,7 @@ def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> SelectSt
     counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
-    # A single row on the left: whichever way the join is made, the page keeps its order.
+    # The left side has a single row. The page therefore keeps its order, whichever way the engine makes the join.
     text = (
         f"SELECT n.total, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
         "ON 1 = 1"
@@ -320,7 +324,8 @@ def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     seen = queries.any_of(scope, reading.view.model, rows)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
     if is_kept:
-        # Between calls, only the id changes, and at midnight the value of TODAY in a row condition.
+        # Only two values differ between calls: the id, and the value of TODAY in a row condition, which changes at
+        # midnight.
         reading.kept = CachedStatement(day, text, parameters.values[1:])
     return SelectStatement(text, parameters.values)
 
@@ -345,7 +350,7 @@ def lock_existing(
 
 
 def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:
-    """Return the condition that a record matches the query and is visible to the caller.
+    """Return the SQL condition that a record matches the query and is visible to the caller.
 
     Raises:
         BadInput: a condition is refused.

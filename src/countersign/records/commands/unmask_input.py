@@ -1,5 +1,4 @@
-"""Conversion of a caller's JSON to stored values: checks of fields and lengths, and replacement of placeholder
-tokens."""
+"""Conversion of a caller's JSON to stored values. It checks fields and lengths, and replaces placeholder tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +19,10 @@ from countersign.records.masking import placeholder_tokens
 from countersign.records.masking.placeholder_tokens import PlaceholderToken
 
 GROWN = 8 * MAX_LONGTEXT_LENGTH
-"""The number of characters to which repeated additions may always extend a long text.
+"""The number of characters up to which repeated additions may always extend a long text.
 
-From twice this length, an addition is refused. In between, it is refused at random: a fixed limit would reveal the
-original length of the text.
+A text longer than twice this number is refused. In between, an addition is refused at random, because a fixed limit
+would reveal the original length of the text.
 """
 
 
@@ -32,9 +31,9 @@ def require_fitting(
 ) -> None:
     """Require that the text fits the field, before its tokens are replaced.
 
-    A text that is only a token always fits, since its value was checked when it was written. In a longer text, each
-    token counts as the longest line. A long text may contain one token of a long text, which does not count, so that an
-    agent can append to notes without learning their length.
+    A text that consists of one token always fits, because the token's value was checked when it was written. In any
+    other text, each token counts as the longest single-line text. A long text may contain one token of a long text,
+    which does not count. An agent can therefore append to notes without learning their length.
 
     Raises:
         BadValue: the text does not fit.
@@ -87,11 +86,12 @@ WHERE v.value_id = $1 AND p.state = 'pending' AND p.person = $2 AND p.agent = $3
 async def read_fields(
     run: Run, view: ModelView, body: Mapping[str, object], *, inputs: frozenset[str] = frozenset()
 ) -> dict[str, FieldInput]:
-    """The fields of an input, in declared order. Callers may set the `inputs` of an action that they see.
+    """Return the fields of an input in declared order. Callers may set a field in `inputs`, the inputs of an action, if
+    they see the field.
 
     Raises:
-        BadInput: a field is unknown or hidden (the same text), read-only for the caller, or its value does not fit;
-            or a placeholder token is not allowed there or is invalid.
+        BadInput: a field is unknown or hidden (the error is the same in both cases) or read-only for the caller, a
+            value does not fit its field, or a placeholder token is invalid or not allowed in its field.
     """
     for name in body:
         if name not in inputs or name not in view.fields:
@@ -127,27 +127,27 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
 
 
 def _is_blank(field: Field, value: object) -> bool:
-    """Return whether the value is a blank text for a field with a format, which means no value."""
+    """Return whether the value is a blank text for a field with a format. Such a text means no value."""
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
 def _stored(field: Field, value: object, given: FieldInput) -> Stored:
     """Return the value as stored.
 
-    The length of a text with tokens was checked before their replacement, so that the writer learns neither the length
-    of the result nor whether it matches the field's format.
+    For a text with tokens, the length was checked before the tokens were replaced, and the format is not checked. The
+    writer therefore learns neither the length of the result nor whether it matches the format of the field.
     """
     return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
 
 def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
-    """Whether a masked caller wrote the value in clear, also in a linked field that it reads in clear: computed fields
-    of it may be masked."""
+    """Return whether a masked caller wrote the value in clear. This includes linked fields that the caller reads in
+    clear, because fields computed from them may be masked."""
     return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
-    """Whether the record exists for the caller; hidden and missing records take the same code path."""
+    """Return whether the record exists for the caller. Hidden and missing records take the same code path."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable or not record_id:
         return False
@@ -161,7 +161,8 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
 
 
 async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
-    """The record with its refs as the caller sees them: refs to records that do not exist for it are empty."""
+    """Return the record with its refs as the caller sees them. A ref to a record that does not exist for the caller is
+    empty."""
     values = dict(record.values)
     for name in view.fields:
         field, value = view.model.fields[name], values[name]
@@ -173,9 +174,9 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
 def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Return the given fields without those that do not change from the caller's point of view.
 
-    A ref that is empty for the caller and in the input does not change: emptying a hidden ref would reveal that it
-    exists. The same applies to a linked value that a masked caller reads in clear and sends again. Any other value that
-    it writes in clear counts as new.
+    A ref that is empty both for the caller and in the input does not change, because emptying a hidden ref would reveal
+    that it exists. A linked value that a masked caller reads in clear and sends again does not change either. Any other
+    value that a masked caller writes in clear counts as new.
     """
     return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
 
@@ -189,7 +190,7 @@ def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldIn
 
 
 async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
-    """The records that exist for the caller."""
+    """Return the ids of those records that exist for the caller."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable:
         return frozenset()
@@ -204,7 +205,7 @@ async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozen
 
 
 async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
-    """By id, the stored revisions of the records that exist for the caller."""
+    """Map the ids of those records that exist for the caller to their stored revisions."""
     parameters = Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
@@ -214,7 +215,7 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
 
 
 async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
-    """The text with its tokens replaced by their values, in a single pass."""
+    """Return the text in which all tokens are replaced by their values in a single pass."""
     grammar = run.engine.grammar
     if not grammar.might_matter(text):
         return text, FieldInput(None)
@@ -234,15 +235,15 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
 
 
 def _require_alone(field: Field, text: str, found: Sequence[PlaceholderToken], name: str) -> None:
-    """Require that a token in a field with a format is the whole text: with other text around it, the response would
-    reveal whether both fit together."""
+    """Require that a token in a field with a format is the whole text. With other text around the token, the response
+    would reveal whether the combined text matches the format."""
     has_format = isinstance(field, Text) and field.has_format
     if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
 async def _resolved(run: Run, found: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
-    """The value of each token, looked up once."""
+    """Return the value of each token. Each different token is looked up once."""
     different = {token.text: token for token in found}
     return {text: await resolve(run, token) for text, token in different.items()}
 
@@ -258,29 +259,30 @@ def _require_fitting(
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
-    """Refuse a mistyped token: once stored, it could not be resolved any more."""
+    """Refuse a mistyped token, because it could no longer be resolved after it is stored."""
     near = run.engine.grammar.near_miss(text)
     if near:
         raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
 
 
 def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
-    """The value id, if the text is nothing but one token of the field's own linked label: it stays the same value."""
+    """Return the value id if the text consists of a single token with the field's own linked label. The stored value
+    then keeps this value id."""
     own = [token.text for token in found if token.label == field.personal]
     return origins[0] if field.linked and own == [text] else None
 
 
 def _allowed(field: Field, found: set[str]) -> set[str]:
-    """The labels that a masked field accepts: its own; free text accepts any."""
+    """Return the labels that a masked field accepts: its own label and LITERAL. Free text accepts any label."""
     return found if isinstance(field, LongText) else {field.personal or "", LITERAL}
 
 
 async def resolve(run: Run, token: PlaceholderToken) -> tuple[int, str]:
-    """The value id and the text of a caller's own token.
+    """Return the value id and the text of one of the caller's own tokens.
 
     Raises:
-        BadInput: it is unknown, belongs to another domain, has another label, or no record that the caller sees
-            contains its value.
+        BadInput: the token is unknown, belongs to another domain or has another label, or no record that the caller
+            sees contains its value.
     """
     masks = run.masks
     if masks is None or token.number >= 1 << 48:
@@ -321,7 +323,7 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
 
 
 def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
-    """The models and fields with that label that the caller sees."""
+    """Return the models and fields that have the label and that the caller sees."""
     return [
         (view.model.name, name)
         for view in run.caller.view.models.values()
@@ -331,7 +333,8 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
 
 
 async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
-    """The values that a record visible to the caller contains; occurrences in hidden records are not revealed."""
+    """Return the ids of those values that a record visible to the caller contains. Occurrences in hidden records are
+    not revealed."""
     found = await _standing(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
@@ -343,8 +346,8 @@ async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozen
 
 
 async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
-    """The values, of any domain, that a field visible to the caller contains; with `in_clear`, a field that it reads in
-    clear."""
+    """Return the ids of those values that a field visible to the caller contains. The values may belong to any domain.
+    With `in_clear`, only fields that the caller reads in clear count."""
     seen = [each for each in fields_labelled(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
     found = await _standing(run, value_ids, seen)
     parameters = Parameters()
@@ -356,7 +359,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
 
 
 async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
-    """Return the values that occur in one of these fields in a record visible to the caller."""
+    """Return the ids of those values that occur in one of these fields in a record visible to the caller."""
     found: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()
@@ -371,8 +374,8 @@ async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[t
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
-    """The condition that a record shows its own value id and not an alias: clear text of the caller does not count as
-    an occurrence, or an old token that becomes valid again would confirm a guess."""
+    """Return the condition that a record shows its own value id and not an alias. Text that the caller wrote in clear
+    does not count as an occurrence. Otherwise, an old token could become valid again and confirm a guess."""
     if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
         return ""
     names = (view.model.name, field, run.caller.domain.id)
@@ -384,7 +387,7 @@ def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) ->
 
 
 async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -> str | None:
-    """The clear text of a field in a record the caller may see."""
+    """Return the clear text of a field in a record that the caller may see, or None if there is no such record."""
     view = run.caller.view.models.get(model)
     if view is None or field not in view.fields:
         return None
@@ -404,7 +407,7 @@ async def contains_value(run: Run, model: str, field: str, record_id: str | None
 
 
 async def _planned(run: Run, value_id: int) -> str | None:
-    """The text of the value in a pending plan of the same agent."""
+    """Return the text of the value if a pending plan of the same agent contains it."""
     if run.caller.agent is None:
         return None
     row = await run.reader.fetch_one(_PLANNED, value_id, run.caller.user_id, run.caller.agent)
@@ -415,10 +418,10 @@ async def _planned(run: Run, value_id: int) -> str | None:
 
 
 def refuse_tokens(run: Run, text: str, place: str) -> None:
-    """Refuse tokens in text for people or queries: a reason, a label, a filter's value.
+    """Refuse tokens in text for people or queries, such as a reason, a label or the value of a filter.
 
     Raises:
-        BadInput: the text of a masked caller contains a token or a near miss.
+        BadInput: the caller is masked, and the text contains a token.
     """
     grammar = run.engine.grammar
     if run.caller.view.is_masked and grammar.might_hold_token(text) and grammar.tokens(text):

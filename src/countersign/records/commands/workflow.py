@@ -1,4 +1,4 @@
-"""Workflow actions with guards, inputs and effects, and the command `update`, which may run one."""
+"""Workflow actions with guards, inputs and effects, and the command `update`, which may run an action."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -33,7 +33,8 @@ _SETTING = "SELECT value FROM setting WHERE title = $1"
 
 
 class LinkedText(str):
-    """A linked value in the record of an effect: if it is written unchanged, its token stays the same."""
+    """A linked value in the record that an effect reads. If the effect writes the value unchanged, its token stays the
+    same."""
 
     __slots__ = ("label", "value_id")
 
@@ -42,7 +43,7 @@ class LinkedText(str):
 
     @classmethod
     def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
-        """The text with the label and the value id of its token."""
+        """Return the text with the label and the value id of its token."""
         made = cls(text)
         made.label, made.value_id = label, value_id
         return made
@@ -51,14 +52,15 @@ class LinkedText(str):
 async def linked_value_ids(
     run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
 ) -> dict[str, int]:
-    """By field of a record with an action's inputs, the value ids of the tokens that the acting caller sees."""
+    """Map each linked field of the record, combined with the inputs of an action, to the value id of the token that the
+    caller sees."""
     unchanged = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
     given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
     return await value_aliases.displayed(run, model, record.id, unchanged) | given
 
 
 class EffectContext:
-    """The `Work` of one effect; changes of its own record are collected and written by the action."""
+    """The `Work` of one effect. It collects the changes to its own record, and the action writes them."""
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class EffectContext:
         command: str,
         value_ids: Mapping[str, int] | None = None,
     ) -> None:
-        """`linked` are the value ids of the values that keep their tokens."""
+        """`value_ids` maps fields to the value ids of the values that keep their tokens."""
         self._run = run
         self._model = model
         self._command = command
@@ -83,7 +85,7 @@ class EffectContext:
 
     @property
     def record(self) -> Mapping[str, object]:
-        """The record before the action, with the action's inputs and every field in clear."""
+        """Return the record as stored before the action, combined with the action's inputs. Every field is in clear."""
         return self._record
 
     @property
@@ -95,7 +97,7 @@ class EffectContext:
         """Set fields of the record.
 
         Raises:
-            BadInput: a value does not fit.
+            BadInput: a value is invalid for its field.
         """
         self.changes |= _read(self._run, self._model, values)
 
@@ -103,7 +105,8 @@ class EffectContext:
         """Create a record of another model and return its id.
 
         Raises:
-            BadInput: a value is invalid, missing, or unique and taken.
+            BadInput: a value is invalid, a required value is missing, a unique value is taken, or the new record would
+                be locked.
         """
         declared = self._run.engine.registry.models[model]
         given = _read(self._run, declared, values)
@@ -120,13 +123,13 @@ class EffectContext:
         return await record_writer.insert(self._run, declared, given, f"{model}.create")
 
     async def find(self, model: str, /, **values: object) -> str | None:
-        """The id of the first record with exactly these values, or None."""
+        """Return the id of the first record with exactly these values, or None if there is no such record."""
         text, bound = self._matching("id", model, values)
         row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
         return None if row is None else str(row[0])
 
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
-        """The record of that id, every field in clear; None if it does not exist."""
+        """Return the record with this id, with every field in clear. Return None if it does not exist."""
         declared = self._run.engine.registry.models[model]
         statement = select.lock_existing(declared, None, record_id, self._run.engine.dialect, locks=locks)
         row = await self._run.transaction.fetch_one(statement.text, *statement.values)
@@ -141,10 +144,10 @@ class EffectContext:
         return {"id": record_id, **shown}
 
     async def setting(self, name: str, /) -> str:
-        """The value of a setting that a module declares.
+        """Return the value of a setting that a module declares.
 
         Raises:
-            LookupError: no module declares it.
+            LookupError: no module declares the setting.
         """
         declared = self._run.engine.registry.settings[name]
         row = await self._run.transaction.fetch_one(_SETTING, name)
@@ -164,7 +167,8 @@ class EffectContext:
         return f'SELECT {what} FROM "{model}"{where}', [each.stored for each in given.values()]
 
     async def next_number(self, sequence: str) -> int:
-        """The next number, from 1; rolled back when the action fails, so that there is no gap."""
+        """Return the next number of the sequence, which starts at 1. The number is rolled back if the action fails, so
+        that the numbers have no gaps."""
         row = await self._run.transaction.fetch_one(_NEXT, sequence)
         if row is None:
             raise LookupError(f"the sequence {sequence} gave no number")
@@ -197,8 +201,8 @@ def _read(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, 
 
 
 def _given(run: Run, field: Field, value: object) -> FieldInput:
-    """A value as if the acting caller had written it: by token if it has one, else in clear. A value that an effect
-    derives from a guess must not be linked to existing values, just as the guess itself."""
+    """Return a value as if the caller had written it: by its token if it has one, otherwise in clear. A value that an
+    effect derives from a guess must not be linked to existing values. The same applies to the guess itself."""
     if value is None:
         return FieldInput(None, is_default=True)
     if isinstance(value, LinkedText):
@@ -227,8 +231,8 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
     """Read the input and compare it with the record.
 
     Raises:
-        BadInput: the record does not exist, has changed since `revision` or is in another state; an input is missing,
-            unknown or invalid; or a guard that the caller can read is not met.
+        BadInput: the record does not exist, has changed since `revision` or is in another state, an input is missing,
+            unknown or invalid, or the record does not meet a guard that the caller can read.
     """
     record = await record_writer.find(run, view.model, view.reach(command), body.get("id"))
     await require_revision(run, view, record, body)
@@ -238,7 +242,8 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
 async def check_move(
     run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
 ) -> PreparedCommand:
-    """As `check_action`, for a record that is read already; `allowed` are fields in addition to the action's inputs."""
+    """Like `check_action`, but for a record that is already read. `allowed` are the fields that the input may set in
+    addition to the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
     seen = await unmask_input.seen_record(run, view, record)
@@ -260,7 +265,7 @@ async def _require_allowed(
     values: Mapping[str, Stored],
     given: Mapping[str, FieldInput],
 ) -> None:
-    """Check the preconditions of running or proposing the action."""
+    """Check the preconditions for running or proposing the action."""
     if run.caller.is_agent:
         await _require_as_seen(run, view, record, move, values, given)
     else:
@@ -278,8 +283,8 @@ async def _require_as_seen(
     values: Mapping[str, Stored],
     given: Mapping[str, FieldInput],
 ) -> None:
-    """Check the preconditions that the caller can see (state, inputs, required records and rules), to refuse a proposal
-    that is certain to fail."""
+    """Check the preconditions that the caller can see: state, inputs, required records and rules. This refuses a
+    proposal that is certain to fail."""
     if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
         _require_state(view.model, view, record, move)
     if all(name in view.fields for name in move.inputs):
@@ -292,7 +297,7 @@ async def _require_as_seen(
 
 
 def _left_out(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
-    """The values of optional fields that are omitted or null."""
+    """Return the values that optional fields get when the input omits them or sets them to null."""
     found: dict[str, FieldInput] = {}
     for name, value in move.optional.items():
         if name not in given or given[name].stored is None:
@@ -310,8 +315,8 @@ def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], al
 
 
 def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
-    """Whether the caller can see if the action is allowed: the state, the fields of guards and rules, the inputs that
-    are set already, and the required records."""
+    """Return whether the caller can see if the action is allowed. For this, it must see the state, the fields of guards
+    and rules, the inputs that are set already, and the required records."""
     workflow = view.model.workflow
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
     sees_inputs = all(name in view.fields for name in move.inputs)
@@ -366,8 +371,8 @@ async def apply_action(run: Run, prepared: PreparedCommand) -> str:
     """Run the action and return the record's id.
 
     Raises:
-        BadInput: the record is deleted or in another state, a guard is not met, or the effect refuses; or the input
-            sets other fields than the action's inputs, and the record is locked.
+        BadInput: the record is deleted or in another state, a guard is not met, or the effect refuses the action. An
+            input that sets fields other than the action's inputs is also refused if the record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     record = await record_writer.find(run, model, None, prepared.record_id)
@@ -381,13 +386,13 @@ async def apply_action(run: Run, prepared: PreparedCommand) -> str:
 
 
 def sets_more(move: Move, given: Mapping[str, object]) -> bool:
-    """Whether the input sets other fields than the action's inputs, as an update that runs an action may."""
+    """Return whether the input sets fields other than the action's inputs. An update that runs an action may do so."""
     return not given.keys() <= set(move.accepted_fields)
 
 
 async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
-    """Check the other fields like those of an update: the record must not be locked, and must stay within the caller's
-    rows."""
+    """Check the fields that are not inputs of the action as an update would: the record must not be locked, and it must
+    stay within the caller's rows."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
     left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
     preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
@@ -399,7 +404,8 @@ async def perform(
     """Run the action and its effect on a locked record.
 
     Raises:
-        BadInput: as `apply_action`.
+        BadInput: the record is in another state, a guard or a rule is not met, a required record is missing, or the
+            effect refuses the action.
     """
     command = f"{model.name}.{move.name}"
     view = run.caller.view.models.get(model.name)
@@ -418,7 +424,7 @@ async def perform(
         work = EffectContext(run, model, record.id, values, command, value_ids)
         await move.effect(work)
         given |= work.changes
-        # The effect may have written records that change totals of this one.
+        # Read the record again, because the effect may have written records that change its totals.
         record = await record_writer.find(run, model, None, record.id)
     await record_writer.update(run, model, record, given, command)
 
@@ -427,9 +433,9 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     """Read the input and compare it with the record. The result may be an action instead of an update.
 
     Raises:
-        BadInput: the record does not exist, has changed since `revision` or is locked; a field is unknown or invalid;
-            no action leads to the governed field's new value, or that action is not allowed; or the caller could no
-            longer update the record.
+        BadInput: the record does not exist, has changed since `revision` or is locked. A field is unknown or invalid.
+            No action leads to the new state, or that action is not allowed. The caller could not update the record
+            after the change.
     """
     record = await record_writer.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
