@@ -1,4 +1,4 @@
-"""Redaction of plans and audit entries: every value is shown by the viewer's view of its model."""
+"""Redaction of plans and audit entries: every value is shown as the viewer's view of its model allows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -21,14 +21,14 @@ ERASED = "[erased]"
 
 
 WITHHELD = "[withheld]"
-"""The text in place of a plan's text with values that the viewer may not read at their origin."""
+"""The text shown instead of a plan's text if the plan took it from a field that the viewer may not read."""
 
 ENTRIES_TOGETHER = 100
-"""The number of audit entries whose keys, occurrences and refs are looked up at once; a statement takes some 32,000
-values."""
+"""The number of audit entries whose keys, occurrences and refs are looked up together. A statement supports about
+32,000 parameters."""
 
 _Changes: TypeAlias = Mapping[str, list[object]]
-"""By field, its value before and after."""
+"""Maps each changed field to its value before and its value after the change."""
 
 
 class _Copy(msgspec.Struct):
@@ -40,7 +40,7 @@ class _Copy(msgspec.Struct):
 
 
 async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    """Replace each structure by what the viewer may see.
+    """Replace each structure with what the viewer may see of it.
 
     Raises:
         LookupError: a model has structures without a renderer.
@@ -57,7 +57,8 @@ async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> No
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
-    """Audit entries: the changes of fields that the viewer sees now, whatever it saw at that time."""
+    """Show audit entries: the changes of those fields that the viewer sees now. What it saw at the time of the change
+    does not matter."""
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
         model = values[places["model"]] if "model" in places else ""
@@ -75,14 +76,15 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
-    """A past version of a record, from copies of fields that the viewer sees now."""
+    """Return a past version of a record, from copies of fields that the viewer sees now."""
     opened = _Copies(run)
     await opened.find([(view, name, value) for name, value in copies.items()])
     return {name: opened.shown(view, name, value) for name, value in copies.items()}
 
 
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
-    """Before and after of the fields the viewer sees; empty for an unknown model."""
+    """Return the values before and after the change, for the fields that the viewer sees. The result is empty for an
+    unknown model."""
     return (await _changed(run, [(view, changes)]))[0]
 
 
@@ -102,7 +104,7 @@ def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Cha
 
 
 def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
-    """Whether a ref is empty for the viewer before and after, so that no change is visible."""
+    """Return whether a ref is empty for the viewer both before and after the change. The viewer then sees no change."""
     return isinstance(view.model.fields[name], Ref) and not any(pair)
 
 
@@ -120,7 +122,8 @@ def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tu
 
 
 class _Copies:
-    """Decrypts copies of personal values for one viewer, and determines which referenced records it sees."""
+    """Decrypts copies of personal values for one viewer, and determines which of the referenced records the viewer
+    sees."""
 
     def __init__(
         self, run: Run, texts: Mapping[int, str] | None = None, withheld: frozenset[int] = frozenset()
@@ -164,8 +167,8 @@ class _Copies:
                 yield plain
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
-        """A value as the viewer sees the field: in clear, as a token, or erased; a ref to a hidden record is empty, as
-        in the record itself, and token-like text becomes a LITERAL token."""
+        """Return a value as the viewer sees the field: in clear, as a token, or erased. A ref to a hidden record is
+        empty, as in the record itself. Token-like text becomes a LITERAL token."""
         plain = self._plain(view, name, value)
         if isinstance(plain, str) and view.sees_in_clear(name):
             return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain, self._literals)
@@ -178,7 +181,7 @@ class _Copies:
         if isinstance(field, Ref):
             return self._ref(field, value)
         if not isinstance(value, dict):
-            # A copy from before the field was personal has no token.
+            # A copy that was made before the field became personal has no token.
             return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
         return self._personal(view, name, msgspec.convert(value, _Copy))
 
@@ -196,21 +199,21 @@ class _Copies:
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
         if not copy.sealed:
-            # A plan stores its texts separately, and only until it is decided.
+            # A plan stores its texts separately, and deletes them when it is decided.
             return WITHHELD if copy.value in self._withheld else self._texts.get(copy.value, ERASED)
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
     def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
-        """Whether a record visible to the viewer still contains the value: a shared value that is not erased would
-        reveal that a hidden record contains it."""
+        """Return whether a record visible to the viewer still contains the value. Without this check, a shared value
+        that is not erased would reveal that a hidden record contains it."""
         if copy.value not in self._keys:
             return False
         is_alone = not view.model.fields[name].linked or copy.value in self._texts
         return is_alone or self._id(view, name, copy) in self._held
 
     def _id(self, view: ModelView, name: str, copy: _Copy) -> int:
-        """The value id that is shown. Clear text of the viewer's own agents is never linked to an equal existing
-        value."""
+        """Return the value id that is shown to the viewer. Text that the viewer's own agents wrote in clear is never
+        linked to an equal existing value."""
         domain = self._run.caller.domain
         if domain is None or view.fields[name] != "masked":
             return copy.value
@@ -218,7 +221,8 @@ class _Copies:
 
 
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
-    """A plan: input and diff by the viewer's rights; digest and effects only for viewers who may decide."""
+    """Show a plan: its input and diff according to the viewer's rights, and its digest and effects only to viewers who
+    may decide."""
     plan_id = str(values[0])
     plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.spoken_of.update(step.model for step in plan_steps)
@@ -247,7 +251,7 @@ async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) ->
 async def _mark_overtaken(
     run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step]
 ) -> None:
-    """Mark a pending plan as stale for viewers who may decide, if its records have changed."""
+    """Mark a pending plan as stale if its records have changed. Only viewers who may decide see the mark."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
     if values[places["state"]] == "pending" and await staleness.is_stale(run, plan_steps):
@@ -262,7 +266,7 @@ def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 
 async def _spoken(run: Run, structure: object) -> object:
-    """Names and texts of people and agents, with LITERAL tokens for token-like text."""
+    """Return names and texts of people and agents, with LITERAL tokens for token-like text."""
     literals = await mask_output.literals(run, list(_texts(structure)))
 
     def shown(part: object) -> object:
@@ -286,7 +290,7 @@ def _texts(structure: object) -> Iterator[str]:
 
 
 async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
-    """The texts, by value id, that are hidden from the viewer although it reads their fields."""
+    """Return the value ids of the texts that are hidden from the viewer although it reads their fields."""
     found: set[int] = set()
     async for step in CooperativeIterator(plan_steps):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
@@ -296,21 +300,22 @@ async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
-    """Hide the digest and the error from an agent: they may depend on values that it may not see."""
+    """Hide the digest and the error from an agent, because they may depend on values that it may not see."""
     if "digest" in places:
         values[places["digest"]] = None
     _keep_from_others(values, places)
 
 
 def _keep_from_others(values: list[Any], places: Mapping[str, int]) -> None:
-    """Hide the details of an error from other viewers: it may name data that only the deciding person may see."""
+    """Hide the details of an error from other viewers, because they may name data that only the deciding person may
+    see."""
     if "error" in places:
         is_stale = "state" in places and values[places["state"]] == "stale"
         values[places["error"]] = _kind_of(values[places["error"]], is_stale=is_stale)
 
 
 def _kind_of(error: object, *, is_stale: bool) -> str | None:
-    """The kind of an error, shown to other viewers instead of its text."""
+    """Return the kind of an error. Other viewers see it instead of the error's text."""
     if error is None:
         return None
     return "stale" if is_stale else "refused"

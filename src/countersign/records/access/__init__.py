@@ -1,1 +1,1 @@
-"""Who calls and what they may see and do."""
+"""Callers, and what they may see and do."""

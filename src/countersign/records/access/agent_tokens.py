@@ -1,4 +1,4 @@
-"""Agent tokens: checking and issuing them, and the token domains that their placeholders derive from."""
+"""Agent tokens: how they are issued, and the token domains from which placeholder tokens are derived."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -58,11 +58,11 @@ _CLOSE = "UPDATE token_domain SET closed_at = $2, salt = $3 WHERE id = $1 AND cl
 
 
 async def open_domain(transaction: Transaction, user_id: str, label: str) -> None:
-    """Open the token domain of the person's agents with this label, or with an empty label that of the person. If it is
-    open already, nothing changes.
+    """Open the token domain of the person's agents with this label. An empty label means the domain of the person. If
+    the domain is open already, nothing changes.
 
-    A closed domain is opened again with a new salt. Its old tokens stay invalid. Values that its agents wrote in clear
-    keep their own value ids, so later tokens do not show whether an agent guessed a value.
+    A closed domain is opened again with a new salt, and its old tokens stay invalid. Values that its agents wrote in
+    clear keep their own value ids, so later tokens do not show whether an agent guessed a value.
     """
     salt, now = ids.random_bytes(SALT_BYTES), clock.now()
     if not await transaction.run(_REOPEN, user_id, label, salt, now):
@@ -70,16 +70,18 @@ async def open_domain(transaction: Transaction, user_id: str, label: str) -> Non
 
 
 async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
-    """The open domain with its key, derived from the database's secret; None if no domain is open."""
+    """Return the open domain with its key, which is derived from the database's secret. Return None if no domain is
+    open."""
     row = await reader.fetch_one(_OPENED, user_id, label)
     return None if row is None else Domain(row[0], derive_key(secret, bytes(row[1]), DOMAIN_PURPOSE))
 
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:
-    """Close the domains of the person's agents (None: of all agents) that have no valid token and no pending plan, and
-    return their ids. Their placeholder tokens become invalid.
+    """Close the domains of the person's agents that have no valid token and no pending plan, and return their ids. If
+    `user_id` is None, this applies to the agents of all people. The placeholder tokens of the closed domains become
+    invalid.
 
-    Call it after a token or a plan ends. A person's own domain stays open.
+    Call this function after a token or a plan ends. A person's own domain stays open.
     """
     now = clock.now()
     if user_id is None:
@@ -107,7 +109,7 @@ VALUES ($1, 'agent', $2, $3, $4, NULL)
 
 
 class TokenRefused(Refused):
-    """The requested agent token cannot be issued; the detail gives the reason."""
+    """The requested agent token cannot be issued. The detail of the error gives the reason."""
 
     code = "token_refused"
     title = "Agent token refused"
@@ -115,7 +117,7 @@ class TokenRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A request for an agent token, its types checked; `expires_in_s` is in seconds."""
+    """A request for an agent token. The types of its values are checked. `expires_in_s` is in seconds."""
 
     scopes: tuple[str, ...]
     label: str
@@ -125,7 +127,11 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token, which is shown once, the id of its agent_token record, and the record's values for the audit."""
+    """An issued token.
+
+    The token itself is shown only once. `record_id` is the id of its agent_token record, and `values` are the values of
+    that record for the audit.
+    """
 
     token: str
     record_id: str
@@ -133,7 +139,7 @@ class IssuedToken:
 
 
 def read_request(body: Mapping[str, object]) -> TokenRequest:
-    """The body of POST /api/auth/agent-token.
+    """Parse the body of POST /api/auth/agent-token.
 
     Raises:
         TokenRefused: a key is unknown or missing, or its value has the wrong type.
@@ -162,17 +168,17 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
 
 
 async def issue_token(transaction: Transaction, records: Records, caller: Caller, request: TokenRequest) -> IssuedToken:
-    """Issue a token by which an agent acts for the calling person, with the requested limits. The caller of this
-    function writes the audit entry.
+    """Issue a token with which an agent acts for the calling person, within the requested limits. The code that calls
+    this function must write the audit entry.
 
-    Tokens of the same person and label share a token domain: placeholder tokens stay valid if an agent's token is
-    replaced before it ends.
+    Tokens with the same person and label share a token domain. Placeholder tokens therefore stay valid if an agent's
+    token is replaced before it ends.
 
     Raises:
         NotFound: the caller is an agent, or the person was deactivated meanwhile.
-        TokenRefused: the label is blank, too long, or holds what looks like a placeholder token; a scope matches
-            nothing the person may do; the life is out of range; or `unmask` is without the right to it, or names a
-            field the person does not see in clear.
+        TokenRefused: the label is blank, too long, or contains text that looks like a placeholder token. A scope
+            matches no command that the person may run. The lifetime is out of range. The request has `unmask`, but the
+            person lacks the right to unmask or does not see one of the fields in clear.
     """
     if caller.is_agent:
         raise NotFound("not found")
@@ -183,7 +189,7 @@ async def issue_token(transaction: Transaction, records: Records, caller: Caller
         raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
     if not await people.lock_active(transaction, caller.user_id):
         raise NotFound("not found")
-    # Close domains without a valid token first: their placeholder tokens must not become valid again.
+    # First close the domains without a valid token, because their placeholder tokens must not become valid again.
     await close_unused_domains(transaction, caller.user_id)
     await open_domain(transaction, caller.user_id, label)
     now = clock.now()
@@ -248,5 +254,5 @@ def _check_unmask(request: Sequence[str], view: View) -> None:
 
 
 def _shown(text: str) -> str:
-    """The caller's text, shortened for an error message."""
+    """Return the caller's text, shortened for an error message."""
     return text if len(text) <= MAX_LABEL_LENGTH else f"{text[:MAX_LABEL_LENGTH]}…"

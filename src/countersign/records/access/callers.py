@@ -1,4 +1,4 @@
-"""Authentication of bearer tokens, with a cache of callers that any change of access rights invalidates."""
+"""Authentication of bearer tokens. Callers are cached, and any change of access rights invalidates the cache."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,7 +28,8 @@ WHERE id = $1 AND ended_at IS NULL AND expires_at > $2
 
 
 class _Known(NamedTuple):
-    """A cached caller with the number of version `access` at which it was read, and when its credential expires."""
+    """A cached caller, the number of version `access` at which it was read, and the time at which its credential
+    expires."""
 
     number: int
     expires_at: Instant
@@ -38,15 +39,18 @@ class _Known(NamedTuple):
 class Callers:
     """Authenticates callers by their tokens.
 
-    Callers are cached by the digest of their token while the number of version `access`, read at every request, stays
-    the same: ending a token, deactivating a person and changing a grant take effect at once on every worker. Callers
-    with equal rights share one view, unless `narrow`, called once for each caller, returns another.
+    Callers are cached by the digest of their token. The cache is valid while the number of version `access`, which
+    every request reads, stays the same. Ending a token, deactivating a person or changing a grant therefore takes
+    effect immediately on every worker.
+
+    Callers with equal rights share one view. `narrow` is called once for each caller and may return a caller with
+    another view.
     """
 
     def __init__(
         self, records: Records, commands: Commands, narrow: Callable[[Caller], Caller] = lambda caller: caller
     ) -> None:
-        """`commands` are the names of all commands by model."""
+        """`commands` maps each model to the names of all its commands."""
         self._records = records
         self._commands = commands
         self._narrow = narrow
@@ -55,8 +59,9 @@ class Callers:
         self._views_number = -1
 
     async def caller_of(self, headers: Headers) -> Caller | None:
-        """The caller that the Authorization header authenticates; None if the header is missing, malformed or repeated,
-        or the token is unknown, expired or revoked, or its person is inactive (API document, Authentication 4).
+        """Return the caller that the Authorization header authenticates (API document, Authentication 4). Return None
+        if the header is missing, malformed or repeated, if the token is unknown, expired or revoked, or if its person
+        is inactive.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -69,10 +74,10 @@ class Callers:
         return await self._caller_with(token) if kind.lower() == "bearer" and token else None
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
-        """The agent of an agent_token record with its rights now; None if it can no longer authenticate.
+        """Return the agent of an agent_token record with its current rights, or None if it can no longer authenticate.
 
-        Everything is read by the given reader and nothing is cached: a transaction that needs a second connection could
-        deadlock with transactions that wait for it.
+        Everything is read through the given reader, and nothing is cached. A transaction that needs a second connection
+        could deadlock with transactions that wait for it.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -90,7 +95,7 @@ class Callers:
         return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
-        """A person with the rights of now, without a session; None if the person can no longer sign in.
+        """Return a person with the current rights and without a session, or None if the person can no longer sign in.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -158,7 +163,8 @@ class Callers:
         return self._views[key]
 
     async def _domain(self, user_id: str, label: str) -> Domain:
-        """The token domain; opened now if the person's fields have become masked."""
+        """Return the token domain. If no domain is open, because the person's fields have only now become masked, open
+        one."""
         database, secret = self._records.database, self._records.secret
         found = await agent_tokens.find_domain(database, secret, user_id, label)
         if found is None:

@@ -1,4 +1,4 @@
-"""Stored grants: the rights of a person, row conditions, default roles, and their checks."""
+"""Stored grants: the rights of a person, row conditions and default roles, and the checks of grants and roles."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
@@ -26,7 +26,7 @@ _PLACEHOLDERS = {"CALLER": CALLER, "TODAY": TODAY}
 
 
 class BadGrant(Refused):
-    """A grant's rows are not valid conditions on its model; the detail gives the reason."""
+    """The rows of a grant are not valid conditions on its model. The detail of the error gives the reason."""
 
     code = "bad_grant"
     title = "Grant not understood"
@@ -43,7 +43,7 @@ _conditions = msgspec.json.Decoder(list[_Condition])
 
 
 def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
-    """The conditions in a grant's rows; no conditions means every record.
+    """Return the conditions in a grant's rows. Without conditions, the grant applies to every record.
 
     Raises:
         BadGrant: the text is not a JSON list of conditions, or a condition does not fit its field.
@@ -60,7 +60,7 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
 
 
 def write_rows(rows: Iterable[Where]) -> str | None:
-    """The conditions as the text of a grant's rows; None for no conditions."""
+    """Return the conditions as the text of a grant's rows, or None if there are no conditions."""
     conditions = [_Condition(each.field, each.operator, _written(each.value)) for each in rows]
     return msgspec.json.encode(conditions).decode() if conditions else None
 
@@ -79,7 +79,7 @@ def _where(model: Declared, condition: _Condition) -> Where:
     if operator is None:
         raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
     found = Where(model.present_name(condition.field), operator, _read(condition.value))
-    # Validate now what would otherwise fail at every call of a person with the role.
+    # Validate the condition now, because an invalid one would make every call of a person with the role fail.
     text = misfit(model, found, is_row_rule=True)
     if text:
         raise BadGrant(f"{place}: {text}")
@@ -112,7 +112,7 @@ WHERE member."user" = $1
 ORDER BY given.id
 """
 COLUMNS = ("model", "commands", "clear", "masked", "write", "rows")
-"""The fields of a grant's record that `read_grant` takes, in its order."""
+"""The fields of a grant's record, in the order in which `read_grant` expects them."""
 
 _SEEDED = "SELECT role, model FROM seeded_grant"
 _SEED = "INSERT INTO seeded_grant (role, model) VALUES ($1, $2)"
@@ -121,9 +121,9 @@ _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
 async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights | None:
-    """Roles, rights and grants of a person now; None if the person does not exist or is inactive.
+    """Return the current roles, rights and grants of a person, or None if the person does not exist or is inactive.
 
-    A grant with invalid rows grants nothing, and is logged as an error.
+    A grant with invalid rows grants nothing and is logged as an error.
     """
     person = await reader.fetch_one(_PERSON, user_id)
     if person is None:
@@ -135,7 +135,7 @@ async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights 
 
 
 def split_list(text: str | None) -> tuple[str, ...]:
-    """The names in a comma separated list."""
+    """Return the names in a comma-separated list."""
     return tuple(name for each in (text or "").split(",") if (name := each.strip()))
 
 
@@ -150,12 +150,11 @@ def _fields(model: Declared, text: str | None) -> Names:
 
 
 def read_grant(registry: Registry, row: Row) -> Grant | None:
-    """The grant of a row: model, commands, clear, masked, write, rows. None if the model does not exist at the moment,
-    or the rows are invalid, which is logged.
-    """
+    """Return the grant in a row with the columns model, commands, clear, masked, write and rows. Return None if no
+    enabled module has the model, or if the rows are invalid. Invalid rows are logged."""
     model = registry.models.get(row[0])
     if model is None:
-        # Its module is disabled at the moment.
+        # The module of the model is disabled at the moment.
         return None
     try:
         rows = read_rows(model, row[5])
@@ -173,10 +172,10 @@ def read_grant(registry: Registry, row: Row) -> Grant | None:
 
 
 async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
-    """Insert the declared roles and grants that were never inserted before; whether there were any.
+    """Insert the declared roles and grants that were never inserted before. Return whether there were any.
 
-    A role or grant is seeded once: changes and removals by an administrator stay. The role `administrator` always
-    exists and needs no grants.
+    Each role and grant is seeded only once, so that changes and removals by an administrator persist. The role
+    `administrator` always exists and needs no grants.
     """
     declared = dict.fromkeys([(ADMINISTRATOR, ""), *_pairs(registry)])
     if not await _unseeded(transaction, declared):
@@ -194,7 +193,8 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
 
 
 def _pairs(registry: Registry) -> list[tuple[str, str]]:
-    """Every declared role by itself, and with each of the models it has grants on."""
+    """Return a pair of each declared role and an empty model, and of each declared role and each model that its grants
+    name."""
     return [
         (name, model)
         for name, parts in registry.roles.items()
@@ -236,10 +236,10 @@ def _list(names: Names) -> str:
 
 
 def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """Require that a grant names an existing model, commands and fields of it, and rows that fit it.
+    """Require that a grant names an existing model, existing commands and fields of the model, and valid rows.
 
     Raises:
-        BadGrant: the grant is invalid; the text names the field of the grant and its allowed values.
+        BadGrant: the grant is invalid. The error names the field of the grant and its allowed values.
     """
     name = str(values["model"])
     model = registry.models.get(name)
@@ -256,7 +256,7 @@ def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Sto
 
 
 def check_role(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """Require that a role's rights exist.
+    """Require that all rights of a role exist.
 
     Raises:
         BadGrant: a right does not exist.

@@ -1,4 +1,4 @@
-"""Set-up links: the first administrator and invited people choose a password with one."""
+"""Set-up links. The first administrator and invited people use them to choose a password."""
 
 from typing import NamedTuple
 
@@ -44,27 +44,29 @@ _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
 class InvitationUsed(NotFound):
-    """The set-up link was used, has expired, does not exist, or is no longer needed."""
+    """The set-up link was already used, has expired, does not exist, or is no longer needed."""
 
     resolution = "Ask for a new link. While there is no person yet, starting the service again prints one."
 
 
 class BadUsername(Refused):
-    """The user name is not accepted; the detail gives the reason."""
+    """The user name is not accepted. The detail of the error gives the reason."""
 
     code = "bad_username"
     title = "User name not accepted"
 
 
 class InvitationLink(NamedTuple):
-    """The purpose of an unused link: to set a person's password, or (None) to create the first administrator."""
+    """The purpose of an unused link. It sets the password of the person `user_id` or, if that is None, creates the
+    first administrator."""
 
     user_id: str | None
     username: str | None
 
 
 async def first_link(records: Records) -> str | None:
-    """A new set-up address, valid for a day, if no person exists yet, else None. Older links become invalid."""
+    """Return a new set-up address, valid for a day, if no person exists yet. Otherwise, return None. Older links become
+    invalid."""
     if await has_people(records.database):
         return None
     async with records.database.transaction() as transaction:
@@ -74,21 +76,21 @@ async def first_link(records: Records) -> str | None:
 
 
 def address(records: Records, secret: str) -> str:
-    """The address of the link with this secret."""
+    """Return the address of the link with this secret."""
     return f"{records.root_url}/setup?token={secret}"
 
 
 async def invite(transaction: Transaction, user_id: str, lesser_id: str = "") -> str:
-    """The secret of a new link, valid for a day, by which the person sets a password; older links of the person become
-    invalid. `lesser_id` is the person who created the link, if that person may have fewer rights than the invited one.
-    The caller writes the audit entry."""
+    """Return the secret of a new link, valid for a day, with which the person sets a password. Older links of the
+    person become invalid. If the person who created the link may have fewer rights than the invited person, `lesser_id`
+    is the creator's id. The caller must write the audit entry."""
     await transaction.run(_FORGET, user_id)
     return await _new_link(transaction, user_id, lesser_id)
 
 
 async def end_links_of_members(transaction: Transaction, role_id: str) -> None:
-    """End the links that people with fewer rights created for members of the role: they may still have a link, and the
-    rights of the role have changed."""
+    """End the links that people with fewer rights created for members of the role. The rights of the role have changed,
+    and these people may still know the links."""
     await transaction.run(_END_FOR_MEMBERS, role_id, clock.now())
 
 
@@ -100,15 +102,15 @@ async def _new_link(transaction: Transaction, user_id: str | None, lesser_id: st
 
 
 async def has_people(reader: Reader) -> bool:
-    """Whether the service is set up: a person can sign in."""
+    """Return whether any person exists. If so, the service is already set up."""
     return await reader.fetch_one(ANY_USER) is not None
 
 
 async def find_link(reader: Reader, secret: str) -> InvitationLink:
-    """The purpose of the link, to show its page.
+    """Return the purpose of the link, so that its page can be shown.
 
     Raises:
-        InvitationUsed: it can no longer be used.
+        InvitationUsed: the link can no longer be used.
     """
     row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
     if row is None or (row[0] is None and await has_people(reader)):
@@ -119,21 +121,23 @@ async def find_link(reader: Reader, secret: str) -> InvitationLink:
 async def redeem_setup(
     records: Records, secret: str, password: str, username: str | None = None, note: RecordEvent | None = None
 ) -> str:
-    """Set the password, use up the link, and return the person's id. Of concurrent calls exactly one succeeds.
+    """Set the password, use up the link, and return the person's id. If several calls are made at the same time,
+    exactly one succeeds.
 
     The first administrator's link requires a user name and creates the person. Setting a password ends the person's
-    sessions. `note` receives `user.create` or `user.update`, without the password.
+    sessions. `note` receives the event `user.create` or `user.update`, without the password.
 
     Raises:
-        InvitationUsed: the link was used, has expired or does not exist; the person is deleted or inactive.
-        WeakPassword, BadUsername: nothing changed, and the link can still be used.
+        InvitationUsed: the link was already used, has expired or does not exist, or the person is deleted or inactive.
+        WeakPassword, BadUsername: the password or the user name is refused. Nothing changes, and the link can still be
+            used.
         Unavailable: too many passwords are being hashed.
     """
     link = await find_link(records.database, secret)
     name = _checked_username(username) if link.user_id is None else None
     password_hash = await passwords.hash_password(password, name or link.username or "")
     async with records.database.transaction() as transaction:
-        # Update the counter first: on PostgreSQL, a concurrent call waits here.
+        # Update the counter first, so that a concurrent call on PostgreSQL waits here until this transaction ends.
         await versions.bump(transaction, "access")
         if not await transaction.run(_SPEND, secrets.digest(secret), clock.now()):
             raise InvitationUsed("this set-up link is used up or expired")

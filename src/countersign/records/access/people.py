@@ -1,4 +1,4 @@
-"""User accounts: user names, passwords, and inserting rows of built-in models."""
+"""User accounts: user names and passwords. This module also inserts rows of built-in models."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -12,17 +12,18 @@ from countersign.kernel.normalization import normalized
 
 
 def folded(text: str) -> str:
-    """The text without case: full case folding, in NFC before and after (Unicode 3.13, D145)."""
+    """Return the text without case: in full case folding, with NFC normalization before and after it (Unicode 3.13,
+    D145)."""
     if text.isascii():
         return text.lower()
     return normalized("NFC", normalized("NFC", text).casefold())
 
 
 async def insert(transaction: Transaction, model: Declared, values: Mapping[str, Stored]) -> str:
-    """Insert a record with these stored values, all others empty, and return its id.
+    """Insert a record with these stored values and return its id. All other fields are empty.
 
     Raises:
-        LookupError: the model does not have a field, or it is a personal one, which only the vault writes.
+        LookupError: the model does not have a field, or a field is personal. Only the vault writes personal fields.
         ConstraintViolation: a value that must be unique is taken.
     """
     record_id = ids.new_record_id()
@@ -53,31 +54,32 @@ _SET_HASH = """
 INSERT INTO password (user_id, hash) VALUES ($1, $2)
 ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
 """
-# Changes nothing, but locks the row: until the transaction ends, the person cannot be deactivated.
+# This statement changes nothing but locks the row. The person cannot be deactivated until the transaction ends.
 _LOCK_ACTIVE = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
 
 
 class Account(NamedTuple):
-    """A person who can sign in, and the hash of the password."""
+    """A person who can sign in, with the hash of the person's password."""
 
     id: str
     password_hash: str
 
 
 async def find_account(reader: Reader, username: str) -> Account | None:
-    """The person with this user name, ignoring case; None if there is no such person with a password, or it is
-    inactive."""
+    """Return the person with this user name, ignoring case. Return None if there is no such person, or if the person is
+    inactive or has no password."""
     row = await reader.fetch_one(BY_USERNAME, folded(username), username)
     return None if row is None else Account(row[0], row[1])
 
 
 async def lock_active(transaction: Transaction, user_id: str) -> bool:
-    """Whether the person exists and is active; if so, it stays active until the transaction ends."""
+    """Return whether the person exists and is active. An active person cannot be deactivated until the transaction
+    ends."""
     return await transaction.run(_LOCK_ACTIVE, user_id) == 1
 
 
 async def has_password(transaction: Transaction, user_id: str, password_hash: str) -> bool:
-    """Whether this is still the hash of the person's password."""
+    """Return whether the hash of the person's password is still this hash."""
     row = await transaction.fetch_one(_HASH, user_id)
     return row is not None and row[0] == password_hash
 
@@ -94,12 +96,12 @@ _PLAIN = frozenset(f"0123456789{SIGNS}")
 _TAKEN = 'SELECT 1 FROM "user" WHERE username__folded = $1 AND id <> $2 LIMIT 1'
 
 _WRITTEN_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
-"""Scripts that one name may mix, since their letters do not resemble those of another script."""
+"""Scripts that a user name may mix with each other, because their letters do not look alike."""
 
 
 def is_plain(username: str) -> bool:
-    """Whether the name consists of letters of one script with their marks, digits 0 to 9 and `SIGNS`, contains at least
-    one character that is not a sign, and is in NFKC form."""
+    """Return whether the user name is in NFKC form, consists only of letters of one script with their marks, digits 0
+    to 9 and `SIGNS`, and contains at least one character that is not a sign."""
     letters = [each for each in username if each not in _PLAIN]
     return (
         username == unicodedata.normalize("NFKC", username)
@@ -110,11 +112,12 @@ def is_plain(username: str) -> bool:
 
 
 def _script(letter: str) -> str:
-    """The script by the first word of the letter's name, which is where Unicode says it: LATIN SMALL LETTER A."""
+    """Return the script of a letter. The Unicode name of a letter starts with its script, for example LATIN SMALL
+    LETTER A."""
     script = unicodedata.name(letter, "").partition(" ")[0]
     return _WRITTEN_TOGETHER.get(script, script)
 
 
 async def is_taken(reader: Reader, username: str, user_id: str = "") -> bool:
-    """Whether another person has the name, ignoring case."""
+    """Return whether another person has the user name, ignoring case."""
     return await reader.fetch_one(_TAKEN, folded(username), user_id) is not None

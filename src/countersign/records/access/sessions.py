@@ -1,4 +1,4 @@
-"""Sessions: signing in, the lockout after failed attempts, and revoking sessions and agent tokens."""
+"""Sessions: signing in, the lock after failed attempts, and the revocation of sessions and agent tokens."""
 
 from collections.abc import Sequence
 
@@ -36,11 +36,11 @@ _END_LINKS = "UPDATE credential SET ended_at = $2 WHERE user_id = $1 AND kind = 
 
 
 async def end_credential(transaction: Transaction, model: str, record_id: str) -> Instant | None:
-    """End the session or agent token of this record (model `session` or `agent_token`): once the transaction is
-    durable, its token is refused everywhere. Returns when it ended; None if it had already ended. The caller writes the
-    audit entry.
+    """End the session or agent token with this record. The model must be `session` or `agent_token`. Return the time at
+    which it ended, or None if it had ended before. The caller must write the audit entry.
 
-    When the last token of a label ends, the agent's token domain is closed, unless a pending plan needs it.
+    After the transaction is committed, every worker refuses the token. When the last token of a label ends, the agent's
+    token domain is closed, unless a pending plan needs it.
     """
     now = clock.now()
     await transaction.run(_END_CREDENTIALS, record_id, now)
@@ -57,8 +57,8 @@ async def end_credential(transaction: Transaction, model: str, record_id: str) -
 async def end_all_of_user(
     transaction: Transaction, user_id: str, models: tuple[str, ...] = ("session", "agent_token")
 ) -> tuple[tuple[str, str], ...]:
-    """End every session, agent token and set-up link of a person who is deactivated or deleted; returns (model, record
-    id) of each, for the audit."""
+    """End every session, agent token and set-up link of a person who is deactivated or deleted. Return the model and
+    the record id of each session and token, for the audit."""
     now = clock.now()
     ended: list[tuple[str, str]] = []
     for model in models:
@@ -70,8 +70,8 @@ async def end_all_of_user(
 
 
 async def end_every(transaction: Transaction) -> None:
-    """End every session, agent token and set-up link of all people after a database is restored to an earlier time:
-    tokens that were ended since then would be valid again. The audit has no entry of this."""
+    """End every session, agent token and set-up link of all people. This is required after a database is restored to an
+    earlier time, because tokens that have ended since then would be valid again. No audit entry is written."""
     now = clock.now()
     for statement in _END_EVERY:
         await transaction.run(statement, now)
@@ -83,7 +83,7 @@ FAILURES = 5
 WITHIN_S = 60
 LOCKED_S = 60
 SKEW_S = 60
-"""The allowed clock difference between nodes."""
+"""The allowed difference between the clocks of nodes, in seconds."""
 
 _LATEST = f"SELECT at FROM sign_in_failure WHERE username = $1 AND at <= $2 ORDER BY at DESC LIMIT {FAILURES}"
 _FAILED = "INSERT INTO sign_in_failure (username, at) VALUES ($1, $2)"
@@ -92,7 +92,8 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock($1)"
 
 
 class LockedOut(Refused):
-    """Too many failed sign-ins with this user name, whether or not a person has that name."""
+    """There were too many failed sign-ins with this user name. The error does not depend on whether a person has that
+    name."""
 
     status = 429
     code = "locked_out"
@@ -101,7 +102,8 @@ class LockedOut(Refused):
 
 
 def lockout_key(secret: bytes, username: str) -> bytes:
-    """The key of the failure count: a keyed hash of the case-folded user name, so that the table contains no names."""
+    """Return the key under which failures are counted. It is a keyed hash of the case-folded user name, so that the
+    table contains no names."""
     return signer_for(secret, "sign-in/username").sign(folded(username).encode("utf-8", "surrogatepass"))
 
 
@@ -109,7 +111,7 @@ async def require_unlocked(reader: Reader, name: bytes) -> None:
     """Require that the user name is not locked.
 
     Raises:
-        LockedOut: the last five failures were within a minute, and the last one less than a minute ago.
+        LockedOut: the last five failures happened within a minute, and the last failure was less than a minute ago.
     """
     wait_us = _locked_for_us(await reader.fetch(_LATEST, name, _newest()))
     if wait_us > 0:
@@ -124,14 +126,15 @@ def _locked_for_us(latest: Sequence[Row]) -> int:
 
 
 def _newest() -> clock.Instant:
-    """The latest plausible time of a failure. Clocks of nodes differ by a little. A later time was written before the
-    clock was set back; it would lock the name until then, or hide newer failures."""
+    """Return the latest plausible time of a failure, since the clocks of nodes differ slightly. A failure with a later
+    time was written before the clock was set back. It would lock the user name until that time, or hide newer
+    failures."""
     return clock.later(clock.now(), seconds=SKEW_S)
 
 
 async def serialize_attempts(database: Database, transaction: Transaction, name: bytes) -> None:
-    """Lock sign-ins with this user name, across all workers, until the transaction ends. SQLite serializes writing
-    transactions without it."""
+    """Lock sign-ins with this user name on all workers until the transaction ends. SQLite needs no such lock, because
+    it runs one writing transaction at a time."""
     if database.dialect == "postgres":
         await transaction.fetch_one(_ONE_AT_A_TIME, int.from_bytes(name[:8], signed=True))
 
@@ -156,11 +159,11 @@ VALUES ($1, 'session', $2, $3, $4, NULL)
 
 
 MAX_USERNAME = 1_000
-"""A user name is truncated to this length, which no valid name reaches."""
+"""The length to which a user name is truncated. Valid user names are shorter."""
 
 
 class WrongSignIn(Refused):
-    """The user name or password is wrong, or the person is inactive: the same response for all."""
+    """The user name or the password is wrong, or the person is inactive. The response is the same in all cases."""
 
     status = 401
     code = "wrong_sign_in"
@@ -172,19 +175,20 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
     """Open a session of twelve hours for the person with this user name, and return its token (API document,
     Authentication 2, 5).
 
-    Each attempt costs one password hash, whether or not the person exists. Attempts with one user name are then
-    serialized: of any number of concurrent wrong attempts, at most five get the response "wrong user name or password";
-    the others get "locked". `note` receives the event `session.create`.
+    Each attempt costs one password hash, whether or not the person exists. Attempts with the same user name are then
+    serialized. Of any number of concurrent wrong attempts, at most five get the response "wrong user name or password",
+    and the others get "locked". `note` receives the event `session.create`.
 
     Raises:
-        LockedOut: five sign-ins with this user name, in whatever case, have failed within a minute.
+        LockedOut: five sign-ins with this user name, ignoring case, have failed within a minute.
         WrongSignIn: the person does not exist or is inactive, or the password is wrong.
         Unavailable: too many passwords are being checked, or the database cannot be reached.
     """
-    # No valid name is longer, and folding a text of megabytes would block all other requests.
+    # Truncate the user name, because folding a text of megabytes would block all other requests. No valid name is
+    # longer.
     username = username[:MAX_USERNAME]
     name = lockout_key(records.secret, username)
-    # Check the lock before hashing too, so that attempts with a locked name cost no hash.
+    # Check the lock also before the password is hashed, so that attempts with a locked name cost no hash.
     await require_unlocked(records.database, name)
     person = await people.find_account(records.database, _storable(username))
     is_right = await passwords.verify(password, person.password_hash if person else None)
@@ -202,7 +206,7 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
 
 
 def _storable(username: str) -> str:
-    """The user name, or an unused one if the text cannot be sent to the database."""
+    """Return the user name. If the database cannot accept the text, return a name that nobody has."""
     try:
         User.username.operand(username)
     except BadValue:
@@ -211,7 +215,7 @@ def _storable(username: str) -> str:
 
 
 async def _is_unchanged(transaction: Transaction, person: people.Account) -> bool:
-    """Whether the person is still active and the checked password is unchanged."""
+    """Return whether the person is still active and the password is still the one that was checked."""
     if not await people.lock_active(transaction, person.id):
         return False
     return await people.has_password(transaction, person.id, person.password_hash)

@@ -1,4 +1,4 @@
-"""What one caller may see and do, compiled from roles and scopes into plain values from which SQL is built."""
+"""What a caller may see and do. It is compiled from roles and scopes into plain values, from which SQL is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,33 +8,36 @@ from countersign.declare import ADMINISTRATOR, Declared, Field, Where
 from countersign.kernel.database.port import Value
 
 READING = ("get", "list", "search")
-"""The commands that read records. Refs to a model are hidden from callers that have none of its read commands."""
+"""The commands that read records. If a caller has none of these commands for a model, refs to the model are hidden from
+it."""
 
 Visibility: TypeAlias = Literal["clear", "masked"]
 
 
 class Condition(Protocol):
-    """A condition on a record, as SQL, that cannot be expressed with the values of its fields."""
+    """A condition on a record that cannot be expressed with the values of its fields, only as SQL."""
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """The condition for the table with this alias; `put` takes a value and returns its SQL placeholder."""
+        """Return the condition for the table with this alias. `put` takes a value and returns its SQL placeholder."""
         ...
 
 
 Rows: TypeAlias = tuple[tuple[Where | Condition, ...], ...] | None
-"""A filter of records: None means all; else a record matches if all conditions of one alternative are true. Values are
-plain JSON values; CALLER is replaced already."""
+"""A filter of records. None matches all records. Otherwise, a record matches if it meets all conditions of at least one
+alternative. The values are plain JSON values, in which CALLER is already replaced."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelView:
-    """One model as a caller sees it.
+    """A model as a caller sees it.
 
-    `fields` are the visible fields, in declared order; `denied` are the others as `model.field`, sorted; `rows` are the
-    records that each command may use (those of `get` are all records that exist for the caller). `rewritten` are fields
-    whose values are changed in responses to this caller, so that it cannot filter by the stored values. `partly` are
-    the refs among `fields` whose target may not exist for the caller; such a ref appears empty. A ref to a model that
-    the caller cannot read is not in `fields`.
+    `fields` are the visible fields in declared order. `denied` are the other fields as `model.field`, in alphabetical
+    order. `rows` maps each command to the records that it may use. The records of `get` are all records that exist for
+    the caller.
+
+    `rewritten` are fields whose values are changed in responses to this caller, so that it cannot filter by the stored
+    values. `partly` are those refs in `fields` whose target may not exist for the caller. Such a ref appears empty. A
+    ref to a model that the caller cannot read is not in `fields`.
     """
 
     model: Declared
@@ -47,17 +50,18 @@ class ModelView:
     partly: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
-        """Whether the caller reads the stored value of the field, so that it may filter and order by it; `id` and
-        `revision` have separate rules."""
+        """Return whether the caller reads the stored value of the field, and may therefore filter and order by the
+        field. Other rules apply to `id` and `revision`."""
         return self.fields.get(name) == "clear" and name not in self.rewritten
 
     def knows(self, name: str) -> bool:
-        """Whether the caller sees the complete field: in clear, and not as a ref whose target may be hidden."""
+        """Return whether the caller sees every value of the field in clear. A ref whose target may be hidden does not
+        count."""
         return self.sees_in_clear(name) and name not in self.partly
 
     @property
     def is_readable(self) -> bool:
-        """Whether the caller can read records of the model; if not, refs to it are hidden fields."""
+        """Return whether the caller can read records of the model. If not, refs to the model are hidden fields."""
         return not self.commands.isdisjoint(READING)
 
     @property
@@ -66,12 +70,13 @@ class ModelView:
         return self.rows.get("get", ())
 
     def reads_any_by(self, *commands: str) -> bool:
-        """Whether the caller may use one of these commands on every record, so that the existence of a record is known
-        to it."""
+        """Return whether the caller may use at least one of these commands on every record. The caller can then find
+        out whether a record exists."""
         return any(each in self.commands and self.reach(each) is None for each in commands)
 
     def reach(self, command: str) -> Rows:
-        """The records on which the command may be run: those for which it is granted, if they exist for the caller."""
+        """Return the records on which the caller may run the command. The command must be granted for them, and they
+        must exist for the caller."""
         granted, seen = self.rows.get(command, ()), self.visible
         if granted is None or seen is None:
             return seen if granted is None else granted
@@ -80,11 +85,14 @@ class ModelView:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The models that a caller may use, by name. Callers with equal rights may share one view.
+    """The models that a caller may use. Callers with equal rights may share one view.
 
-    `rights` are those beyond models. `is_masked` is true if a field of any model is masked: then the caller's texts are
-    parsed for placeholder tokens, and token-like text is sent to it as LITERAL tokens. `own` are refs to models that
-    the caller cannot read, each with the id of the one record that is shown: its person, or its token.
+    `models` maps names to models. `rights` are the rights that do not concern models. `is_masked` is true if a field of
+    any model is masked. In this case, the caller's texts are parsed for placeholder tokens, and token-like text is sent
+    to the caller as LITERAL tokens.
+
+    `own` maps refs to models that the caller cannot read to the only id that is shown in them: the id of the caller's
+    person or of its token.
     """
 
     models: Mapping[str, ModelView]
@@ -103,10 +111,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Caller:
-    """A caller: a person with a session, or an agent on behalf of a person.
+    """A caller: a person with a session, or an agent that acts for a person.
 
-    `credential_id` is the id of the session or agent_token record; `agent` the token's label (None for people);
-    `scopes` are the agent's scopes as requested.
+    `credential_id` is the id of the session or agent_token record. `agent` is the label of the token, or None for
+    people. `scopes` are the scopes that were requested for the agent.
     """
 
     kind: Literal["person", "agent"]
@@ -121,12 +129,12 @@ class Caller:
 
     @property
     def key(self) -> str:
-        """The caller's id in the log: the person, and the token if an agent acts for the person."""
+        """Return the id of the caller in the log. It contains the person and, for an agent, the token."""
         return f"person:{self.user_id}" if self.agent is None else f"agent:{self.user_id}:{self.credential_id}"
 
     @property
     def quota(self) -> str:
-        """Requests are not counted."""
+        """Return an empty name, because requests are not counted."""
         return ""
 
     @property
@@ -136,10 +144,10 @@ class Caller:
 
     @property
     def is_agent(self) -> bool:
-        """Whether the caller is an agent, which can only propose commands that need approval."""
+        """Return whether the caller is an agent. For commands that need approval, agents can only make proposals."""
         return self.kind == "agent"
 
     @property
     def is_administrator(self) -> bool:
-        """Whether the caller is a person with all grants."""
+        """Return whether the caller is a person who has all grants."""
         return self.kind == "person" and ADMINISTRATOR in self.roles

@@ -1,4 +1,4 @@
-"""What a caller may see and do: scopes of agents, and the view that grants add up to."""
+"""What a caller may see and do: the scopes of agents, and the view that results from all grants of a caller."""
 
 import inspect
 import re
@@ -13,16 +13,16 @@ from countersign.declare.registry import Registry
 from countersign.records.access.view import READING, ModelView, Rows, View, Visibility
 
 READS: Final = frozenset({"get", "list", "search"})
-"""The commands that a scope may name on all models at once."""
+"""The commands that a scope may name for all models at once."""
 
 FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
-"""The commands that every agent may run on its own plans without a scope (decisions, 4)."""
+"""The commands that every agent may run on its own plans, even without a scope for them (decisions, 4)."""
 
 NEVER: Final = frozenset(
     {("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")}
 )
-"""The commands that agents may never run, whatever their scopes: deciding on plans, obtaining a set-up link, ending
-sessions of people, verifying the whole audit."""
+"""The commands that agents may never run, whatever their scopes. With them, an agent could decide on plans, obtain a
+set-up link, end sessions of people, or verify the whole audit."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 
@@ -33,7 +33,7 @@ def is_scope(text: str) -> bool:
 
 
 def covers(scope: str, model: str, command: str) -> bool:
-    """Whether the scope includes the command; no scope includes a command that agents may never run."""
+    """Return whether the scope includes the command. No scope includes a command in `NEVER`."""
     if (model, command) in NEVER:
         return False
     wanted_model, _, wanted = scope.partition(".")
@@ -43,10 +43,10 @@ def covers(scope: str, model: str, command: str) -> bool:
 
 
 UNMASK = "base.unmask"
-"""The right to let agents read single fields in clear."""
+"""The right to let agents read specific fields in clear."""
 
 RIGHTS = frozenset({UNMASK})
-"""All rights beyond models."""
+"""All rights that do not concern models."""
 
 _OWN = (where("user", eq=CALLER),)
 _READ_AND_REVOKE = ("get", "list", "search", "revoke")
@@ -54,26 +54,27 @@ _READ_AND_REVOKE = ("get", "list", "search", "revoke")
 EVERYBODY = (
     Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
     Grant(model="agent_token", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
-    # Of its own row the name alone: a field that a grant shows in clear is clear on every row.
+    # Of its own row, the caller sees only the name, because a field that a grant shows in clear is clear on every row.
     Grant(model="user", commands=("get",), clear=("username",), rows=(where("id", eq=CALLER),)),
-    # approvals/rights.py determines which plans these are; roles do not.
+    # Roles do not determine which plans a person may use. `approvals/rights.py` does.
     Grant(model="plan", commands="*", clear="*"),
 )
-"""The grants of every person on the built-in models."""
+"""The grants that every person has on the built-in models."""
 
 _OWN_REFS = frozenset({("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")})
-"""By model and field, the refs of plans, sessions and tokens to their owners: an agent that cannot read users or tokens
-sees its own person and its own token there."""
+"""The refs, as model and field, of plans, sessions and tokens to their owners. An agent that cannot read users or
+tokens sees only its own person and its own token in these refs."""
 
 Commands: TypeAlias = Mapping[str, frozenset[str]]
-"""By model, the names of all commands it has."""
+"""Maps each model to the names of all its commands."""
 
 _Visibilities: TypeAlias = Mapping[str, Mapping[str, Visibility]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The stored rights of a person who may sign in: role names, their grants, and rights beyond models."""
+    """The stored rights of a person who may sign in: the names of the roles, the grants, and the rights that do not
+    concern models."""
 
     user_id: str
     username: str
@@ -84,19 +85,27 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class ScopeLimit:
-    """The limit of an agent's rights: its scopes, and the fields (`model.field`) it may read in clear."""
+    """The limits of an agent's rights: its scopes, and the fields (`model.field`) that it may read in clear."""
 
     scopes: tuple[str, ...]
     unmask: frozenset[str] = frozenset()
 
 
 def view_of(registry: Registry, commands: Commands, person: Rights, limit: ScopeLimit | None = None) -> View:
-    """The view of the person or, with a limit, of an agent of the person (decisions, 4).
+    """Return the view of the person or, with a limit, of an agent of the person (decisions, 4).
 
-    Grants add up, and the greatest visibility applies. A field is hidden if no grant includes it. A restricted field is
-    also hidden from people without one of its roles; a ref, from people who cannot read its target; a computed field,
-    where a source is hidden, unless it is declassified; a total, where some of the counted records are hidden. An agent
-    never has more rights than its person has now.
+    The rights of all grants are combined, and the greatest visibility applies. A field is hidden if no grant includes
+    it. In the following cases, a field is also hidden:
+
+    - A restricted field is hidden from people who have none of its roles.
+
+    - A ref is hidden from callers who cannot read its target.
+
+    - A computed field is hidden if one of its sources is hidden, unless the field is declassified.
+
+    - A total is hidden if some of the records that it counts are hidden.
+
+    An agent never has more rights than its person has now.
     """
     grants = _grants_by_model(registry, commands, person)
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
@@ -125,12 +134,12 @@ def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | N
 
 
 def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
-    """The person's rights beyond models; agents have none."""
+    """Return the person's rights that do not concern models. Agents have no such rights."""
     return frozenset[str]() if limit is not None else _rights(person)
 
 
 def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
-    """The refs whose target may not exist for the caller."""
+    """Return the refs whose target may not exist for the caller."""
     refs = [each for each in _refs(view.model) if each.name in view.fields]
     return frozenset(
         each.name
@@ -146,13 +155,14 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 
 @lru_cache(maxsize=1024)
 def _derived_fields(model: Declared) -> frozenset[str]:
-    """The fields of the model that are derived from others."""
+    """Return the fields of the model that are derived from other fields."""
     made = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
     return frozenset(each.name for each in made)
 
 
 def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
-    """The refs to models that the caller cannot read: an empty ref would look the same as a hidden one."""
+    """Return the refs to models that the caller cannot read. These refs are hidden, because a ref that only appeared
+    empty would look like one that is empty."""
     return frozenset(
         each.name
         for each in _refs(model)
@@ -161,7 +171,7 @@ def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
 
 
 def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
-    """The commands that callers who may not set these refs cannot run."""
+    """Return the commands that a caller cannot run because it may not set these refs."""
     required = [model.fields[name] for name in withheld if model.fields[name].required]
     is_asked = any(each.default is None and not each.readonly for each in required)
     moves = {} if model.workflow is None else model.workflow.moves
@@ -170,7 +180,7 @@ def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[st
 
 
 def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
-    """Refs to users that the caller cannot read, each with the id of the caller's person."""
+    """Map each ref to a user that the caller cannot read to the id of the caller's person."""
     fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
     users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
     return {} if "user" in readable else dict.fromkeys(users, user_id)
@@ -189,7 +199,8 @@ def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
 
 
 def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
-    """The grants on each model, with `import` added where `create` is granted, since both create records."""
+    """Return the grants on each model. A grant of `create` also grants `import`, because both commands create
+    records."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(person):
         return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
@@ -206,7 +217,7 @@ def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozens
 
 
 def _union(several: Iterable[Names]) -> frozenset[str] | None:
-    """The union of the names; None if one of them names everything."""
+    """Return the union of the names, or None if one of the items names everything."""
     found: set[str] = set()
     for names in several:
         if names == "*":
@@ -226,7 +237,7 @@ def _granted(
     limit: ScopeLimit | None,
     readable: frozenset[str],
 ) -> dict[str, dict[str, Visibility]]:
-    """By model, the visibility of each granted field, without refs to models that are not `readable`."""
+    """Map each model to the visibility of its granted fields. Refs to models that are not `readable` are left out."""
     unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
     granted: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
@@ -240,8 +251,8 @@ def _granted(
 def _visibilities(
     registry: Registry, granted: _Visibilities, whole: frozenset[str]
 ) -> dict[str, dict[str, Visibility]]:
-    """By model, the visibility of each visible field; a computed field is no more visible than its sources. `whole` are
-    the models whose records are all visible."""
+    """Map each model to the visibility of its visible fields. A computed field is never more visible than its sources.
+    `whole` are the models whose records are all visible."""
     looked_through = _DerivedVisibility(registry, granted, whole)
     found: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
@@ -273,7 +284,7 @@ def _is_in(names: frozenset[str] | None, name: str) -> bool:
 
 
 def _is_restricted_for(field: Field, person: Rights) -> bool:
-    """Whether the field is restricted to roles that the person does not have."""
+    """Return whether the field is restricted and the person has none of the roles to which it is restricted."""
     return bool(field.restricted) and not _is_administrator(person) and person.roles.isdisjoint(field.restricted)
 
 
@@ -285,11 +296,11 @@ def _for_agent(model: Declared, seen: Mapping[str, Visibility], unmasked: frozen
 
 
 class _DerivedVisibility:
-    """The visibility of fields with regard to their sources (leaks, L23).
+    """The visibility of fields, limited by the visibility of their sources (leaks, L23).
 
-    A computed field reveals its sources: it is hidden if a source is hidden; if a source is masked, it is masked, or
-    hidden if it has no tokens. A total would reveal hidden records: it is hidden from callers who do not see all of its
-    records.
+    A computed field reveals its sources. It is therefore hidden if one of its sources is hidden. If one of its sources
+    is masked, the computed field is masked too, or hidden if it has no tokens. A total would reveal hidden records. It
+    is therefore hidden from callers who do not see all of its records.
     """
 
     def __init__(self, registry: Registry, granted: _Visibilities, whole: frozenset[str]) -> None:
@@ -299,10 +310,10 @@ class _DerivedVisibility:
         self._known: dict[tuple[str, str], Visibility | None] = {}
 
     def sight(self, model: str, name: str) -> Visibility | None:
-        """The visibility of the field; None if it is hidden."""
+        """Return the visibility of the field, or None if the field is hidden."""
         key = (model, name)
         if key not in self._known:
-            # Fields that are derived from each other stay hidden.
+            # If fields are derived from each other, they stay hidden.
             self._known[key] = None
             self._known[key] = self._worked_out(model, name)
         return self._known[key]
@@ -326,7 +337,7 @@ class _DerivedVisibility:
 
 @lru_cache(maxsize=8192)
 def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
-    """The sources of a field, as (model, name)."""
+    """Return the sources of a field, as pairs of a model and a field name."""
     own = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
     of_child = () if field.sum_of is None else (cast("tuple[str, str]", tuple(field.sum_of.split("."))),)
     return (*((model, each) for each in own), *of_child)
@@ -335,8 +346,9 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
 def _rows(
     grants: Sequence[Grant], granted_commands: frozenset[str], allowed: frozenset[str], user_id: str
 ) -> dict[str, Rows]:
-    """The records that each command may use. Those of `get` are set even for an agent without that command: they are
-    the records that exist for its person. A caller that may `list` but not `get` sees the records that it may list."""
+    """Map each command to the records that it may use. The records of `get` are set even for an agent without that
+    command, because they are the records that exist for its person. For a caller that may `list` but not `get`, they
+    are the records that it may list."""
     found = {command: _reachable_rows(grants, (command,), user_id) for command in allowed}
     return {**found, "get": _visible_rows(grants, granted_commands, user_id)}
 
@@ -344,13 +356,13 @@ def _rows(
 def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
-    """The models whose records all exist for the person."""
+    """Return the models all of whose records exist for the person."""
     visible = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
     return frozenset(name for name, rows in visible.items() if rows is None)
 
 
 def _visible_rows(grants: Sequence[Grant], granted_commands: frozenset[str], user_id: str) -> Rows:
-    """The records that exist for the person."""
+    """Return the records that exist for the person."""
     return _reachable_rows(grants, ("get",) if "get" in granted_commands else ("list", "search"), user_id)
 
 
@@ -368,7 +380,7 @@ def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id:
 
 
 def bind_caller(condition: Where, user_id: str) -> Where:
-    """The condition with CALLER replaced by the person; TODAY is replaced when a command runs."""
+    """Return the condition with CALLER replaced by the person. TODAY is only replaced when a command runs."""
     value = condition.value
     if isinstance(value, list | tuple):
         several = cast("Sequence[object]", value)

@@ -1,4 +1,4 @@
-"""Changes of plans: numbered under a lock, so that they commit in order; and their webhook events."""
+"""Changes of plans and their webhook events. Changes are numbered under a lock, so that they commit in order."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -13,7 +13,7 @@ EventType: TypeAlias = Literal[
 ]
 TYPES: tuple[str, ...] = get_args(EventType)
 OWNER = ""
-"""The service has one set of receivers."""
+"""The owner of the webhook receivers. It is empty, because the service has only one set of receivers."""
 
 
 def outbox_of(records: Records) -> Outbox:
@@ -24,7 +24,7 @@ def outbox_of(records: Records) -> Outbox:
 
 
 async def emit(transaction: Transaction, plan_id: str, state: str) -> None:
-    """Queue the webhook event of a plan that is pending or has reached this final state."""
+    """Queue the webhook event of a plan that is pending or has reached the final state `state`."""
     kind = "plan.waiting" if state == "pending" else f"plan.{state}"
     await outbox.emit(transaction, OWNER, kind, f"plan/{plan_id}")
 
@@ -53,15 +53,17 @@ LIMIT {MAX_ROWS}
 
 
 async def record_change(transaction: Transaction, plan_id: str) -> None:
-    """Record that the plan changed. Call it last in the transaction: it blocks changes of other plans until the end."""
+    """Record that the plan changed. Call this function last in a transaction, because it blocks changes of other plans
+    until the transaction ends."""
     await transaction.run(_RECORD, plan_id, await versions.bump(transaction, VERSION))
 
 
 async def changes_between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
-    """The first `MAX_ROWS` plans whose last change has a number above `after` and up to `up_to`, with that number."""
+    """Map plans to the number of their last change, for numbers above `after` and up to `up_to`. Only the first
+    `MAX_ROWS` plans are returned."""
     return dict(await reader.fetch(_BETWEEN, after, up_to))
 
 
 async def newest_changes(reader: Reader, up_to: int) -> dict[str, int]:
-    """The plans of the last `MAX_ROWS` changes up to that number, each with its number."""
+    """Map plans to the number of their last change, for the last `MAX_ROWS` changes up to that number."""
     return dict(await reader.fetch(_NEWEST, up_to))

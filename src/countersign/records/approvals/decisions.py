@@ -1,4 +1,5 @@
-"""Decisions on plans: approval, which runs the commands of the plan in one transaction, and every other end."""
+"""Decisions on plans. The last required approval runs the commands of the plan in one transaction. All other decisions
+end the plan without running it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -36,14 +37,14 @@ ORDER BY a.at, u.username
 
 
 class Agents(Protocol):
-    """Reads the present rights of the proposing agent and of earlier approvers."""
+    """Reads the current rights of the proposing agent and of earlier approvers."""
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
-        """The agent of a token record with its rights now; None if it can no longer authenticate."""
+        """Return the agent of a token record with its current rights, or None if it can no longer authenticate."""
         ...
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
-        """A person with the rights of now; None if the person can no longer sign in."""
+        """Return a person with the current rights, or None if the person can no longer sign in."""
         ...
 
 
@@ -57,8 +58,8 @@ class Decision(msgspec.Struct):
 
 
 class PlanEnded(Exception):
-    """The plan ends without being executed. `error` is stored with the plan, whose readers may see less than the person
-    who decides; `detail` is only in the response to that person."""
+    """The plan ends without being executed. `error` is stored with the plan, and readers of the plan may see less than
+    the person who decides. `detail` is only in the response to that person."""
 
     def __init__(self, state: str, error: str, detail: str = "") -> None:
         super().__init__(state)
@@ -68,7 +69,7 @@ class PlanEnded(Exception):
 
 
 class NotPending(BadInput):
-    """The plan is in another final state; the response contains it."""
+    """The plan is already in a final state, which the response contains."""
 
     def __init__(self, plan_id: str, state: str, why: str = "") -> None:
         super().__init__(f"plan is {state}" + (f": {why}" if why else ""))
@@ -83,13 +84,14 @@ class Approval(NamedTuple):
 
 
 async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[], Approval] = Approval) -> Decision:
-    """Approve a plan; the last required approval runs it, exactly once. The input is read after the plan is found: for
-    a plan that the caller may not see, the response is "not found" whatever the input.
+    """Approve a plan. The last required approval runs the plan, exactly once. The input is read after the plan is
+    found, so that the response for a plan that the caller may not see is "not found", whatever the input.
 
     Raises:
-        NotFound: the plan is unknown, hidden or forbidden to this caller, or the caller is an agent: the same for all.
-        NotPending: the plan is rejected, expired, withdrawn, stale or failed (now or before).
-        BadInput: the digest does not match: the shown plan differs from the stored one.
+        NotFound: the plan is unknown, hidden or forbidden to this caller, or the caller is an agent. The error is the
+            same in all cases.
+        NotPending: the plan is rejected, expired, withdrawn, stale or failed, either before this call or because of it.
+        BadInput: the digest does not match, because the plan that the caller was shown differs from the stored plan.
     """
     if run.caller.is_agent:
         raise NotFound("not found")
@@ -137,10 +139,11 @@ def _json(value: object) -> str:
 
 
 async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
-    """The plan, locked, if it exists for the caller. A caller that `decides` must be allowed to run its steps.
+    """Return the plan and lock it, if it exists for the caller. A caller that `decides` must be allowed to run the
+    steps of the plan.
 
     Raises:
-        NotFound: the plan does not exist for the caller, or the caller may not run its steps.
+        NotFound: the plan does not exist for the caller, or the caller may not run the steps of the plan.
     """
     view = run.caller.view.models.get("plan")
     if view is None:
@@ -156,14 +159,14 @@ async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRe
 
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
-    """Require that the caller may run every command of a pending plan now, on its record, with its values."""
+    """Require that the caller may now run every command of a pending plan on its record and with its values."""
     async for step in CooperativeIterator(steps.decode_steps(str(plan.values["input"]))):
         if await rights.missing_right(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
 async def _sees_values(run: Run, plan_steps: Sequence[Step]) -> bool:
-    """Whether the caller sees every value that the plan writes."""
+    """Return whether the caller sees every value that the plan writes."""
     async for step in CooperativeIterator(plan_steps):
         if await rights.hidden_fields(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
@@ -178,7 +181,8 @@ async def _may_do_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> b
 
 
 async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None) -> bool:
-    """Whether the caller could approve a pending plan of these steps now; `proposer` is the agent's person."""
+    """Return whether the caller could approve a pending plan of these steps now. `proposer` is the person for whom the
+    proposing agent acts."""
     if not await _may_do_all(run, run.caller, plan_steps):
         return False
     required = await policy.policy_of(run, plan_steps)
@@ -193,7 +197,7 @@ def _require_time(plan: StoredRecord) -> None:
 
 
 async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step]) -> Caller:
-    """The proposer, an agent or a person, with its rights now.
+    """Return the proposer, an agent or a person, with its current rights.
 
     Raises:
         PlanEnded: the proposer can no longer authenticate, or may no longer run a proposed command.

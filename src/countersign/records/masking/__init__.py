@@ -1,1 +1,2 @@
-"""Placeholder tokens: their computation and replacement, and the vault of value ids behind them."""
+"""Placeholder tokens: their computation, their replacement, and the vault that stores the value ids from which they are
+computed."""

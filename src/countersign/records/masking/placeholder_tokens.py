@@ -1,8 +1,8 @@
 """Placeholder tokens: their grammar in text, and the keyed permutation between value ids and token numbers.
 
-The permutation is a balanced Feistel network of 8 rounds over two halves of 24 bits (as FF1, NIST SP 800-38G; 4 rounds
-suffice for a strong pseudorandom permutation, Luby and Rackoff 1988). Its round function is AES-256 of half and round.
-All numbers of a batch are encrypted together, in 128-bit lanes of one long integer.
+The permutation is a balanced Feistel network of 8 rounds over two halves of 24 bits, like FF1 (NIST SP 800-38G). Four
+rounds suffice for a strong pseudorandom permutation (Luby and Rackoff 1988). The round function encrypts a half and the
+number of the round with AES-256. All numbers of a batch are encrypted together, in 128-bit lanes of one long integer.
 """
 
 import re
@@ -19,7 +19,7 @@ from countersign.records.access.view import Caller, Domain
 
 
 class PlaceholderToken(NamedTuple):
-    """A token in a text: EMAIL_208471930562114, from `start` to `end`."""
+    """A token in a text, such as EMAIL_208471930562114. `start` and `end` are its positions in the text."""
 
     label: str
     number: int
@@ -28,11 +28,11 @@ class PlaceholderToken(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The token itself."""
+        """Return the text of the token."""
         return f"{self.label}_{self.number}"
 
 
-# An underscore followed by a digit: the cheapest test for a token.
+# The cheapest test for a token looks for an underscore followed by a digit.
 _SIGN = re.compile(r"_[0-9]")
 
 
@@ -41,10 +41,11 @@ class Grammar:
 
     def __init__(self, labels: Iterable[str]) -> None:
         """`labels` are the labels of tokens, including LITERAL."""
-        # The longest first, for labels that are a prefix of another label.
+        # Put the longest labels first, because a label may be a prefix of another label.
         words = "|".join(sorted(map(re.escape, labels), key=lambda word: (-len(word), word)))
         self._token = re.compile(rf"(?<![A-Za-z0-9_])({words})_(0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
-        # Another case, other joints, leading zeros, too many digits; or a label in brackets without a number.
+        # Near misses have another case, another separator, leading zeros or too many digits, or are a label in brackets
+        # without a number.
         self._near = re.compile(
             rf"(?<![A-Za-z0-9_])(?:(?:{words})[_-]{{1,2}}[0-9]+|[<\[{{(](?:{words})[>\]}})])(?![A-Za-z0-9_])",
             re.IGNORECASE,
@@ -52,11 +53,12 @@ class Grammar:
         self._word = re.compile(words, re.IGNORECASE)
 
     def might_hold_token(self, text: str) -> bool:
-        """Whether the text may contain a token; False is certain."""
+        """Return whether the text may contain a token. If the result is False, the text certainly contains none."""
         return _SIGN.search(text) is not None
 
     def might_matter(self, text: str) -> bool:
-        """Whether the text may contain a token or a near miss; False is certain."""
+        """Return whether the text may contain a token or a near miss. If the result is False, the text certainly
+        contains neither."""
         return self._word.search(text) is not None
 
     def tokens(self, text: str) -> list[PlaceholderToken]:
@@ -65,11 +67,12 @@ class Grammar:
         return [PlaceholderToken(each[1], int(each[2]), each.start(), each.end()) for each in matches]
 
     def near_miss(self, text: str) -> str | None:
-        """The first part of the text that looks like a token and is not one."""
+        """Return the first part of the text that looks like a token but is not one, or None if there is no such
+        part."""
         tokens = iter(self.tokens(text))
         token = next(tokens, None)
         for found in self._near.finditer(text):
-            # Both come from left to right: each token is passed once.
+            # Both lists are ordered from left to right, so each token is passed only once.
             while token is not None and token.end < found.end():
                 token = next(tokens, None)
             if token is None or found.start() < token.start:
@@ -78,7 +81,7 @@ class Grammar:
 
 
 def replace_tokens(grammar: Grammar, text: str, meanings: Mapping[str, str]) -> str:
-    """Replace each token in the text by its meaning; a token without a meaning is unchanged."""
+    """Replace each token in the text with its meaning. A token without a meaning stays unchanged."""
     pieces: list[str] = []
     place = 0
     for token in grammar.tokens(text):
@@ -100,18 +103,18 @@ _MASK = (1 << _HALF) - 1
 
 
 class Permutation:
-    """The permutation of one key (32 bytes)."""
+    """The permutation for one key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
-        # One encryptor for all calls: ECB has no state between blocks, and every block is complete.
+        # One encryptor serves all calls, because ECB keeps no state between blocks and every block is complete.
         self._encrypt = Cipher(AES(key), ECB()).encryptor().update
 
     def encode(self, ids: Sequence[int]) -> list[int]:
-        """The token numbers of the ids, in their order. Each id is below 2^48."""
+        """Return the token numbers of the ids, in the same order. Each id must be below 2^48."""
         return self._through(ids, range(ROUNDS), swapped=False)
 
     def decode(self, numbers: Sequence[int]) -> list[int]:
-        """The ids of the token numbers, in their order. Each number is below 2^48."""
+        """Return the ids of the token numbers, in the same order. Each number must be below 2^48."""
         return self._through(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
 
     def _through(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
@@ -145,27 +148,27 @@ def _padded(numbers: Sequence[int]) -> list[int]:
 
 @lru_cache(maxsize=2 * MAX_TOGETHER)
 def _ones(count: int) -> int:
-    """The number with a 1 in each of `count` lanes."""
+    """Return the number that has a 1 in each of `count` lanes."""
     return sum(1 << _LANE * lane for lane in range(count))
 
 
 MAX_KNOWN = 16_384
-"""The number of cached token numbers of a domain, about 2 MB."""
+"""The maximum number of cached token numbers of a domain. They take about 2 MB."""
 
 MAX_DOMAINS = 128
 
 
 class DomainMasks:
-    """The tokens of one domain."""
+    """Computes the token numbers of one domain."""
 
     def __init__(self, domain: Domain) -> None:
         self._permutation = Permutation(domain.key)
         self._known: dict[int, int] = {}
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
-        """The numbers of the tokens of the value ids, in their order."""
+        """Return the token numbers of the value ids, in the same order."""
         if len(ids) > MAX_TOGETHER:
-            # A large read would only evict frequently used numbers.
+            # Do not cache the numbers of a large read, because they would evict frequently used numbers.
             return self._permutation.encode(ids)
         known = self._known
         new = [each for each in ids if each not in known]
@@ -177,21 +180,21 @@ class DomainMasks:
         return [known[each] for each in ids]
 
     def value_id(self, number: int) -> int:
-        """The value id that a token's number (below 2^48) would be made from."""
+        """Return the value id that corresponds to a token number. The number must be below 2^48."""
         return self._permutation.decode([number])[0]
 
 
 class MaskStore:
-    """The masks of the callers of this process, made once per domain."""
+    """The masks of the callers of this process. They are created once for each domain."""
 
     def __init__(self) -> None:
         self._known: dict[Domain, DomainMasks] = {}
 
     def of_caller(self, caller: Caller) -> DomainMasks | None:
-        """The masks of the caller's domain; None for a caller without one."""
+        """Return the masks of the caller's domain, or None if the caller has no domain."""
         if caller.domain is None:
             return None
-        # By its key too: a reopened domain has another key.
+        # The lookup includes the key of the domain, because a reopened domain has another key.
         found = self._known.get(caller.domain)
         if found is None:
             if len(self._known) >= MAX_DOMAINS:

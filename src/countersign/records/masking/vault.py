@@ -1,5 +1,5 @@
-"""The vault: value ids behind placeholder tokens, their reference counts, and the keys that seal copies of the
-values."""
+"""The vault. It stores the value ids from which placeholder tokens are computed, their reference counts, and the keys
+that seal copies of the values."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ AT_ONCE = 500
 
 _Item = TypeVar("_Item")
 _Entry: TypeAlias = tuple[int, bytes | None, bytes]
-"""Id, hash and key of a row of the vault."""
+"""The id, the hash and the key in a row of the vault."""
 
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
 _HOLD = """
@@ -62,7 +62,7 @@ class ValueKey(NamedTuple):
 
 
 class PersonalValue(NamedTuple):
-    """A value to store a reference to: linked values share one id for each distinct (label, text)."""
+    """A value to which a reference is stored. Linked values with the same label and text share one id."""
 
     label: str
     text: str
@@ -70,11 +70,11 @@ class PersonalValue(NamedTuple):
 
 
 class Vault:
-    """The vault of one database; it never stores a value, only keyed hashes of linked ones."""
+    """The vault of a database. It never stores a value. For a linked value, it stores a keyed hash."""
 
     def __init__(self, secret: bytes, dialect: Dialect = "sqlite") -> None:
-        """The keys are derived from `secret`, the database's secret; `dialect` determines whether writers may be
-        concurrent."""
+        """Derive the keys from `secret`, the secret of the database. `dialect` determines whether there may be
+        concurrent writers."""
         self._dialect: Dialect = dialect
         self._hash_key = derive_key(secret, b"", "vault/hash")
         self._seal_key = derive_key(secret, b"", "vault/seal")
@@ -82,13 +82,13 @@ class Vault:
     async def hold(
         self, transaction: Transaction, wanted: Sequence[PersonalValue], releasing: Collection[int] = ()
     ) -> list[ValueKey]:
-        """Add a reference to each value; the values in the order of `wanted`.
+        """Add a reference to each value, and return the value ids and keys in the order of `wanted`.
 
-        The id of a linked value is derived from the value, so a value that is deleted and written again has the same
+        The id of a linked value is derived from the value, so a value that is deleted and written again gets the same
         id. Other values get random ids.
 
-        `releasing` are the ids that the same transaction releases next. Their rows are locked together with the
-        others, in one order for all transactions, so that two transactions never wait for each other.
+        `releasing` are the ids that the same transaction releases next. Their rows are locked together with the other
+        rows. All transactions lock rows in the same order, so that two transactions never wait for each other.
         """
         hashes = list(map(self._hash_of, wanted))
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
@@ -102,7 +102,8 @@ class Vault:
         return [value_keys[place] for place in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
-        """Add a reference to each row in the order of the hashes; returns the stored rows that have a hash."""
+        """Add a reference to each row, in the order of the hashes. Return the id and key of each stored row that has a
+        hash, keyed by that hash."""
         value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_alone if self._dialect == "sqlite" else _insert
         for some in _parts([rows[place] for place in sorted(rows)]):
@@ -112,9 +113,9 @@ class Vault:
         return value_keys
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
-        """Existing rows whose reference counts do not change, to lock them by writing them."""
+        """Return existing rows whose reference counts do not change. They are written only to lock them."""
         if not value_ids or self._dialect == "sqlite":
-            # SQLite allows one writer at a time.
+            # SQLite needs no locks, because it allows only one writer at a time.
             return {}
         return {
             bytes(hashed): [value_id, label, hashed, key, 0, None]
@@ -126,22 +127,22 @@ class Vault:
         return self._hash(wanted.label, wanted.text) if wanted.linked else None
 
     async def hold_again(self, transaction: Transaction, value_id: int) -> ValueKey | None:
-        """Add a reference to a value by its id; None if the value is deleted."""
+        """Add a reference to the value with this id. Return None if the value is deleted."""
         row = await transaction.fetch_one(_HOLD_AGAIN, value_id)
         return None if row is None else ValueKey(row[0], bytes(row[2]))
 
     async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
-        """A separate value id for a domain, never merged with an equal value (design, 4.4)."""
+        """Return a separate value id for a domain. It is never merged with the id of an equal value (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
         return _held(row)
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
-        """Remove a reference from each value; a value without references is deleted, and its sealed copies become
+        """Remove a reference from each value. A value without references is deleted, and its sealed copies become
         unreadable."""
         released = sorted(value_ids)
         if len(released) > 1:
-            # In the order of `hold`.
+            # Lock the rows first, in the order that `hold` uses.
             await self.hold(transaction, (), released)
         async for value_id in CooperativeIterator(released):
             await transaction.run(_RELEASE, value_id, 1)
@@ -150,11 +151,12 @@ class Vault:
     async def add_alias(
         self, transaction: Transaction, model: str, record_id: str, field: str, domain_id: str, value_id: int
     ) -> None:
-        """Compute the domain's token of this field from `value_id` from now on; its reference is counted already."""
+        """From now on, compute the domain's token of this field from `value_id`. The reference to the value must
+        already be counted."""
         await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
 
     async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
-        """The value ids of single domains for a record's fields: by field, then by domain."""
+        """Map each field of the record to the value ids that apply only in single domains, keyed by domain."""
         found: dict[str, dict[str, int]] = {}
         for field, domain_id, value_id in await reader.fetch(_ALIASES_OF, model, record_id):
             found.setdefault(field, {})[domain_id] = value_id
@@ -168,7 +170,7 @@ class Vault:
             await self.release(transaction, [row[0] for row in rows])
 
     async def keys(self, reader: Reader, value_ids: Sequence[int]) -> Mapping[int, bytes]:
-        """The keys of those values that still exist."""
+        """Map those values that still exist to their keys."""
         return {
             row[0]: bytes(row[1])
             async for some in CooperativeIterator(_parts(value_ids), 2)
@@ -176,12 +178,12 @@ class Vault:
         }
 
     def seal(self, key: bytes, text: str) -> str:
-        """A sealed copy of the value as base64 text, readable while the value exists in the vault."""
+        """Return a sealed copy of the value as base64 text. It is readable as long as the value exists in the vault."""
         nonce = ids.random_bytes(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher(key).encrypt(nonce, text.encode(), None)).decode()
 
     def unseal(self, key: bytes, sealed: str) -> str | None:
-        """The value of a sealed copy; None if it was sealed with another key."""
+        """Return the value in a sealed copy, or None if it was sealed with another key."""
         raw = base64.b64decode(sealed)
         try:
             return self._cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
@@ -189,7 +191,7 @@ class Vault:
             return None
 
     def keyed(self, data: bytes) -> bytes:
-        """A keyed hash, which reveals equality and nothing else."""
+        """Return a keyed hash. It reveals whether values are equal, and nothing else."""
         return hashlib.blake2b(data, key=self._hash_key, digest_size=_HASH_BYTES, person=b"keyed").digest()
 
     def _cipher(self, key: bytes) -> AESGCM:
@@ -222,11 +224,11 @@ async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list
 
 
 async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
-    """As `_insert`, for the only writer of a database.
+    """Like `_insert`, but for databases that have only one writer at a time.
 
-    SQLite keeps a journal for each statement that may fail after its first row, as one of several rows or with DO
-    UPDATE may. To cut it, SQLite walks over all pages that the transaction has changed: n such statements take time in
-    proportion to n * n.
+    SQLite keeps a journal for each statement that may fail after its first row. A statement that inserts several rows
+    or has DO UPDATE is such a statement. To truncate this journal, SQLite visits all pages that the transaction has
+    changed, so n such statements take time proportional to n * n.
     """
     known = await _known(transaction, [row[2] for row in rows if row[2] is not None])
     new = [row for row in rows if row[2] not in known]
@@ -240,13 +242,13 @@ async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -
 
 
 async def _known(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
-    """The stored entries, by hash."""
+    """Map those of the hashes that are stored to their entries."""
     found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
     return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
 
 
 async def _give_free_ids(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
-    """Replace the ids of linked values that are taken by other values."""
+    """Give new ids to linked values whose ids other values have taken."""
     wanted = [row[0] for row in rows]
     found = await transaction.fetch(_TAKEN.format(ids=_places(wanted)), *wanted) if wanted else []
     taken = {row[0] for row in found}
@@ -260,7 +262,7 @@ def _entry(row: list[Value]) -> _Entry:
 
 
 def _new_id() -> int:
-    # Random, so that a deleted id is never reused for another value.
+    # The id is random, so that the id of a deleted value is not used again for another value.
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
 
 
@@ -273,7 +275,8 @@ def _linked_id(hashed: bytes, start: int = 0) -> int:
 
 
 def _second_id(row: list[Value]) -> int:
-    """The id of a value whose first id another value has, which happens once in 2^48 values."""
+    """Return the second id of a value, for the case that another value has its first id. This happens once in 2^48
+    values."""
     return _new_id() if row[2] is None else _linked_id(_bytes(row[2]), ID_BITS // 8)
 
 
