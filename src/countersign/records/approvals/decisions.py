@@ -1,5 +1,5 @@
-"""Decisions on plans. The last required approval runs the commands of the plan in one transaction. All other decisions
-end the plan without running it."""
+"""Decisions on plans. The last required approval runs the commands of a plan in one transaction. Rejection, withdrawal
+and expiry end a plan without running it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -240,8 +240,8 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
 
 
 async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
-    """Model and id of a changed record, if the person sees all its fields. Else None: the change must not be
-    revealed."""
+    """Return the model and id of a changed record if the person sees all fields of the record. Otherwise, return None,
+    because the change must not be revealed."""
     changed: dict[str, list[str]] = {}
     for model, record_id, _ in sorted(set(before) ^ set(now)):
         changed.setdefault(model, []).append(record_id)
@@ -258,8 +258,9 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
 async def _count(
     run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], note: str | None
 ) -> tuple[list[dict[str, object]], bool]:
-    """The approvals including this one, and whether they are enough: the number required now or when the plan was
-    proposed, counting only people who may still approve it."""
+    """Return the approvals, including this one, and whether they are enough. The required number is the greater of the
+    number required now and the number required when the plan was proposed. Only people who may still approve the plan
+    are counted."""
     required = await policy.policy_of(run, plan_steps)
     if not required.groups <= run.caller.roles:
         raise NotFound("not found")
@@ -283,7 +284,7 @@ async def _still_may(run: Run, agents: Agents, required: Policy, plan_steps: Seq
 
 
 async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> object:
-    """Run the commands for the agent, all or none.
+    """Run all commands of the plan for the proposer, or none if one of them is refused.
 
     Raises:
         PlanEnded: a command was refused.
@@ -311,7 +312,7 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
 
 
 def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
-    """The command with the ids of records that earlier steps created."""
+    """Return the command with the ids of the records that earlier steps created."""
     fields = run.engine.registry.models[prepared.model].fields
     given = dict(prepared.given)
     for name, value in prepared.given.items():
@@ -364,7 +365,7 @@ WHERE id = $1 AND state = 'pending'
 
 
 async def expire_plans(engine: Engine) -> int:
-    """End the plans that have expired; returns how many."""
+    """End the plans that have expired, and return how many there were."""
     database = engine.records.database
     now = clock.now()
     due = await database.fetch(_DUE, now)

@@ -1,8 +1,10 @@
-"""E-mails about plans that wait for approval: one message for all of them, some minutes after the first.
+"""E-mails about plans that wait for approval. One message covers all waiting plans and is sent some minutes after the
+first plan.
 
-A plan adds a notice in its own transaction. Each round combines the notices to one message per person, whose content is
-computed when it is sent, from the plans that the recipient may approve then. It contains a number and a link, and no
-record, value, name or reason. A message is sent again when its node dies before the delivery is recorded.
+A plan adds a notice in its own transaction. Each round combines the notices into one message per person. The content is
+computed when the message is sent, from the plans that the recipient may approve at that time. It contains a number and
+a link, but no record, value, name or reason. If a node dies before it records the delivery of a message, the message is
+sent again.
 """
 
 from typing import NamedTuple
@@ -23,7 +25,7 @@ from countersign.records.commands.run import Engine, Run, actor_of
 
 
 class EmailText(NamedTuple):
-    """The text in one language; `{count}` in `several` is replaced by the number."""
+    """The text in one language. In `several`, `{count}` is replaced with the number of plans."""
 
     one: str
     several: str
@@ -52,7 +54,7 @@ _GERMAN = EmailText(
 
 
 def email_text(language: object) -> EmailText:
-    """The text in this language; English by default."""
+    """Return the text in this language. The default is English."""
     return _GERMAN if language == "de" else _ENGLISH
 
 
@@ -64,7 +66,7 @@ MAX_PLANS_CHECKED = 100
 _ADD_NOTICE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
 _FIRST = "SELECT min(at) FROM plan_notice"
 _TAKE_NOTICES = "DELETE FROM plan_notice RETURNING at"
-# An e-mail that is being written may lack the newest plans: it loses its lease and is written again.
+# An e-mail that is being written may lack the newest plans. It therefore loses its lease and is written again.
 _ADDRESS = """
 INSERT INTO plan_letter (user_id, since, due_at, tries, lease, lease_until)
 SELECT id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), 0, '', 0
@@ -89,7 +91,7 @@ WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR le
 
 
 class EmailLease(NamedTuple):
-    """An e-mail that this node writes while its lease is valid."""
+    """An e-mail that this node may write while its lease is valid."""
 
     user_id: str
     since: Instant
@@ -98,15 +100,15 @@ class EmailLease(NamedTuple):
 
 
 async def add_notice(transaction: Transaction, plan_id: str, at: int) -> None:
-    """Queue a notice to the people who may approve the plan."""
+    """Queue a notice for the people who may approve the plan."""
     await transaction.run(_ADD_NOTICE, plan_id, at)
 
 
 async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
-    """Send the e-mails that are due; none while outgoing mail is paused.
+    """Send the e-mails that are due. While outgoing mail is paused, send none.
 
     Raises:
-        Unavailable, StorageFull: the database refuses; unsent e-mails stay queued.
+        Unavailable, StorageFull: the database refuses a statement. E-mails that are not sent stay queued.
     """
     database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
     if await outbox.paused_since(database) is not None:
@@ -120,7 +122,8 @@ async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
 
 
 async def _begin(database: Database, patience_s: int) -> None:
-    """Turn the notices into e-mails once the first has waited for `patience_s` seconds; 0 disables these e-mails."""
+    """Turn the notices into e-mails when the first notice has waited for `patience_s` seconds. If `patience_s` is 0, no
+    e-mails are sent."""
     row = await database.fetch_one(_FIRST)
     now = clock.now()
     if row is None or row[0] is None or row[0] > clock.later(now, seconds=-patience_s):
@@ -140,7 +143,7 @@ async def _take(database: Database) -> EmailLease | None:
 
 
 async def _write(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLease) -> None:
-    """Write and queue one e-mail, unless no plan waits for its recipient any more."""
+    """Write and queue one e-mail, unless no plan waits for the recipient any more."""
     database, log = engine.records.database, telemetry.logger("letters")
     try:
         async with database.transaction() as transaction:
@@ -153,7 +156,7 @@ async def _write(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailL
     except BadAddress:
         log.warning("invalid e-mail address", user_id=email_lease.user_id)
     except Refused as refused:
-        # Without the address: readers of the log need not see recipients.
+        # Do not log the address, because readers of the log need not see recipients.
         log.warning("letter not sent", why=refused.detail, attempt=email_lease.tries, of=TRIES)
         if email_lease.tries < TRIES:
             again = clock.later(clock.now(), seconds=PAUSE_S * email_lease.tries)
@@ -165,8 +168,8 @@ async def _write(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailL
 
 
 async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since: Instant) -> int:
-    """How many plans the caller can approve now, of the newest hundred candidates; 0 if none of them was proposed since
-    then."""
+    """Return how many plans the caller can approve now. Only the newest hundred candidates are checked. Return 0 if
+    none of these plans was proposed at or after `since`."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
     parameters = Parameters(clock.now(), caller.user_id, MAX_PLANS_CHECKED)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)

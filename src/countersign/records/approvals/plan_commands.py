@@ -1,4 +1,4 @@
-"""The commands of plans in addition to the generated ones: reject, withdraw, propose and watch."""
+"""The commands of plans that are not generated: reject, withdraw, propose and watch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ MAX_REASON_LENGTH = 1_000
 
 
 def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
-    """A text member that is shown to people.
+    """Return a member of the input that is shown to people as text.
 
     Raises:
-        BadInput: it is missing, not a text, too long, or contains a placeholder token.
+        BadInput: the member is missing, not a text, too long, or contains a placeholder token.
     """
     value = body.get(name)
     if value is None and not required:
@@ -53,7 +53,7 @@ def require_known(body: Body, command_id: str, *known: str) -> None:
     """Require that all members are known.
 
     Raises:
-        BadInput: a member is unknown; it is named.
+        BadInput: a member is unknown. The error names it.
     """
     refuse_unknown_keys(body, known, command_id)
 
@@ -73,7 +73,7 @@ async def withdraw(run: Run, model: str, body: Body) -> object:
     """Withdraw a plan of the caller.
 
     Raises:
-        BadInput: the caller has no such plan, or it is decided already.
+        BadInput: the caller has no such plan, or the plan is decided already.
     """
     require_known(body, "plan.withdraw", "id", "reason")
     reason = text_of(run, body, "reason", "plan.reason", required=False)
@@ -104,7 +104,8 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
     """Propose commands as one plan.
 
     Raises:
-        BadInput: there are no steps or too many, or a step is refused; its position is named.
+        BadInput: there are no steps, there are too many steps, or a step is refused. The error names the position of a
+            refused step.
     """
     require_known(body, "plan.propose", "steps", "why")
     why = text_of(run, body, "why", "plan.why", required=False)
@@ -159,10 +160,10 @@ class WatchResult(msgspec.Struct):
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
-    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds or until the
-    server stops.
+    """Wait for plans that have changed after `since`, which is the cursor of the previous response. The wait ends after
+    `wait_s` seconds or when the server stops.
 
-    Without `since`, or at 0, it returns the newest plans.
+    Without `since`, or if it is 0, return the newest plans.
 
     Raises:
         BadInput: a value is out of range.
@@ -189,7 +190,7 @@ async def watch(run: Run, model: str, body: Body) -> object:
 
 
 def _is_over(run: Run, until_s: float) -> bool:
-    """Whether the requested wait is over, or the server stops."""
+    """Return whether the requested wait is over or the server is stopping."""
     return clock.monotonic_s() >= until_s or (run.stopping is not None and run.stopping.is_set())
 
 
@@ -201,17 +202,18 @@ def _integer(body: Body, name: str, most: int) -> int:
 
 
 async def _newest(run: Run, number: int) -> WatchResult:
-    """The newest plans; a plan that changes after this number, while they are read, is returned again by the next
-    call."""
+    """Return the newest plans. A plan that changes after this number, while the plans are read, is returned again by
+    the next call."""
     found = await list_search.records(run, "plan", _NEWEST)
     changed = await changes.newest_changes(run.reader, number)
-    # If none of them has a recent change, the cursor is 1, and old changes are returned again: with 0 each call would
-    # restart.
+    # If none of the plans has a recent change, the cursor is 1, and old changes are returned again. A cursor of 0 would
+    # make every call start from the beginning.
     return WatchResult(found, max((changed.get(_id(each), 1) for each in found), default=0))
 
 
 async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchResult, int]:
-    """The changed plans that the caller sees, in the order of their changes; and the last number that was examined."""
+    """Return the changed plans that the caller sees, in the order of their changes, and the number of the last change
+    that was examined."""
     changed = await changes.changes_between(run.reader, after, up_to)
     if not changed:
         return WatchResult([], since), up_to

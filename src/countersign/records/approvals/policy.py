@@ -36,7 +36,8 @@ class _When(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Policy(msgspec.Struct, forbid_unknown_fields=True):
-    """The setting `approval:<model>.<command>`; n = 0 lifts the approval that the declaration requires by default."""
+    """The setting `approval:<model>.<command>`. If `n` is 0, the setting removes an approval that the declaration
+    requires by default."""
 
     n: int = 1
     group: str | None = None
@@ -46,7 +47,8 @@ class _Policy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How many people must approve, each with all of these roles, and whether the agent's own person is excluded."""
+    """The number of people who must approve, the roles that each of them must have, and whether the agent's own person
+    is excluded."""
 
     needs: int = 1
     groups: frozenset[str] = frozenset()
@@ -54,9 +56,9 @@ class Policy:
 
 
 async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether this command of this caller becomes a plan. People run their permitted commands directly, except a
-    deletion that cascades to records which the caller may not delete or change: a person with that right must approve
-    it."""
+    """Return whether the command becomes a plan when this caller runs it. People run their permitted commands directly,
+    with one exception: a deletion that cascades to records which the caller may not delete or change. A person with the
+    right to do so must approve it."""
     if not run.caller.is_agent:
         return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
     if is_declared(run.engine.registry, prepared.model, prepared.command):
@@ -70,7 +72,7 @@ async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether the declaration requires approval by default and no setting lifts it."""
+    """Return whether the declaration requires approval by default and no setting removes this approval."""
     model = run.engine.registry.models[prepared.model]
     asking = {each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])}
     if prepared.command != "create" and await _changes_marked(run, prepared):
@@ -80,7 +82,7 @@ async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether the input changes a field with `needs_approval`, as far as the caller may know."""
+    """Return whether the input changes a field with `needs_approval`, as far as the caller may know."""
     model = run.engine.registry.models[prepared.model]
     given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
     if not given:
@@ -92,8 +94,8 @@ async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
-    """Whether agents can only propose a change of the field in a record with these values. This is also true if the
-    agent cannot read the fields of the condition: the response would reveal whether the record meets it."""
+    """Return whether agents can only propose a change of the field in a record with these values. This is also true if
+    the agent cannot read the fields of the condition, because the response would reveal whether the record meets it."""
     asked = field.needs_approval
     if isinstance(asked, Where):
         return not preconditions.are_guards_readable(view, [asked]) or preconditions.is_met(view.model, values, asked)
@@ -101,27 +103,27 @@ def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> b
 
 
 def is_default(model: Declared, command: str) -> bool:
-    """Whether agents can only propose the command unless a setting lifts this."""
+    """Return whether agents can only propose the command, unless a setting allows them to run it."""
     move = None if model.workflow is None else model.workflow.moves.get(command)
     return command in model.needs_approval or (move is not None and move.needs_approval == "default")
 
 
 def is_liftable(model: Declared, command: str) -> bool:
-    """Whether a setting may let agents run the command, or change the fields that it covers, without approval."""
+    """Return whether a setting may let agents run the command without approval, or change the fields that it covers."""
     return is_default(model, command) or (
         command == "update" and any(each.needs_approval for each in model.fields.values())
     )
 
 
 async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether the deletion is impossible for every caller."""
+    """Return whether the deletion is refused for every caller."""
     found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
     return bool(found.blocking) or not found.complete
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
-    """Whether agents can only propose the command by declaration. This is always true for `delete`, and for writing
-    access rights."""
+    """Return whether the declaration lets agents only propose the command, whatever the settings. This is always true
+    for `delete`, and for creating and updating access rights."""
     if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
@@ -129,8 +131,8 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
 
 
 def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether success or refusal would reveal to the agent a value that it may not read: then a person decides
-    first."""
+    """Return whether success or refusal would reveal a value to the agent that it may not read. If so, a person must
+    decide before the command runs."""
     view = run.view_of(prepared.model)
     model = view.model
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
@@ -144,7 +146,7 @@ def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
-    """Whether the agent sees all fields of the rules that apply."""
+    """Return whether the agent sees all fields of the rules that apply to the input."""
     given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
     return all(
         preconditions.is_rule_readable(run, view, each, given) for each in preconditions.rules_naming(view.model, given)
@@ -152,16 +154,18 @@ def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
 
 
 def _may_clash_unseen(view: ModelView, prepared: PreparedCommand) -> bool:
-    """Whether a record with the same unique value may exist that the agent does not see, or not in clear."""
+    """Return whether another record may have the same unique value, but the agent does not see that record or does not
+    read the value in clear."""
     unique = _unique_written(view.model, prepared)
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
 def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
-    """The unique fields whose new values may already belong to another record."""
+    """Return the unique fields whose new values may already belong to another record."""
     given = {name for name, each in prepared.given.items() if each.stored is not None}
-    # A new record has only the given values; an existing one may move to a parent where another record has its value.
+    # A new record has only the given values. An existing record may move to a parent to which another record with the
+    # same value already belongs.
     moved_by = given if prepared.command != "create" else frozenset[str]()
     fields = model.fields.items()
     unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
@@ -169,8 +173,8 @@ def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
 
 
 def settings_of(registry: Registry, asked: PlannedCommand) -> tuple[str, ...]:
-    """The commands whose settings apply: the command itself and, for an action that sets more than its inputs,
-    `update`, by which it was called."""
+    """Return the commands whose settings apply. These are the command itself and, for an action that sets fields other
+    than its inputs, `update`, because such an action is run by an update."""
     model = registry.models[asked.model]
     move = None if model.workflow is None else model.workflow.moves.get(asked.command)
     own = f"{asked.model}.{asked.command}"
@@ -186,8 +190,8 @@ async def _is_set(run: Run, prepared: PreparedCommand) -> bool:
 
 
 async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
-    """Whether the condition is true before or after; also if the response would reveal to the agent that it is
-    false."""
+    """Return whether the condition is true before or after the command. The result is also true if the response would
+    reveal to the agent that the condition is false."""
     model = run.engine.registry.models[prepared.model]
     if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
         return True
@@ -208,7 +212,8 @@ async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
 
 
 def moved(model: Declared, command: str) -> dict[str, Stored]:
-    """The governed field after the action."""
+    """Return the state field with its value after the action, or an empty mapping if the action does not change the
+    state."""
     workflow = model.workflow
     if workflow is None or command not in workflow.moves or not (to := workflow.moves[command].to):
         return {}
@@ -216,13 +221,13 @@ def moved(model: Declared, command: str) -> dict[str, Stored]:
 
 
 def cleared(model: Declared, command: str) -> tuple[str, ...]:
-    """The fields that the action empties."""
+    """Return the fields that the action empties."""
     workflow = model.workflow
     return () if workflow is None or command not in workflow.moves else workflow.moves[command].clears
 
 
 def condition_of(when: _When) -> Where:
-    """The condition of a setting.
+    """Return the condition of a setting.
 
     Raises:
         LookupError: the operator does not exist.
@@ -234,7 +239,7 @@ def condition_of(when: _When) -> Where:
 
 
 async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
-    """The combined approval policy of all commands of a plan."""
+    """Return the combined approval policy of all commands of a plan."""
     needs, groups, not_owner = 1, set[str](), False
     for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:
         setting = await _setting(run, command)
@@ -246,10 +251,10 @@ async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
 
 
 def check_setting(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
-    """Require that a setting exists and its value is valid.
+    """Require that a setting exists and that its value is valid.
 
     Raises:
-        BadInput: it does not exist, or its value is invalid.
+        BadInput: the setting does not exist, or its value is invalid.
     """
     title = str(values["title"])
     if title in registry.settings:
@@ -312,7 +317,7 @@ def _operands(when: _When) -> list[object]:
 
 
 def lifts(value: str) -> bool:
-    """Whether the value of a setting lifts the approval of its command."""
+    """Return whether the value of a setting removes the approval of its command."""
     try:
         return msgspec.json.decode(value, type=_Policy).n == 0
     except msgspec.DecodeError:
@@ -326,5 +331,5 @@ async def _setting(run: Run, command: str) -> _Policy | None:
     try:
         return msgspec.json.decode(cast(str, row[0]), type=_Policy)
     except msgspec.DecodeError:
-        # An unreadable setting requires approval, to be on the safe side.
+        # If the setting cannot be read, require approval to be on the safe side.
         return _Policy()

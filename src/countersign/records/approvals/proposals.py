@@ -43,7 +43,8 @@ class Proposal(msgspec.Struct):
 
 
 async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | None) -> Proposal:
-    """Store the commands as a plan, or find the equal plan that is pending already. Call it last in the transaction.
+    """Store the commands as a plan. If an equal plan is already pending, return that plan instead. Call this function
+    last in the transaction.
 
     Raises:
         TryAgain: the agent has too many pending plans.
@@ -94,15 +95,15 @@ async def _store(
     }
     await run.transaction.run(insert_statement(PLAN), *insert_values(PLAN, plan_id, values, {}))
     await _add_steps(run, plan_id, prepared)
-    # The audit entry records that it was proposed; the plan contains the values.
+    # The audit entry only records that the plan was proposed. The plan contains the values.
     await record_writer.record_audit(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
     await changes.emit(run.transaction, plan_id, "pending")
     await emails.add_notice(run.transaction, plan_id, now)
 
 
 async def _add_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> None:
-    """Store the commands that an approver must be allowed to run: the steps, and one for each record of a cascading
-    deletion."""
+    """Store the commands that an approver must be allowed to run. These are the steps of the plan, and one command for
+    each record that a cascading deletion deletes or changes."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
     async for each in CooperativeIterator(prepared):
         for need, record_ids in (await rights.cascade_needs(run, each)).items():
@@ -116,7 +117,7 @@ def _json(value: object) -> str:
 
 
 async def _as_seen(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
-    """The revisions of the records as the agent sees them: hidden changes must not lead to another plan."""
+    """Return the revisions of the records as the agent sees them. Hidden changes must not lead to a new plan."""
     seen: list[object] = []
     around = Dependencies(run, prepared)
     revisions: dict[Key, int | None] = {}
@@ -136,7 +137,7 @@ async def _as_seen(run: Run, prepared: Sequence[PreparedCommand]) -> list[object
 
 
 async def _revision_as_seen(run: Run, model: str, record_id: str) -> int | None:
-    """The revision of the record for the caller: changes that it does not see are not counted."""
+    """Return the revision of the record for the caller. Changes that the caller does not see are not counted."""
     statement = select.one(run.engine.reading(run.caller, run.view_of(model)), None, record_id)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     return None if row is None else int(row[1])
@@ -152,7 +153,8 @@ async def _record(run: Run, step: PlannedCommand) -> StoredRecord | None:
 
 
 async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
-    """Before and after of every field the step sets, with values in their stored form in audit and plans."""
+    """Return the value of every field that the step sets, before and after the step. The values have the form in which
+    audit entries and plans store them."""
     record = await _record(run, step)
     after = _after(run.engine.registry.models[step.model], step, record)
     before = {} if record is None else await record_writer.audit_copies(run, step.model, record, after)
@@ -163,7 +165,7 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
 
 
 def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str, Any]:
-    """The value of each field after the step; after a deletion all are empty."""
+    """Return the value of each changed field after the step. After a deletion, all fields are empty."""
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
     after: dict[str, Any] = {
@@ -174,7 +176,8 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
 
 
 async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
-    """The links that a cascading deletion deletes or empties; `redaction` shows those that the viewer sees."""
+    """Return the links that a cascading deletion deletes or empties. The module `redaction` selects the links that a
+    viewer sees."""
     if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
         return []
     found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)

@@ -24,18 +24,19 @@ from countersign.records.commands.queries import DelegatedParameters, Parameters
 from countersign.records.commands.run import Run
 
 REWRITTEN = frozenset({"digest", "error"})
-"""Fields of a plan whose content depends on the viewer: filtering by their stored text is not allowed."""
+"""The fields of a plan whose content depends on the viewer. Filters on these fields are not allowed, because they would
+apply to the stored text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decidable:
-    """The condition that the person may run every step of the plan on its record."""
+    """The condition that the person may run every step of a plan on the record of the step."""
 
     view: View
     dialect: Dialect
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """True if no step is one that the person may not run."""
+        """Return the condition that the plan has no step that the person may not run."""
         runnable = " OR ".join(self._runnable(put)) or "1 = 0"
         return (
             f"NOT EXISTS (SELECT 1 FROM plan_step AS step WHERE step.plan_id = {alias}.id AND NOT ({runnable}))"
@@ -59,8 +60,8 @@ class Decidable:
 
 
 def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
-    """The commands grouped by the records that they may use: most share the same condition, and each condition costs
-    time."""
+    """Group the commands by the records that they may use. Most commands share the same condition, and each condition
+    costs time."""
     found: list[tuple[Rows, list[str]]] = []
     for command in sorted(view.commands):
         rows = view.reach(command)
@@ -73,7 +74,7 @@ def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
 
 
 def with_plans(caller: Caller, dialect: Dialect) -> Caller:
-    """The caller, with its view of plans narrowed to those that exist for it."""
+    """Return the caller with a view of plans that is limited to the plans that exist for the caller."""
     view = caller.view.models.get("plan")
     if view is None:
         return caller
@@ -104,11 +105,12 @@ _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
 async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
-    """Whether writing the input would let a role read in clear a tokenized value that it cannot read now.
+    """Return whether writing the input would let a role read a tokenized value in clear that it cannot read in clear
+    now.
 
-    The readers of a value are the roles that read in clear a field that contains it; all readers of the target field
-    must be among them. A role with row conditions may see the target record but not the source record: it counts as a
-    reader of the source only if both are the same record.
+    The readers of a value are the roles that read in clear a field that contains the value. All readers of the target
+    field must be among them. A role with row conditions may see the target record but not the source record. It
+    therefore counts as a reader of the source only if both are the same record.
     """
     for name, given in prepared.given.items():
         if not given.origins:
@@ -121,7 +123,8 @@ async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
 
 
 class _Readers(NamedTuple):
-    """Roles that read a field in clear: in some records, and of these the ones that do so in all records."""
+    """The roles that read a field in clear. `some` are the roles that do so in at least some records, and `all` the
+    roles that do so in all records."""
 
     some: frozenset[str]
     all: frozenset[str]
@@ -146,13 +149,14 @@ def _includes(names: object, name: str) -> bool:
 
 
 def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
-    """The rows of `get` are the records that exist for a role; without `get`, those of `list`."""
+    """Return whether all records exist for a role. These are the records of `get` or, without `get`, the records of the
+    other read commands."""
     return by_command.get("get", any(by_command.values()))
 
 
 async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
-    """The readers of the value's fields in records that the caller sees: hidden records must not influence the
-    response."""
+    """Return the readers of the fields that contain the value, in records that the caller sees. Hidden records must not
+    influence the response."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
         return frozenset()
@@ -264,8 +268,8 @@ async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
 
 
 async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, list[str]]:
-    """The commands that delete or empty the records of a cascading deletion, with the ids of the records; empty if
-    there are too many records, since the deletion is refused then."""
+    """Map each command that deletes or empties records of a cascading deletion to the ids of these records. The result
+    is empty if there are too many records, because the deletion is then refused."""
     if not step.cascade or step.record_id is None:
         return {}
     found = await dependents.find(run, step.model, step.record_id, cascade=True)
@@ -286,7 +290,7 @@ def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRigh
 
 
 async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Sequence[str]) -> bool:
-    """Whether the caller may still update the records after the ref is emptied."""
+    """Return whether the caller may still update the records after their ref is emptied."""
     if view.rows.get("update") is None:
         return True
     for record_id in record_ids:
@@ -299,7 +303,7 @@ async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Seque
 
 
 async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: FieldInput) -> bool:
-    """Whether the caller may set the field: as an input of the action, or as `update` may."""
+    """Return whether the caller may set the field, either as an input of the action or with `update`."""
     if name not in view.fields:
         return False
     is_input = name in _inputs(view.model, step.command)
@@ -325,7 +329,7 @@ async def _is_there(run: Run, field: Ref, record_id: str) -> bool:
 
 
 async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence[str]) -> bool:
-    """Whether the caller may use the command on all of the records that exist."""
+    """Return whether the caller may use the command on all those records that exist."""
     rows = view.reach(command)
     if rows is None:
         return True

@@ -1,4 +1,5 @@
-"""Pending plans as a viewer sees them: whether the records have changed, and what a deletion also deletes."""
+"""Pending plans as a viewer sees them: whether their records have changed, and which other records a deletion
+deletes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -13,10 +14,10 @@ from countersign.records.commands.run import Run
 
 
 async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
-    """Whether a record of the plan no longer exists for the viewer, or has a visible change.
+    """Return whether a record of the plan no longer exists for the viewer, or has a change that the viewer sees.
 
-    The result reveals no more than reading the records does: changes of hidden fields do not count, nor do records that
-    the plan reads and the viewer does not see. Indirect dependencies are checked on approval.
+    The result reveals no more than reading the records. Changes of hidden fields do not count. Records that the plan
+    reads do not count if the viewer does not see them. Indirect dependencies are checked only on approval.
     """
     for view, several in _by_model(run, plan_steps):
         found = await unmask_input.revisions(run, view, [step.record_id or "" for step in several])
@@ -50,8 +51,8 @@ def _by_model(run: Run, plan_steps: Sequence[Step]) -> Iterator[tuple[ModelView,
 
 
 _Link: TypeAlias = tuple[str, str, str, str, str, str]
-"""A reference: model and id of the referring record, the field, model and id of the target, what happens to the
-referrer."""
+"""A reference: the model and id of the referring record, the field, the model and id of the target, and what happens to
+the referring record."""
 
 
 class _Effect(msgspec.Struct):
@@ -65,8 +66,8 @@ class _Effect(msgspec.Struct):
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
-    """The effects of a plan in words, without records that the viewer does not see, and without records that are linked
-    to the deleted one only through such a record."""
+    """Describe the effects of a plan in words. Records that the viewer does not see are left out. Records that are
+    linked to the deleted record only through such a record are left out too."""
     if raw is None:
         return []
     found: list[str] = []
@@ -79,7 +80,8 @@ async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
 
 
 def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
-    """Counts include records that row conditions hide, so they are shown only to viewers who see every record."""
+    """Describe the counts of a plan of an older version. The counts include records that row conditions hide, so they
+    are shown only to viewers who see every record."""
     view = run.caller.view.models.get(effect.model)
     if run.caller.is_agent or view is None or view.visible is not None:
         return []
@@ -87,7 +89,7 @@ def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
 
 
 async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
-    """The links that lead to the deleted record through records and fields that the viewer sees."""
+    """Return the links that lead to the deleted record only through records and fields that the viewer sees."""
     exists = await _existing(run, effect)
     left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
     by_target: dict[Key, list[_Link]] = {}
@@ -103,7 +105,7 @@ async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
 
 
 async def _existing(run: Run, effect: _Effect) -> set[Key]:
-    """The records that exist for the viewer."""
+    """Return the keys of those records that exist for the viewer."""
     ids: dict[str, set[str]] = {}
     for model, record_id, *_ in effect.links:
         ids.setdefault(model, set()).add(record_id)

@@ -1,4 +1,4 @@
-"""Stored steps of plans, with sealed personal values and fingerprints of the records they read."""
+"""Stored steps of plans, with their sealed personal values and with fingerprints of the records that they depend on."""
 
 import asyncio
 import hashlib
@@ -21,20 +21,20 @@ from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Vault
 
 ReadRow: TypeAlias = tuple[str, str, int]
-"""Model, id and revision."""
+"""The model, the id and the revision of a record."""
 
 _TOO_MANY = "more than a deletion takes along"
 
 
 PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
-"""By model and id of a record, the ids that commands of one plan set in each of its refs."""
+"""Maps the model and id of a record to its refs, and each ref to the ids that commands of one plan set in it."""
 
 _Lookup: TypeAlias = tuple[str, str, str]
-"""Model, column and the value in it."""
+"""The model, the column, and the value to look up in the column."""
 
 
 def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """The links that the commands of a plan set: a later command reads the links of earlier ones."""
+    """Return the links that the commands of a plan set. A later command reads the links that earlier commands set."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
     for asked in several:
         for name, each in asked.given.items() if asked.record_id is not None else ():
@@ -46,7 +46,7 @@ def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[
 
 class Dependencies:
     """Finds the records on which the commands of one plan depend. Results are cached, so that thousands of commands on
-    one record read and lock it once; the cache is valid until the first write.
+    one record read and lock it only once. The cache is valid until the first write.
 
     With `locks`, the rows are locked until the transaction ends.
     """
@@ -61,8 +61,8 @@ class Dependencies:
         self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
 
     async def fingerprint(self, asked: PlannedCommand) -> str:
-        """A fingerprint of the records on which the command depends indirectly; it changes when one is added, changed
-        or deleted. Empty if there are none."""
+        """Return a fingerprint of the records on which the command depends indirectly. It changes when such a record is
+        added, changed or deleted. It is empty if there are no such records."""
         lookups = (*self._locked_along(asked), *await self._read_along(asked))
         if asked.command == "delete" and asked.record_id is not None:
             gone = await self._dependents(asked.model, asked.record_id, cascade=asked.cascade)
@@ -73,8 +73,9 @@ class Dependencies:
         return self._fingerprints[lookups]
 
     async def reads(self, asked: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
-        """The records that the command reads in addition to its own: the old and new targets of its refs, whose state,
-        values or totals decide whether the command is allowed. With `by`, only targets of these refs."""
+        """Return the records that the command reads in addition to its own record. These are the old and new targets of
+        its refs. Their state, values or totals decide whether the command is allowed. With `by`, only the targets of
+        these refs are returned."""
         found: list[ReadRow] = []
         refs = refs_read(self._registry, asked.model, asked.command)
         for ref in refs if by is None else [each for each in refs if each.name in by]:
@@ -83,7 +84,7 @@ class Dependencies:
         return found
 
     def _locked_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """The lookups of records that are locked with the record of an action."""
+        """Return the lookups of the records that are locked together with the record of an action."""
         if asked.record_id is None or asked.command not in commands.moves(self._registry.models[asked.model]):
             return []
         referrers = self._registry.referrers[asked.model]
@@ -91,7 +92,8 @@ class Dependencies:
         return [(each.model.name, each.ref.name, asked.record_id) for each in along]
 
     async def _read_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """The lookups of declared records that refer to a record which the command reads."""
+        """Return the lookups of the records that refer to a record which the command reads. Only the models that the
+        declaration names are looked up."""
         named = _declared_reads(self._registry.models[asked.model], asked.command)
         found: list[_Lookup] = []
         for ref in refs_read(self._registry, asked.model, asked.command) if named else ():
@@ -101,7 +103,7 @@ class Dependencies:
         return found
 
     async def _targets(self, asked: PlannedCommand, ref: str) -> list[str]:
-        """The present id in the ref, and those that the commands of the plan set."""
+        """Return the id that the ref currently contains, and the ids that the commands of the plan set in it."""
         found: set[Stored] = set()
         if asked.record_id is not None:
             text = f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1'
@@ -125,7 +127,8 @@ class Dependencies:
         return self._rows[lookup]
 
     async def _fetched(self, model: str, column: str, value: str) -> list[ReadRow]:
-        """The rows; if there are more than the limit of a cascading deletion, one digest of all, without more locks."""
+        """Return the rows. If there are more rows than a cascading deletion may include, return one digest of all rows
+        instead, without locking the remaining rows."""
         text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id LIMIT $2{self._lock}'
         rows = await self._run.transaction.fetch(text, value, dependents.MAX_RECORDS + 1)
         if len(rows) <= dependents.MAX_RECORDS:
@@ -149,8 +152,8 @@ class Dependencies:
 
 
 def refs_read(registry: Registry, model: str, command: str) -> list[Ref]:
-    """The refs to records that a command reads: the record that locks its own, those in rules of the model, those with
-    its totals, and those that its declaration names."""
+    """Return the refs to the records that a command reads: the record that locks its own record, the records that rules
+    name, the records with totals, and the records that the declaration names."""
     declared = registry.models[model]
     named = _declared_reads(declared, command)
     needed = {declared.locked_with, *(total.by for total in registry.totals[model])}
@@ -176,14 +179,15 @@ _STORED = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
 _DROP = "DELETE FROM plan_value WHERE plan_id = $1"
 
 VALUES_PER_TURN = 200
-"""Values to decrypt or render, without a statement each, before yielding to the event loop."""
+"""The number of values to decrypt or render before yielding to the event loop. It applies to work that needs no
+statement for each value."""
 
 
 class Step(PlannedCommand, frozen=True):
-    """One stored command of a plan, its personal values sealed.
+    """A stored command of a plan. Its personal values are sealed.
 
-    `dependents_fingerprint` covers the records on which it depends indirectly, `read_revisions` are the records that it
-    reads with their revisions, both at the time of the proposal (see `Dependencies`).
+    `dependents_fingerprint` covers the records on which the command depends indirectly. `read_revisions` are the
+    records that it reads, with their revisions. Both were determined when the plan was proposed (see `Dependencies`).
     """
 
     dependents_fingerprint: str = msgspec.field(default="", name="hanging")
@@ -191,12 +195,12 @@ class Step(PlannedCommand, frozen=True):
 
 
 def decode_steps(text: str) -> list[Step]:
-    """The steps of a stored plan."""
+    """Return the steps of a stored plan."""
     return msgspec.json.decode(text, type=list[Step])
 
 
 async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> list[Step]:
-    """The steps to store; the vault keeps their personal values until the plan is decided."""
+    """Return the steps to store. The vault keeps their personal values until the plan is decided."""
     around = Dependencies(run, prepared)
     return [
         Step(
@@ -228,15 +232,16 @@ async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInp
 
 
 def stored_copy(value: FieldInput) -> object:
-    """A value of a step in the form that the plan's diff stores: a personal one by its value id."""
+    """Return the value of a step in the form in which the plan's diff stores it. A personal value is stored as its
+    value id."""
     return value.stored if value.sealed_id is None else {"value": value.sealed_id}
 
 
 async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[PreparedCommand]:
-    """The steps as prepared commands again, their personal values opened.
+    """Convert the steps back to prepared commands, with their personal values in clear.
 
     Raises:
-        BadInput: a value has been erased.
+        BadInput: a personal value has been erased.
     """
     texts = await stored_texts(run, run.transaction, plan_id)
     return [
@@ -261,7 +266,7 @@ def _opened(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
 
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
-    """The clear texts of a pending plan, by value id."""
+    """Map the value ids of a pending plan to their texts in clear."""
     sealed: dict[int, str] = dict(await reader.fetch(_STORED, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed))
     opened = {
@@ -280,8 +285,9 @@ async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -
 
 
 def proposal_key(run: Run, prepared: Sequence[PreparedCommand], seen: Sequence[object]) -> bytes:
-    """The key that equal proposals of one agent share: the input as sent, and the records as the agent sees them. A
-    token and the same value in clear have different keys; else the agent would learn that they are equal."""
+    """Return the key that equal proposals of one agent share. It covers the input as sent, and the records as the agent
+    sees them. A token and the same value in clear have different keys. Otherwise, the agent would learn that they are
+    equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
     steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared]
     text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(seen)])
@@ -295,7 +301,7 @@ def _sent_values(prepared: PreparedCommand) -> list[tuple[str, Stored, int | Non
 
 
 def digest(vault: Vault, plan_id: str, steps: Sequence[Step], diff: Sequence[Any], effects: Sequence[Any]) -> str:
-    """The digest by which an approver identifies the plan that was shown. It is keyed, since it covers hidden values: a
-    plain hash would allow guessing them."""
+    """Return the digest with which an approver identifies the plan that was shown. The digest is keyed, because it
+    covers hidden values, which could be guessed from a plain hash."""
     text = msgspec.json.encode([plan_id, list(steps), list(diff), list(effects)])
     return f"sha256:{hashlib.sha256(vault.keyed(text)).hexdigest()}"

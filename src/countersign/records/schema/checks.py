@@ -1,4 +1,4 @@
-"""Checks of stored rows before an upgrade, and sums that do not overflow on either database."""
+"""Checks of stored rows before an upgrade, and sums that do not overflow on either database engine."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -14,12 +14,12 @@ _LOW_HALF = 1 << 32
 
 
 def sum_columns(expression: str) -> tuple[str, str]:
-    """The two columns that `summed` makes the total from."""
+    """Return the two SQL columns from which `total_of` computes the total."""
     return f"coalesce(sum({expression} / {_LOW_HALF}), 0)", f"coalesce(sum({expression} % {_LOW_HALF}), 0)"
 
 
 def total_of(high: int | Decimal, low: int | Decimal) -> int:
-    """The total; PostgreSQL gives sums as decimals."""
+    """Return the total of the two sums. PostgreSQL returns sums as decimals."""
     return int(high) * _LOW_HALF + int(low)
 
 
@@ -27,8 +27,8 @@ _SHOWN = 3
 
 
 def substitute(registry: Registry, table: str, name: str) -> Stored:
-    """The value for existing records in an empty required field: the initial state of its workflow, else its default;
-    None if the declaration has no suitable value."""
+    """Return the value that existing records get in an empty required field: the initial state of the workflow, or else
+    the default of the field. Return None if the declaration has no suitable value."""
     model = registry.models[table]
     field = model.fields[name]
     if model.workflow is not None and model.workflow.field == name and isinstance(field, Select):
@@ -46,7 +46,7 @@ def _default(field: Field) -> Stored:
 
 
 async def examine(reader: Reader, step: Step) -> Step:
-    """The step, destructive only if existing rows would lose data."""
+    """Return the step. A step that removes options is destructive only if existing rows would lose data."""
     work = step.work
     if work is None or work.kind != "options" or await _holding(reader, work):
         return step
@@ -54,9 +54,9 @@ async def examine(reader: Reader, step: Step) -> Step:
 
 
 async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
-    """The reason why the step cannot be done, with the remedy; None if it can.
+    """Return the reason why the step cannot be taken, with the remedy. Return None if the step can be taken.
 
-    `is_planned` means that the previous steps have not been taken: their columns cannot be queried yet.
+    `is_planned` means that the previous steps are not taken yet, so the columns that they add cannot be queried.
     """
     if step.unique is not None and (step.unique.is_there or not is_planned):
         return await _doubles(reader, step.unique)
@@ -81,7 +81,8 @@ async def _held_though_required(reader: Reader, registry: Registry, work: RowTas
 
 
 async def _holding(reader: Reader, work: RowTask) -> str:
-    """The number of records with a removed option, in words; empty if there are no such records."""
+    """Return the number of records with a removed option, in words. The result is empty if there are no such
+    records."""
     places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
     text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
     row = await reader.fetch_one(text, *work.options)
@@ -100,7 +101,7 @@ async def _empty(reader: Reader, registry: Registry, work: RowTask, *, has_colum
 
 
 async def _doubles(reader: Reader, unique: Unique) -> str | None:
-    """Names the records, never the value, which may be personal."""
+    """Return an error that names the records with equal values. It never contains the value, which may be personal."""
     table, column = f'"{unique.table}"', f'"{unique.column}"'
     text = f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
     row = await reader.fetch_one(text)

@@ -26,7 +26,8 @@ from countersign.records.schema.snapshot import (
 
 
 def with_unfilled(snapshot: Snapshot, table: str, column: str, *, itself: bool = False) -> Snapshot:
-    """Return the snapshot with all columns derived from this column marked unfilled; with `itself`, this column too."""
+    """Return the snapshot in which all columns derived from this column are marked as unfilled. With `itself`, this
+    column is marked too."""
     places = [*_made_from(snapshot, table, column), *([(table, column)] if itself else [])]
     tables = dict(snapshot.tables)
     for name, each in places:
@@ -48,8 +49,8 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
 def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowTask] | None:
     """Return the next column to fill, or None if all columns are filled.
 
-    The sources of this column are filled already. The result is the table name, the declared column, the sentence for
-    the operator, and the task.
+    All sources of the returned column are already filled. The result is the table name, the declared column, the
+    sentence for the operator, and the task.
     """
     waiting = {
         (name, column.name): column
@@ -121,9 +122,9 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
 
 
 def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
-    """Return the steps from the installed schema to the declared schema; `kinds` are the kinds of the declared fields.
+    """Return the steps from the installed schema to the declared schema. `kinds` are the kinds of the declared fields.
 
-    Each step records a snapshot, so that the steps after an interrupted upgrade begin at the last snapshot.
+    Each step records a snapshot. After an interrupted upgrade, the steps continue from the last snapshot.
     """
     return [] if _in_order(before) == _in_order(after) else _planned(before, after, kinds)
 
@@ -211,7 +212,8 @@ class _Planner:
         self._step(f"rename {name}.{column.name} to {name}.{new}", text, after)
 
     def take_away(self, name: str) -> None:
-        """Add steps that drop the indexes, columns and options of a table that are no longer declared in this form."""
+        """Add steps that drop the indexes, columns and options of a table that are no longer declared in the same
+        form."""
         each = self._after.tables[name]
         present = self.now.tables[name].columns
         gone = [column for column in present if not _stays(column, each.column(column.name), self._kinds)]
@@ -315,13 +317,13 @@ class _Planner:
     def drop(self, names: list[str]) -> None:
         """Add steps that drop the tables of removed models.
 
-        References between these tables, and their values in the vault, are removed first.
+        First, the references between these tables are removed, and their values are released in the vault.
         """
         for name in names:
             self._untie(name, names)
         for name in names:
             tables = {each: known for each, known in self.now.tables.items() if each != name}
-            # The change log of the records is not needed without the records.
+            # The change log is not needed after its records are deleted.
             texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
             after = Snapshot(tables, self.now.versions)
             self._destroy(f"drop the table {name} with its records", texts, after, None)
@@ -344,7 +346,7 @@ def _is_over(index: Index, columns: Iterable[Column]) -> bool:
 
 
 def _stays(column: Column, declared: Column | None, kinds: Kinds) -> bool:
-    """Return whether the column and its values are valid for the declared column."""
+    """Return whether the column and its values can be kept for the declared column."""
     if declared is None or (column.type, column.references) != (declared.type, declared.references):
         return False
     if (column.label, column.is_linked) != (declared.label, declared.is_linked):

@@ -1,4 +1,4 @@
-"""The upgrade of a database from the installed schema to the declared one, in small transactions."""
+"""The upgrade of a database from the installed schema to the declared schema, in small transactions."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ ON CONFLICT (module) DO UPDATE SET snapshot = excluded.snapshot
 """
 _FORGET = "DELETE FROM module_state WHERE module = $1"
 
-# Rows of module_state: the installed schema, and the progress of the current step.
+# These are rows of module_state. The first contains the installed schema, the second the progress of the current step.
 ALL = "all"
 _UNDER_WAY = "all/under way"
 
@@ -35,15 +35,15 @@ _SHOWN = 3
 
 
 class DataLoss(SchemaMismatch):
-    """The declarations lack tables, fields or options that contain data; the text lists them and names the remedy."""
+    """The declarations lack tables, fields or options that contain data. The error lists them and names the remedy."""
 
 
 class ConflictingData(SchemaMismatch):
-    """Records do not fit the declarations; the text names them and the remedy."""
+    """Some records do not fit the declarations. The error names the records and the remedy."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The progress of a step: the id of the last processed record."""
+    """The progress of a step. `last` is the id of the last processed record."""
 
     sentence: str
     last: str
@@ -58,15 +58,15 @@ class UpgradePlan:
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The sentences of the steps that lose data."""
+        """Return the sentences of the steps that lose data."""
         return tuple(step.sentence for step in self.steps if step.is_destructive)
 
     def require(self, *, destroy: bool) -> None:
         """Require that the upgrade may start.
 
         Raises:
-            DataLoss: a step loses data, without `destroy`.
-            ConflictingData: records do not fit.
+            DataLoss: a step would lose data, and `destroy` is false.
+            ConflictingData: some records do not fit the declarations.
         """
         if self.losses and not destroy:
             raise DataLoss(
@@ -78,14 +78,14 @@ class UpgradePlan:
 
 
 async def plan(database: Database, registry: Registry) -> UpgradePlan:
-    """What an upgrade would do now; changes nothing.
+    """Return what an upgrade would do now, without changing anything.
 
     Raises:
-        SchemaMismatch: the database was made by newer code.
+        SchemaMismatch: newer code has changed the database.
     """
     if not await is_installed(database):
         return from_empty(registry, database.dialect)
-    # In a transaction, since scanning all rows may exceed the time limit of a read.
+    # Use a transaction, because scanning all rows may exceed the time limit of a read.
     async with database.transaction() as transaction:
         before = await installed(transaction)
         steps = steps_between(before, desired_snapshot(registry, before, database.dialect), registry.kinds.values())
@@ -95,17 +95,17 @@ async def plan(database: Database, registry: Registry) -> UpgradePlan:
 
 
 def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
-    """What an upgrade of an empty database would do."""
+    """Return what an upgrade of an empty database would do."""
     desired = desired_snapshot(registry, EMPTY, dialect)
     return UpgradePlan(tuple(steps_between(EMPTY, desired, registry.kinds.values())), ())
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
-    """Require that the tables match the declarations; changes nothing.
+    """Require that the tables match the declarations, without changing anything.
 
     Raises:
-        SchemaBehind: migrations or steps are pending, or the modules differ; the text lists them and the remedy.
-        SchemaMismatch: the database was made by newer code.
+        SchemaBehind: migrations or steps are pending, or the modules differ. The error lists them and names the remedy.
+        SchemaMismatch: newer code has changed the database.
     """
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
     before = await installed(database)
@@ -113,7 +113,7 @@ async def require_applied(database: Database, registry: Registry) -> None:
     steps = steps_between(before, after, registry.kinds.values())
     if not steps:
         return
-    # After an interrupted first installation no modules are recorded.
+    # After an interrupted first installation, no modules are recorded.
     if not before.versions or before.versions.keys() == after.versions.keys():
         more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
         text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
@@ -130,15 +130,17 @@ def _listed(snapshot: Snapshot) -> str:
 
 
 async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:
-    """Take the steps and return those that this call took. If the process is killed, the next call continues.
+    """Upgrade the database, and return the steps that this call took. If the process is killed, the next call continues
+    the upgrade.
 
-    Of several concurrent upgrades, one takes each step, and the others wait for it.
+    If several upgrades run at the same time, one of them takes each step, and the others wait.
 
     Raises:
-        DataLoss, ConflictingData: as `UpgradePlan.require`; nothing was changed, unless the rows changed meanwhile.
-        SchemaMismatch: the database was made by newer code.
-        DecryptionFailed: the master key is not the database's.
-        PrivilegeMissing: PostgreSQL's role may not create or alter tables.
+        DataLoss, ConflictingData: the upgrade may not start (see `UpgradePlan.require`). Nothing has changed, unless
+            rows changed during the upgrade.
+        SchemaMismatch: newer code has changed the database.
+        DecryptionFailed: the master key does not belong to the database.
+        PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
     planned = await plan(database, registry)
@@ -170,7 +172,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
 
 
 class _Upgrade:
-    """Runs one transaction of a step."""
+    """Runs the transactions of an upgrade, one at a time."""
 
     def __init__(self, dialect: Dialect, registry: Registry, vault: Vault) -> None:
         self._dialect: Dialect = dialect
@@ -180,7 +182,8 @@ class _Upgrade:
         self._start: Snapshot | None = None
 
     async def next_step(self, reader: Reader) -> Step | None:
-        """The next step, even if another process took the last one; None if all are taken."""
+        """Return the next step, or None if all steps are taken. The result is correct even if another process took the
+        previous step."""
         before = await installed(reader)
         if self._steps and before == self._steps[0].after:
             self._start = self._steps.pop(0).after
@@ -191,8 +194,8 @@ class _Upgrade:
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
-        """Run one batch of the step's work or, after the last batch, its statements; returns whether the step is
-        complete."""
+        """Run one batch of the step's task or, after the last batch, the statements of the step. Return whether the
+        step is complete."""
         state = await transaction.fetch_one(_STATE, _UNDER_WAY)
         progress = None if state is None else msgspec.json.decode(state[0], type=Progress)
         if progress is None or progress.sentence != step.sentence:
@@ -209,7 +212,7 @@ class _Upgrade:
         return True
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
-        """Check again: rows may have changed since the upgrade was planned."""
+        """Check the step again, because rows may have changed since the upgrade was planned."""
         found = await obstacle(transaction, self._registry, step, is_planned=False)
         UpgradePlan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
@@ -220,21 +223,21 @@ async def record_snapshot(transaction: Transaction, name: str, state: msgspec.St
 
 
 async def is_installed(database: Database) -> bool:
-    """Whether anything of the modules was ever installed; changes nothing."""
+    """Return whether any part of the modules was ever installed, without changing anything."""
     return not any(name.startswith("0001") for name in await migrate.pending(database, MIGRATIONS))
 
 
 async def installed(reader: Reader) -> Snapshot:
-    """The recorded installed schema."""
+    """Return the installed schema as recorded in the database."""
     row = await reader.fetch_one(_STATE, ALL)
     return EMPTY if row is None else msgspec.json.decode(row[0], type=Snapshot)
 
 
 async def tables(reader: Reader) -> frozenset[str]:
-    """The tables of modules that are installed."""
+    """Return the names of the installed tables of modules."""
     return frozenset((await installed(reader)).tables)
 
 
 async def bits(database: Database) -> dict[str, dict[str, int]]:
-    """By model, the bit of each field in the masks of records, as installed."""
+    """Map each model to its fields, and each field to its bit in the masks of records, as installed."""
     return {name: each.bits for name, each in (await installed(database)).tables.items()}

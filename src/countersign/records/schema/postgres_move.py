@@ -1,5 +1,5 @@
-"""The move of module tables to PostgreSQL: created empty for the rows of a SQLite file, completed after these are
-copied."""
+"""The move of module tables to PostgreSQL. The tables are created empty, the rows of a SQLite file are copied into
+them, and the installation is then completed."""
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
@@ -14,8 +14,8 @@ TARGET: Dialect = "postgres"
 
 
 def target(registry: Registry, installed: Snapshot) -> Snapshot:
-    """The schema for PostgreSQL that corresponds to the installed one on SQLite: fields keep their bits in the masks of
-    records."""
+    """Return the PostgreSQL schema that corresponds to the schema installed on SQLite. Fields keep their bits in the
+    masks of records."""
     return desired_snapshot(registry, installed, TARGET)
 
 
@@ -23,14 +23,14 @@ async def require_same(reader: Reader, installed: Snapshot) -> None:
     """Require that the installed schema is unchanged.
 
     Raises:
-        SchemaMismatch: it was changed meanwhile.
+        SchemaMismatch: the installed schema was changed meanwhile.
     """
     if await install.installed(reader) != installed:
         raise SchemaMismatch("the modules were changed while the databases were moved: run the command again")
 
 
 async def make(transaction: Transaction, installed: Snapshot) -> None:
-    """Create all tables, empty, in the transaction.
+    """Create all tables in the transaction. They are empty.
 
     Raises:
         NotEmpty: the tables exist already.
@@ -42,7 +42,7 @@ async def make(transaction: Transaction, installed: Snapshot) -> None:
 
 
 async def settle(transaction: Transaction, installed: Snapshot, secret: bytes) -> None:
-    """After the rows are copied, record the installed schema, and add the audit lanes that only PostgreSQL has
-    (`secret` is the database's)."""
+    """Complete the installation after the rows are copied: record the installed schema, and add the audit lanes that
+    only PostgreSQL has. `secret` is the secret of the database."""
     await install.record_snapshot(transaction, install.ALL, installed)
     await Chain(TARGET, secret).widen(transaction)

@@ -1,4 +1,4 @@
-"""Changes of existing rows by an upgrade, in batches of one transaction each."""
+"""Changes to existing rows during an upgrade. Each batch of rows is changed in its own transaction."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,8 @@ class RowTaskRunner:
         self._vault = vault
 
     async def batch(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
-        """Process up to `BATCH` records with ids after `last`. Return the id of the last processed record, or None."""
+        """Process up to `BATCH` records whose ids follow `last`. Return the id of the last processed record, or None if
+        there was no record left."""
         match work.kind:
             case "default":
                 return await self._fill(transaction, work, last)

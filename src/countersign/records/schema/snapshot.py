@@ -15,7 +15,8 @@ from countersign.kernel.database.port import Dialect
 
 MAX_BITS = 62
 ALIASED = 1 << MAX_BITS
-"""The bit of `changed` above those of the fields: a token domain has an alias for a value."""
+"""The bit of `changed` above the bits of the fields. It is set if a token domain has an alias for a value of the
+record."""
 
 
 FOLDED = "__folded"
@@ -27,9 +28,9 @@ _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "B
 
 _EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("lane", "number"),)}
 _LOOKED_UP: Mapping[str, tuple[str, ...]] = {"user": ("username",)}
-"""The fields by whose folded copy anonymous requests look up records.
+"""The fields whose folded copies are used to look up records for anonymous requests.
 
-The index is not unique: earlier versions accepted names that differ only in case.
+Their index is not unique, because earlier versions accepted names that differ only in case.
 """
 
 
@@ -58,7 +59,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An index on expressions, optionally with a condition on the rows. Its name identifies its definition."""
+    """An index on expressions, optionally with a condition on the rows. The name is derived from the definition."""
 
     name: str
     terms: str
@@ -67,7 +68,7 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def statement(self) -> str:
-        """The part of CREATE INDEX after the name of the table."""
+        """Return the part of CREATE INDEX that follows the name of the table."""
         return f"({self.terms})" + (f" WHERE {self.holding}" if self.holding else "")
 
 
@@ -83,12 +84,12 @@ class Table(msgspec.Struct, frozen=True):
     unfilled: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """The column with that name; None if it does not exist."""
+        """Return the column with this name, or None if it does not exist."""
         return next((column for column in self.columns if column.name == name), None)
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Everything that is installed, by table, and the version of each module."""
+    """The installed schema: the tables keyed by name, and the version of each module."""
 
     tables: dict[str, Table]
     versions: dict[str, str]
@@ -98,10 +99,10 @@ EMPTY = Snapshot({}, {})
 
 
 def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None, dialect: Dialect) -> Table:
-    """The table of a model with these totals. Existing fields keep their bits, and no bit is reused.
+    """Return the table of a model with these totals. Existing fields keep their bits, and no bit is reused.
 
     Raises:
-        DeclarationError: the model has had more fields than there are bits.
+        DeclarationError: over time, the model has had more fields than there are bits.
     """
     bits = dict(before.bits) if before is not None else {}
     used = before.used_bits if before is not None else 0
@@ -178,7 +179,7 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
     if field.unique:
         yield _index(table_name, column, is_unique=True)
     if field.personal:
-        # Rows are looked up by value, and never by NULL.
+        # Rows are looked up by a value and never by NULL, so the index contains only rows with a value.
         value = f'"{field.name}{VALUE}"'
         yield _index(table_name, value, holding=f"{value} IS NOT NULL")
     if isinstance(field, Text) and field.ignores_case and field.unique_with:
@@ -193,7 +194,8 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
         ordered = f"({ordered})"
     yield _index(table_name, f"{ordered}, id")
     if dialect == "postgres":
-        # SQLite scans the first index backwards and sorts equal values; on PostgreSQL, such a scan begins with NULLs.
+        # SQLite scans the first index backwards and sorts equal values. On PostgreSQL, such a scan would begin with
+        # NULLs, so it needs a second index.
         yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
 
 
