@@ -27,10 +27,10 @@ TODAY: Final = RuntimeValue("TODAY")
 
 @dataclass(frozen=True, slots=True)
 class FieldOf:
-    """The value of another field, for the rules of a model. A rule is met if this field is empty.
+    """The value of another field, for the rules of a model. A rule is met if this other field is empty.
 
-    `FieldOf("issued")` is a field of the same record, `FieldOf("invoice.issued")` a field of the record in the ref
-    `invoice`.
+    `FieldOf("issued")` is a field of the same record. `FieldOf("invoice.issued")` is a field of the record that the ref
+    `invoice` refers to.
     """
 
     name: str
@@ -50,13 +50,14 @@ class Where:
 
 
 def where(field: str, *, remedy: str = "", **condition: object) -> Where:
-    """`where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False, remedy="set the party")`.
+    """Return a condition: `where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False,
+    remedy="set the party")`.
 
     Raises:
         ValueError: the call does not have exactly one operator, or the operator is unknown.
     """
     names = list(condition)
-    # A trailing underscore is removed, since `in` is a Python keyword: in_=["new", "won"].
+    # A trailing underscore is removed: `in` is a Python keyword, so it is written in_=["new", "won"].
     operator: Operator | None = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
     if operator is None:
         raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")

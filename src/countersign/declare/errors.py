@@ -2,11 +2,13 @@
 
 
 class DeclarationError(Exception):
-    """The declaration of a module is invalid. The text names the file, model, field and remedy. Raised at start-up."""
+    """The declaration of a module is invalid. The error is raised at start-up and names the file, the model, the field
+    and the remedy."""
 
 
 class BadValue(Exception):
     """A value is invalid for its field. The text states the requirement ("must be a real calendar date, YYYY-MM-DD").
 
-    The text never contains the value: the caller may have sent a placeholder token and must not learn its value.
+    The text never contains the value, because a caller that sent a placeholder token must not learn the value of the
+    token.
     """

@@ -1,4 +1,5 @@
-"""Models: a class whose attributes are fields becomes a table, commands, tools and pages; and computed fields."""
+"""Models and computed fields. A model is a class whose attributes are fields. It becomes a table, commands, tools and
+pages."""
 
 import inspect
 import re
@@ -35,8 +36,8 @@ class ModelOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The declaration of a model; `source` is its file, `summary` its docstring, `misspelt` are unknown options of its
-    class statement."""
+    """The declaration of a model. `source` is the file of the model, and `summary` its docstring. `misspelt` are the
+    unknown options of its class statement."""
 
     name: str
     label: str
@@ -144,7 +145,7 @@ def _plural(label: str) -> str:
 
 
 def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
-    """Return the name of a number that is outside ±(2^53 - 1), or None if all values are in this range."""
+    """Return the name of a number that is outside ±(2^53 - 1), or None if there is no such number."""
     for name, value in values.items():
         if isinstance(value, int) and isinstance(model.fields[name], Number) and not -LARGEST <= value <= LARGEST:
             return name
@@ -161,13 +162,14 @@ def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]
 
 
 def sources(field: Field) -> tuple[str, ...]:
-    """Return the fields of the same model from which a computed field is derived; empty for other fields."""
+    """Return the fields of the same model from which a computed field is derived. The result is empty for other
+    fields."""
     return () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
 
 
 @lru_cache(maxsize=4096)
 def made_from(model: Declared, name: str) -> frozenset[str]:
-    """The fields of the model from which a computed field is derived, directly or indirectly."""
+    """Return the fields of the model from which a computed field is derived, directly or indirectly."""
     found: set[str] = set()
     left = list(sources(model.fields[name]))
     while left:
@@ -186,7 +188,8 @@ def _stored(value: object) -> Stored:
 
 @lru_cache(maxsize=512)
 def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str, ...]], ...]:
-    """The computed fields, each one after its sources. Circular definitions are refused at start-up."""
+    """Return the computed fields in an order in which each field follows its sources. Circular definitions are refused
+    at start-up."""
     left = {
         name: (field.computed, sources(field))
         for name, field in model.fields.items()

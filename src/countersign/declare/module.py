@@ -32,9 +32,10 @@ class Grant:
 
 
 class Role:
-    """A role with its grants. Several modules may add grants to a role of the same name.
+    """A role with its grants. Several modules may add grants to a role with the same name.
 
-    `rights` do not belong to a model: `base.unmask` allows members to give agents single fields in clear.
+    `rights` are rights that do not belong to a model. With `base.unmask`, members may let agents read specific fields
+    in clear.
     """
 
     def __init__(self, name: str, *grants: Grant, label: str = "", rights: tuple[str, ...] = ()) -> None:
@@ -45,7 +46,7 @@ class Role:
 
 
 ADMINISTRATOR = "administrator"
-"""The name of the role with all rights; the first person has this role."""
+"""The name of the role that has all rights. The first person gets this role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ class Setting:
 class Module:
     """A module, which a package provides under the entry-point group `countersign.modules`.
 
-    `needs` names the modules whose models its refs and grants name; `base` is always enabled. `kinds` are the field
-    kinds that it adds; its own models, and models of modules that need it, may have such fields. `source` is the
-    file that declares it.
+    `needs` names the modules whose models are used in refs and grants of this module. `base` is always enabled. `kinds`
+    are the kinds of fields that the module adds. Its own models may have fields of these kinds, and so may models of
+    modules that need it. `source` is the file that declares the module.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The registry of declared models, checked by every rule. An error lists all violations of one stage."""
+"""The registry of declared models, which all rules check. An error lists all violations of one stage of rules."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
 
 
 def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
-    """Return the models by name.
+    """Map the name of each model to the model.
 
     Raises:
         DeclarationError: two models have the same name.
@@ -91,7 +91,8 @@ def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
 
 
 def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -> tuple[Declared, str, str]:
-    """Return the child model, its ref to the parent and its field, for a total such as "invoice_line.amount_minor".
+    """Return the source of a total such as "invoice_line.amount_minor": the child model, its ref to the parent, and the
+    field that is summed.
 
     Raises:
         DeclarationError: the child model or its field does not exist, or the child model does not have exactly one ref
@@ -106,10 +107,10 @@ def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -
 
 
 def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
-    """Check every rule.
+    """Check all rules.
 
     Raises:
-        DeclarationError: a rule is broken; the text has a line for each violation.
+        DeclarationError: a rule is broken. The text has one line for each violation.
     """
     whole = Declarations(modules, models)
     for stage in STAGES:
@@ -128,7 +129,7 @@ class Referrer:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A field that contains the sum of a field of the records that refer to its record."""
+    """A field that contains the sum of a field over the records that refer to its record."""
 
     parent: Declared
     field: str
@@ -144,7 +145,7 @@ class Registry:
         """Combine the modules and check them.
 
         Raises:
-            DeclarationError: a rule of `check` is broken; the text names file, model, field and the remedy.
+            DeclarationError: a rule of `check` is broken. The text names the file, the model, the field and the remedy.
         """
         self.modules = tuple(modules)
         self.models: Mapping[str, Declared] = models_of(self.modules)
@@ -153,35 +154,36 @@ class Registry:
 
     @cached_property
     def module_of(self) -> Mapping[str, Module]:
-        """The module that declares each model, by model name."""
+        """Map the name of each model to the module that declares it."""
         return {model.declared.name: module for module in self.modules for model in module.models}
 
     @cached_property
     def kinds(self) -> Mapping[str, type[Field]]:
-        """The kinds of fields by name: first the built-in kinds, then the kinds that modules register."""
+        """Map the name of each kind of field to the kind: first the built-in kinds, then the kinds that modules
+        register."""
         registered = (kind for module in self.modules for kind in module.kinds)
         return {kind.kind: kind for kind in (*BUILTIN_KINDS, *registered)}
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
-        """The settings that modules declare, by name."""
+        """Map the name of each setting that a module declares to the setting."""
         return {each.name: each for module in self.modules for each in module.settings}
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """The labels that placeholder tokens may have."""
+        """Return the labels that placeholder tokens may have."""
         found = {field.personal for model in self.models.values() for field in model.fields.values()}
         return frozenset({label for label in found if label}) | {LITERAL}
 
     @cached_property
     def long_labels(self) -> frozenset[str]:
-        """The labels that a long text field has."""
+        """Return the labels of long text fields."""
         fields = (field for model in self.models.values() for field in model.fields.values())
         return frozenset(each.personal for each in fields if each.personal and isinstance(each, LongText))
 
     @cached_property
     def referrers(self) -> Mapping[str, tuple[Referrer, ...]]:
-        """The ref fields that refer to each model, by model name."""
+        """Map the name of each model to the ref fields that refer to the model."""
         found: dict[str, list[Referrer]] = {name: [] for name in self.models}
         for model in self.models.values():
             for field in model.fields.values():
@@ -191,7 +193,7 @@ class Registry:
 
     @cached_property
     def totals(self) -> Mapping[str, tuple[Total, ...]]:
-        """The totals that sum a field of each child model, by the name of the child model."""
+        """Map the name of each child model to the totals that sum a field of that model."""
         found: dict[str, list[Total]] = {name: [] for name in self.models}
         for parent in self.models.values():
             for field in parent.fields.values():
@@ -201,7 +203,7 @@ class Registry:
         return {name: tuple(each) for name, each in found.items()}
 
     def is_part(self, model: Declared, ref: Ref) -> bool:
-        """Return whether a record of the model is a part of the record in this ref.
+        """Return whether a record of the model is a part of the record that this ref refers to.
 
         A part is deleted or locked together with that record, or is included in one of its totals.
         """

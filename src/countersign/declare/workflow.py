@@ -7,16 +7,17 @@ from countersign.declare.condition import Where
 
 
 class Work(Protocol):
-    """The interface that an effect uses. Values are JSON values as in commands; all changes commit with the action."""
+    """The interface that an effect uses. Values are JSON values, as in commands. All changes are committed together
+    with the action."""
 
     @property
     def record(self) -> Mapping[str, object]:
-        """The record before the action, with `id` and with every field in clear."""
+        """Return the record before the action, with `id` and with every field in clear."""
         ...
 
     @property
     def today(self) -> str:
-        """The current day, YYYY-MM-DD in UTC."""
+        """Return the current day in UTC, in the form YYYY-MM-DD."""
         ...
 
     async def change(self, **values: object) -> None:
@@ -27,18 +28,19 @@ class Work(Protocol):
         """Create a record and return its id.
 
         Raises:
-            Refused: a value does not fit, or the target of a ref does not exist.
+            Refused: a value is invalid for its field, or the target of a ref does not exist.
         """
         ...
 
     async def find(self, model: str, /, **values: object) -> str | None:
-        """Return the id of a record with exactly these values, or None."""
+        """Return the id of a record with exactly these values, or None if there is no such record."""
         ...
 
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """Return the record with this id, with `id` and every field in clear, or None if the record does not exist.
 
-        With `locks`, the record is locked until the action ends; without, the action does not wait for locks.
+        With `locks`, the record is locked until the action ends. Without `locks`, the action does not wait for other
+        locks.
         """
         ...
 
@@ -57,9 +59,9 @@ class Work(Protocol):
     async def next_number(self, sequence: str) -> int:
         """Return the next number of the sequence, which begins with 1.
 
-        The sequence has no gaps, since it is rolled back if the action fails. If the numbers of records have the form
-        <prefix>-<n>, name the sequence <model>-<prefix>: then it continues after the numbers of records that an import
-        restores.
+        The sequence is rolled back if the action fails, so it has no gaps. If the numbers of records have the form
+        <prefix>-<n>, the name of the sequence must be <model>-<prefix>. The sequence then continues after the numbers
+        of records that an import restores.
         """
         ...
 
@@ -75,7 +77,8 @@ class Work(Protocol):
 Effect: TypeAlias = Callable[[Work], Awaitable[None]]
 
 Approval: TypeAlias = bool | Literal["default"]
-"""Whether agents can only propose an action. "default" means yes, unless a setting permits agents to run it."""
+"""Whether agents can only propose an action. "default" means that they can only propose it, unless a setting permits
+them to run it."""
 
 
 class Move:
@@ -131,12 +134,12 @@ class Move:
 
     @property
     def accepted_fields(self) -> tuple[str, ...]:
-        """The fields that the input may contain in addition to `id`."""
+        """Return the fields that the input may contain in addition to `id`."""
         return (*self.inputs, *self.optional)
 
     @property
     def label(self) -> str:
-        """The label of the button."""
+        """Return the label of the button that runs the action."""
         return self._label or self.name.replace("_", " ").capitalize()
 
 
@@ -150,5 +153,6 @@ class Workflow:
             move.name = name
 
     def between(self, source: str, target: str) -> Move | None:
-        """Return the first declared action from one state to the other, or None."""
+        """Return the first declared action that leads from the state `source` to the state `target`, or None if there
+        is no such action."""
         return next((move for move in self.moves.values() if source in move.sources and move.to == target), None)

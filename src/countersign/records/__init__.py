@@ -1,1 +1,1 @@
-"""The records service: business records worked by generated commands, agents proposing, people approving."""
+"""The records service. Generated commands work on business records. Agents propose changes, and people approve them."""

@@ -1,4 +1,4 @@
-"""The API as one caller sees it: commands and models, the schemas of inputs and records, and OpenAPI."""
+"""The API as a caller sees it: commands and models, the schemas of inputs and records, and the OpenAPI document."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_R
 
 
 class Approvals:
-    """The commands that an agent can only propose, as far as this is known without the input."""
+    """The commands that an agent can only propose. Approvals that depend on the input of a command are not included."""
 
     def __init__(
         self, declared: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
@@ -24,11 +24,11 @@ class Approvals:
         self.lifted = lifted
 
     def ask_for(self, command_id: str) -> bool:
-        """Whether an agent's call of the command becomes a plan."""
+        """Return whether an agent's call of the command becomes a plan."""
         return command_id in self.ids
 
     def fields(self, view: ModelView) -> tuple[str, ...]:
-        """Return the fields that an agent can only propose to change, in a model whose `update` it may call."""
+        """Return the fields of a model whose changes an agent can only propose, although it may call `update`."""
         update = f"{view.model.name}.update"
         if update in self.ids or update in self.lifted:
             return ()
@@ -36,11 +36,11 @@ class Approvals:
 
 
 BuiltinCommands = Mapping[str, Mapping[str, str]]
-"""The descriptions of the built-in commands, by model and name."""
+"""Maps models to their built-in commands, and each command to its description."""
 
 
 def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> list[dict[str, Any]]:
-    """The command descriptors (API document), sorted by id."""
+    """Return the descriptors of the commands (API document), sorted by id."""
     found = [
         {
             "id": f"{name}.{each}",
@@ -57,7 +57,7 @@ def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> 
 
 
 def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
-    """Modules, models, readable fields and actions visible to this caller."""
+    """Return the modules, models, readable fields and actions that are visible to this caller."""
     views = caller.view.models
     modules = [
         {"name": module.name, "version": module.version, "label": module.label}
@@ -202,7 +202,8 @@ _REQUIRED: Mapping[str, list[str]] = {
 
 
 def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
-    """One field's value: a placeholder token where it is masked for this caller; null where it may be empty."""
+    """Return the schema of a field's value. If the field is masked for this caller, the value is a placeholder token.
+    If the field may be empty, the value may be null."""
     schema: Schema = dict(field.schema())
     if view.fields[field.name] == "masked":
         note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
@@ -218,7 +219,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
 
 
 def record_schema(view: ModelView) -> Schema:
-    """A record as this caller reads it."""
+    """Return the schema of a record as this caller reads it."""
     properties: Schema = {"id": {"type": "string"}, "revision": {"type": "integer"}}
     properties |= {
         name: field_schema(view, view.model.fields[name], is_input=False) for name in view.fields
@@ -227,7 +228,7 @@ def record_schema(view: ModelView) -> Schema:
 
 
 def input_schema(view: ModelView, name: str) -> Schema:
-    """The input of one command; what it does not name is refused."""
+    """Return the schema of a command's input. Members that the schema does not name are refused."""
     special = BUILTIN_INPUTS.get(f"{view.model.name}.{name}")
     if special is not None:
         return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
@@ -277,7 +278,8 @@ def _writing(view: ModelView, name: str) -> Schema:
 
 
 def _creating(view: ModelView, written: list[str]) -> Schema:
-    """A governed field starts at its first option, so it is not asked for."""
+    """Return the schema of the input of `create`. It does not contain the state field, because that field starts at its
+    first option."""
     governed = None if view.model.workflow is None else view.model.workflow.field
     given = [each for each in written if each != governed]
     return _object(_field_schemas(view, given), [each for each in given if _is_required_input(view.model, each)])
@@ -293,12 +295,12 @@ def _field_schemas(view: ModelView, names: list[str]) -> Schema:
 
 
 def clear_fields(view: ModelView) -> list[str]:
-    """The fields that may be filtered and ordered on, `id` first."""
+    """Return the fields by which the caller may filter and order, starting with `id`."""
     return ["id", *(name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].operators)]
 
 
 def query_properties(view: ModelView) -> Schema:
-    """The query object (API document, Query object and Limits)."""
+    """Return the properties of the query object (API document, Query object and Limits)."""
     names = clear_fields(view)
     operators = sorted({"eq", "ne", "in", "is_null", "contains", "gt", "gte", "lt", "lte"})
     condition = _object(
@@ -320,7 +322,7 @@ def query_properties(view: ModelView) -> Schema:
 
 
 def value_schema(view: ModelView, name: str) -> Schema:
-    """What the command's `value` holds."""
+    """Return the schema of the member `value` in the response to a command."""
     record = record_schema(view)
     if name == "list":
         return {"type": "array", "items": record}
@@ -370,7 +372,8 @@ _REPLAYED = {
 def openapi_document(
     caller: Caller, root_url: str, approvals: Approvals, own: BuiltinCommands, mcp_revisions: Sequence[str]
 ) -> dict[str, Any]:
-    """The document; names of models, fields and commands the caller may not see do not occur in it."""
+    """Return the OpenAPI document. It does not contain the names of models, fields and commands that the caller may not
+    see."""
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
         for each in sorted(view.commands):

@@ -58,7 +58,7 @@ LETTERS_EVERY_S = 10
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
-    """One running records service: its context, engine, dispatch and callers."""
+    """A running records service: its context, engine, dispatch and callers."""
 
     records: Records
     engine: Engine
@@ -70,8 +70,8 @@ class RecordsService:
 async def opened(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
 ) -> AsyncGenerator[RecordsService]:
-    """A service on the configured database, closed at the end of the block. Its tables are upgraded first; without
-    upgrades they must be up to date.
+    """Open a service on the configured database, and close it at the end of the block. The tables are upgraded first.
+    If upgrades are disabled, the tables must be up to date.
 
     Raises:
         BadSetting: a setting cannot be used.
@@ -91,7 +91,7 @@ async def opened(
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
         places = places_of(settings, database)
-        # First, so that no tables are created in the database of another installation.
+        # Check the installation first, so that no tables are created in the database of another installation.
         found = await installation_id.examine(places)
         if upgrades:
             await install.upgrade(database, registry, master)
@@ -120,20 +120,20 @@ async def opened(
 
 
 def database_file(settings: Settings) -> Path:
-    """The path of the database file, if the database is SQLite."""
+    """Return the path of the database file. It is used only if the database is SQLite."""
     return (Path(settings.data) / "records.sqlite").absolute()
 
 
 def places_of(settings: Settings, database: Database | None) -> InstallationPlaces:
-    """The places that contain the installation's id; the files belong to the store."""
+    """Return the places that contain the id of the installation. The files belong to the store."""
     return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
 
 
 async def open_tables(settings: Settings) -> Database:
-    """Open the configured database without an upgrade; the caller closes it.
+    """Open the configured database without upgrading it. The caller must close it.
 
     Raises:
-        Unavailable: it cannot be opened or reached.
+        Unavailable: the database cannot be opened or reached.
         ValueError: the setting is not a database address.
     """
     return await open_database(
@@ -146,7 +146,7 @@ async def open_tables(settings: Settings) -> Database:
 
 
 def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsService:
-    """The service over an open context."""
+    """Return a service that uses an open context."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
     engine = Engine(
         records=records,
@@ -168,7 +168,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsServic
 
 
 def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
-    """The caller with the plans and audit entries that exist for it."""
+    """Return the caller with a view that is limited to the plans and audit entries that exist for it."""
     return with_audit(with_plans(caller, dialect), dialect)
 
 
@@ -185,8 +185,8 @@ READING: Mapping[str, Answering] = {
 
 
 def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
-    """The HTTP application: the documented routes, and the page of set-up links, which links to the page at `sign_in`
-    if there is one."""
+    """Return the HTTP application: the documented routes, and the page of set-up links. That page links to the page at
+    the address `sign_in`, if the address is not empty."""
     handlers = Handlers(service.dispatch, service.callers, builtin_commands.SENTENCES)
     page = invitation_page.InvitationPage(service.engine, sign_in)
     routes = (
@@ -225,7 +225,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
 
 @asynccontextmanager
 async def tended(service: RecordsService) -> AsyncGenerator[None]:
-    """During the block, send webhooks and e-mails, and handle expired data every minute."""
+    """During the block, send webhooks and e-mails. Handle expired data every minute."""
     engine, callers = service.engine, service.callers
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
@@ -236,7 +236,8 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
 
 
 async def tend(service: RecordsService) -> None:
-    """Expire due plans, and delete old sign-in failures, webhook deliveries and outcomes of keyed calls."""
+    """Expire the plans that are due. Delete old sign-in failures, old webhook deliveries and old outcomes of keyed
+    calls."""
     await decisions.expire_plans(service.engine)
     async with service.records.database.transaction() as transaction:
         await sessions.forget_old_failures(transaction)

@@ -3,7 +3,7 @@
 from countersign.declare import Bool, LongText, Model, Module, Moment, Number, Ref, Select, Structure, Text
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
-"""The models that say who may do what: writing one changes callers' rights."""
+"""The models that define the rights of callers. Writing one of their records changes the rights of callers."""
 
 
 class User(Model, shown_as="username"):

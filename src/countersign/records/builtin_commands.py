@@ -28,10 +28,10 @@ class AuditFault(msgspec.Struct):
 
 
 class AuditReport(msgspec.Struct):
-    """The result of verifying the whole audit, started at `checked_at`.
+    """The result of verifying the whole audit. The verification started at `checked_at`.
 
-    Only administrators see the number of entries and the defects: to others these would reveal how many entries are
-    hidden.
+    Only administrators see the number of entries and the defects. To other callers, they would reveal how many entries
+    are hidden.
     """
 
     is_intact: bool
@@ -47,13 +47,14 @@ class _RunningCheck:
 
 
 class AuditCheck:
-    """Verifies the audit, once at a time in this process: concurrent calls share the result."""
+    """Verifies the audit. In this process, only one verification runs at a time, and concurrent calls share its
+    result."""
 
     def __init__(self) -> None:
         self._reading: _RunningCheck | None = None
 
     async def verify(self, run: Run, model: str, body: Body) -> object:
-        """Verify the audit from its first entry to its last.
+        """Verify the audit from its first entry to its last entry.
 
         Raises:
             BadInput: the input is not empty.
@@ -65,7 +66,7 @@ class AuditCheck:
             records = run.engine.records
             report = asyncio.create_task(verify.verify(records.database, records.secret))
             self._reading = reading = _RunningCheck(clock.now(), report)
-        # The first caller may disconnect before the end; the others still wait for the result.
+        # The first caller may disconnect before the end, but the other callers still wait for the result.
         report = await asyncio.shield(reading.report)
         is_told = run.caller.is_administrator
         return AuditReport(
@@ -90,7 +91,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 def commands() -> Mapping[str, Mapping[str, Answering]]:
-    """The commands by model and name."""
+    """Return the built-in commands, keyed by model and name."""
     return {
         "plan": {
             "reject": plans.reject,
@@ -114,7 +115,7 @@ def _only_id(body: Body, command: str) -> str | None:
 
 
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
-    """End a session; without id the caller's own."""
+    """End a session. Without an id, end the caller's own session."""
     target_id = _only_id(body, "session.revoke")
     return await _end_credential(run, "session", target_id or run.caller.credential_id)
 
@@ -125,13 +126,13 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     if target_id is None:
         raise BadInput("id must be a string")
     if run.caller.is_agent and target_id != run.caller.credential_id:
-        # Only people end other tokens; an agent may end its own.
+        # Only people may end other tokens. An agent may end only its own token.
         raise no_such_record()
     return await _end_credential(run, "agent_token", target_id)
 
 
 async def _end_credential(run: Run, model: str, record_id: str) -> object:
-    """End the session or token and return its record; one that has ended already is unchanged."""
+    """End the session or token, and return its record. If it has already ended, the record does not change."""
     view = run.view_of(model)
     async with run.writing() as inside:
         record = await record_writer.find(inside, view.model, view.reach("revoke"), record_id)
@@ -144,7 +145,7 @@ async def _end_credential(run: Run, model: str, record_id: str) -> object:
 
 
 async def _invite(run: Run, model: str, body: Body) -> object:
-    """Create a link, valid for a day, by which the person sets a password."""
+    """Create a link, valid for a day, with which the person sets a password."""
     target_id = _only_id(body, "user.invite")
     view = run.view_of("user")
     async with run.writing() as inside:

@@ -1,4 +1,4 @@
-"""The shared context of the records service: database, registry, keys and the operator's settings."""
+"""The shared context of the records service: the database, the registry, the keys and the operator's settings."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,18 @@ PREFIX = "/api"
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """One running records service.
+    """A running records service.
 
-    `root_url` has no trailing slash; `is_loopback` is true if the service is reachable only from this machine;
-    `versions` reads the version number of access rights, `plan_version` that of the last change of a plan, both at
-    least as new as the call; `bits` maps, by model, each field to its bit in the masks of records (as installed, never
-    reused); `secret` is 32 random bytes of this database, sealed under the master key: the keys of token domains, the
-    vault's hashes and the audit's chains are derived from it, so that they do not change with the master key.
+    `root_url` has no trailing slash. `is_loopback` is true if the service is reachable only from this machine.
+    `versions` reads the version number of access rights, and `plan_version` the version number of the last change of a
+    plan. Both numbers are at least as new as the call.
+
+    `bits` maps each model to its fields, and each field to its bit in the masks of records. The bits are read from the
+    installed schema, and no bit is ever reused.
+
+    `secret` consists of 32 random bytes that belong to this database and are sealed under the master key. The keys of
+    token domains, the vault's hashes and the audit's chains are derived from the secret, so that they do not change
+    with the master key.
     """
 
     settings: Settings

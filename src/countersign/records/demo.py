@@ -87,7 +87,7 @@ _HASH = "SELECT hash FROM password WHERE user_id = $1"
 
 
 async def is_open(engine: Engine) -> bool:
-    """Whether a person of the demonstration can sign in with the well-known password."""
+    """Return whether a person of the demonstration data can sign in with the well-known password."""
     row = await engine.records.database.fetch_one(_KNOWN)
     if row is None:
         return False
@@ -117,7 +117,7 @@ def _choice(items: Sequence[T]) -> T:
 
 
 class _Seeder:
-    """Creates the records. Meanwhile, ids and random values derive from a fixed seed."""
+    """Creates the records. While it runs, ids and random values are derived from a fixed seed."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -125,7 +125,7 @@ class _Seeder:
         self._parties: list[tuple[str, str, str]] = []
 
     async def everything(self, hashed: str) -> None:
-        """Create all records. The people are first, since they own the other records."""
+        """Create all records. The people are created first, because they own the other records."""
         for username, name, roles in PEOPLE:
             person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, hashed)
             self._people[username] = person
@@ -213,7 +213,8 @@ class _Seeder:
             await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
 
     def _contact(self, number: int) -> dict[str, str]:
-        """Several leads share a contact, as in real life; agents see that by equal tokens."""
+        """Return the contact of a lead. Several leads share a contact, as in real data. Agents recognize this by equal
+        tokens."""
         if number % 4 == 0:
             return {"contact_name": self._person(), "contact_email": f"lead{number // 8}@mail.example"}
         party, name, email = _choice(self._parties)
@@ -222,7 +223,7 @@ class _Seeder:
     async def _invoice(self, number: int, products: list[str]) -> None:
         party = _choice(self._parties)[0]
         due = self._day(10, 60)
-        # A draft that is due before today could not be posted.
+        # An invoice without a due date stays a draft. A draft that is due before today could not be posted.
         invoice = await self._create("invoice", {"party": party, "due": due if number % 4 else None})
         for _ in range(_between(1, 3)):
             place = _between(0, len(products) - 1)

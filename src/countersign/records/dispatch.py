@@ -1,4 +1,4 @@
-"""Dispatch for REST, MCP and batch plans: runs a command for a caller, or makes a plan of it."""
+"""Dispatch for REST, MCP and batch plans. It runs a command for a caller, or stores the command as a plan."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,8 +21,11 @@ _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND tit
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """A command's value (a `Proposal` if it became a plan), and the fields of its model that were withheld.
-    `is_replayed`: an earlier call with the same Idempotency-Key has run the command."""
+    """The value that a command returned, and the fields of its model that were withheld. If the command became a plan,
+    the value is a `Proposal`.
+
+    `is_replayed` is true if an earlier call with the same Idempotency-Key ran the command.
+    """
 
     denied: tuple[str, ...]
     value: object
@@ -33,8 +36,8 @@ class CommandOutcome:
 class Dispatch:
     """Runs commands.
 
-    `reading` contains the generated commands that do not write a single record. `own` contains the built-in commands
-    (plan.reject, session.revoke, …) by model and name.
+    `reading` contains the generated commands that do not write a single record. `own` maps models to their built-in
+    commands, such as plan.reject and session.revoke.
     """
 
     engine: Engine
@@ -59,7 +62,7 @@ class Dispatch:
         response of the first call. Read commands ignore the key. A waiting command ends when `stopping` is set.
 
         Raises:
-            BadInput: the input is refused; nothing was written.
+            BadInput: the input is refused, and nothing was written.
         """
         actor = actor_of(caller, request_id)
         run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
@@ -100,11 +103,12 @@ class Dispatch:
                 record_id = await command.apply(inside, prepared)
                 return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
-            # The previous checks found no obstacle.
+            # The checks found no obstacle, so another call must have written meanwhile.
             raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
-        """An agent only proposes an import; its rows are checked as far as it may know, and nothing is written."""
+        """Propose an import for an agent. The rows are checked as far as the agent may know the result. Nothing is
+        written."""
         found = await csv_import.read_table(run, view, body)
         async with run.writing() as inside:
             checked, prepared = await csv_import.check_rows(inside, view, found)
@@ -113,7 +117,7 @@ class Dispatch:
             return await proposals.propose(inside, prepared, why=None)
 
     async def approvals(self) -> Approvals:
-        """Which commands agents only propose, by declaration or by setting."""
+        """Return the commands that agents can only propose, either by declaration or because of a setting."""
         rows = await self.engine.records.database.fetch(_SETTINGS)
         lifted = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows if policy.lifts(str(row[1])))
         asked = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted
@@ -150,10 +154,10 @@ def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> No
 
 
 def require_command(caller: Caller, model: str, name: str) -> ModelView:
-    """The caller's view of a model, if it has the command.
+    """Return the caller's view of a model that has the command.
 
     Raises:
-        NotFound: the command is unknown, hidden or forbidden: the same for all three.
+        NotFound: the command is unknown, hidden or forbidden. The error is the same in all three cases.
     """
     view = caller.view.models.get(model)
     if view is None or name not in view.commands:

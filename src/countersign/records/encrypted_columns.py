@@ -1,4 +1,5 @@
-"""The columns that the records service encrypts under the master key; all other keys derive from its secret."""
+"""The columns that the records service encrypts under the master key. All other keys are derived from the secret of the
+service."""
 
 from countersign.kernel.webhooks import receivers
 from countersign.records import root_secret

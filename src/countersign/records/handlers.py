@@ -1,4 +1,4 @@
-"""The handlers of the documented addresses: from a request to a command and back to bytes."""
+"""The handlers of the documented addresses. A handler converts a request to a command, and the result to a response."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Commands(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """The handlers, over one dispatch."""
+    """The handlers, which share one dispatch."""
 
     dispatch: Dispatch
     agents: decisions.Agents
@@ -185,7 +185,8 @@ def _body(call: RecordsRequest, *known: str) -> Mapping[str, object]:
 
 
 def _tagged(call: RecordsRequest, value: object) -> Response:
-    """A description with its entity tag, so that a caller learns cheaply that nothing has changed."""
+    """Return a response with an entity tag. A caller can use the tag to check cheaply whether the content has
+    changed."""
     body = encode(value)
     etag = response.etag_of(body)
     headers = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))

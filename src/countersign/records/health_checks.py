@@ -23,7 +23,7 @@ _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' 
 
 
 def watched(service: app.RecordsService) -> ServiceChecks:
-    """The service's checks and numbers."""
+    """Return the health checks and the metrics of the service."""
     records = service.records
     SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
     checks = (

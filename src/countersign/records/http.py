@@ -1,4 +1,4 @@
-"""The HTTP conventions of records: raw routes, bearer tokens, error bodies, and the envelope of results."""
+"""The HTTP conventions of the records service: raw routes, bearer tokens, error bodies, and the envelope of results."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -38,7 +38,7 @@ def route(
     handler: Callable[[RecordsRequest], Awaitable[Response]],
     **options: Unpack[Options],
 ) -> Route[Records]:
-    """A raw route. What a caller may see decides how its input is checked, so the handler decodes the body."""
+    """Return a raw route, whose handler decodes the body. The checks of an input depend on what the caller may see."""
     defaults: Options = {"signed_in": True, "takes": JSON, "body_limit": BODY_LIMIT}
     return routing.route(method, path, handler, answers={}, body=bytes, **(defaults | options))
 
@@ -50,12 +50,12 @@ class BearerAuthentication:
         self._callers = callers
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> Caller:
-        """The caller; an anonymous one without a valid token, or on a route that needs none."""
+        """Return the caller. It is anonymous if the request has no valid token or the route needs no token."""
         caller = await self._callers.caller_of(headers) if route.signed_in else None
         return ANONYMOUS if caller is None else caller
 
     def admit(self, caller: Caller, scope: str | None) -> None:
-        """Admit every caller with a token: command and record decide about the rest.
+        """Admit every caller with a valid token. The command and the record determine what the caller may do.
 
         Raises:
             Unauthenticated: the token is missing, unknown, expired or revoked.
@@ -65,7 +65,7 @@ class BearerAuthentication:
 
 
 def render_error(refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-    """The response {"error": …}. It is the same for every 404."""
+    """Return the response {"error": …}. It is the same for every 404 error."""
     if refused.status == 404:
         return Response(404, b'{"error":"not found"}')
     headers = tuple(refused.headers.items())
@@ -90,15 +90,15 @@ class Envelope(msgspec.Struct):
 
 
 def is_whole_list(command: str, body: Body) -> bool:
-    """Whether a list of every visible record is asked for, which may be longer than memory."""
+    """Return whether the command lists every visible record. Such a list may be larger than the memory."""
     return command == "list" and "limit" not in body
 
 
 def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
-    """The envelope of every visible record, from one snapshot, in constant memory.
+    """Return the envelope with every visible record. It is read from one snapshot, in constant memory.
 
     Raises:
-        BadInput: the query is refused; raised by the call, before the first piece is made.
+        BadInput: the query is refused. The call itself raises this error, before the first piece is produced.
     """
     parsed_query = list_search.read_query(run, model, "list", body)
     list_search.statement(run, model, parsed_query)

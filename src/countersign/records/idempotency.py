@@ -1,9 +1,11 @@
-"""The result of a command sent with an Idempotency-Key is stored with its effect, and returned to a repeat.
+"""Storage of the result of a command that was sent with an Idempotency-Key. The result is stored together with the
+effect of the command, and a repeated call receives it.
 
-The outcome is stored, not its bytes: a repeat renders it with the caller's present rights, so that it never reveals
-more than reading the same record does then. The stored outcome is encrypted under the key itself, of which only a hash
-is stored; a personal value in it is a copy under the value's own key in the vault, as in the audit, so that erasing the
-value erases it here too.
+The outcome is stored, and not the bytes of the response. A repeated call renders the outcome with the current rights of
+the caller, so it never reveals more than reading the same record at that time.
+
+The stored outcome is encrypted under the key, and only a hash of the key is stored. A personal value in the outcome is
+a copy under the value's own key in the vault, as in the audit. Erasing the value therefore also erases this copy.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,13 +30,13 @@ from countersign.records.commands.select import record_of
 from countersign.records.masking.vault import Vault
 
 META = "idempotency-key"
-"""Names the key in the `_meta` of an MCP request."""
+"""The name of the key in the `_meta` of an MCP request."""
 
 REPLAYED_META = "idempotency-replayed"
-"""Marks, in the `_meta` of an MCP result, the result of an earlier call."""
+"""The member of the `_meta` of an MCP result that marks the result of an earlier call."""
 
 Command: TypeAlias = Callable[[Run], Awaitable[object]]
-"""A command with its input; it returns the value of the response."""
+"""A command together with its input. It returns the value of the response."""
 
 
 class RecordOutcome(msgspec.Struct, tag="record"):
@@ -79,8 +81,8 @@ _decode = msgspec.json.Decoder(Outcome).decode
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """A call with its key as sent. `command` is `model.command` or, outside of models, another name; `view` is empty
-    then."""
+    """A call with its key as sent. `command` is `model.command`. For a call that does not concern a model, `command` is
+    another name, and there is no `view`."""
 
     sent: object
     command: str
@@ -88,28 +90,28 @@ class KeyedCall:
     view: ModelView | None = None
 
     def key(self, caller: Caller, vault: Vault) -> Key:
-        """The key with its scope: the person, the label of an agent, and the command.
+        """Return the key with its scope: the person, the label of an agent, and the command.
 
         Raises:
-            InvalidRequest: it is not a UUID.
+            InvalidRequest: the key is not a UUID.
         """
         scope = ("agent" if caller.is_agent else "person", caller.user_id, caller.agent or "", self.command)
-        # A keyed hash of the input: a plain hash would confirm guesses of erased values.
+        # Use a keyed hash of the input, because a plain hash would confirm guesses of erased values.
         return idempotency.scoped_key(self.sent, scope, vault.keyed(msgspec.json.encode(self.body, order="sorted")))
 
 
 class KeyedCalls:
-    """Runs keyed calls: each runs once, even if it is repeated at another process."""
+    """Runs keyed calls. Each call runs only once, even if it is repeated in another process."""
 
     def __init__(self) -> None:
         self._running = idempotency.RunningKeys()
 
     async def answer(self, run: Run, call: KeyedCall, command: Command) -> tuple[object, bool]:
-        """The response of the command, and whether an earlier call with this key has run it.
+        """Return the response of the command, and whether an earlier call with this key ran the command.
 
         Raises:
-            BadInput: the key is malformed, was used for another input, or its first call is still running; or the
-                command is refused, now or by the earlier call.
+            BadInput: the key is malformed, was used for another input, or its first call is still running. A command
+                that is refused, now or in the earlier call, also raises this error.
         """
         key = call.key(run.caller, run.engine.vault)
         try:
@@ -141,7 +143,7 @@ class KeyedCalls:
                 value, refused = None, error
                 outcome = await _refusal(inside, call, error)
             else:
-                # Outside of the `try`: a refusal raised here must not commit the effect.
+                # This is outside the `try`, because an error raised here must not commit the effect as a refusal.
                 refused = None
                 outcome = await _outcome(inside, call, value)
             answer = Response(200, _encoded(outcome))
@@ -152,8 +154,9 @@ class KeyedCalls:
 
 
 def _encoded(outcome: Outcome) -> bytes:
-    """The stored form of the outcome. Of a record over 1 MiB only the id is stored, to read it again, and of a refusal
-    not the reason; a value (the errors of an import) cannot be recomputed and is stored whatever its size."""
+    """Return the stored form of the outcome. If a record is larger than 1 MiB, only its id is stored, and the record is
+    read again. If a refusal is larger, its reason is not stored. A value, such as the errors of an import, cannot be
+    recomputed and is stored whatever its size."""
     encoded = encode(outcome)
     if len(encoded) <= idempotency.MAX_STORED_BYTES:
         return encoded
@@ -166,21 +169,21 @@ def _encoded(outcome: Outcome) -> bytes:
 
 
 async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
-    """The outcome to store for the result of the command."""
+    """Return the outcome to store for the result of the command."""
     if isinstance(value, Proposal):
         return ProposalOutcome(value.plan_id, value.expires_at)
     if call.view is not None:
         reading = run.engine.reading(run.caller, call.view)
         if isinstance(value, reading.shape):
             record_id, revision, *_ = msgspec.structs.astuple(cast("msgspec.Struct", value))
-            # Structures (plans) are rendered again from their records.
+            # Records with structures, such as plans, are rendered again from the stored record.
             fields = None if reading.structures else await _copies(run, call.view, record_id)
             return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
     return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
 
 
 def _is_plain(value: object) -> bool:
-    """Whether the value contains only ids."""
+    """Return whether the value contains only ids."""
     if isinstance(value, ImportResult):
         return not value.errors and not value.columns
     return isinstance(value, dict) and cast("dict[str, object]", value).keys() == {"id"}
@@ -208,12 +211,12 @@ async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
 
 
 def _sight(run: Run, view: ModelView) -> str:
-    """A digest that changes with the visibility of the model's fields for the caller."""
+    """Return a digest that changes when the visibility of the model's fields changes for the caller."""
     return _hashed(run, list(view.fields.items()))
 
 
 def _whole_sight(run: Run) -> str:
-    """A digest that changes with any of the caller's rights."""
+    """Return a digest that changes when any right of the caller changes."""
     models = run.caller.view.models
     return _hashed(
         run,
@@ -225,8 +228,8 @@ def _whole_sight(run: Run) -> str:
 
 
 def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
-    """The row conditions by command (None: every record), sorted. A condition that is not a `Where` is determined by
-    the rest of the caller's view, so its type is enough."""
+    """Return each command with its row conditions, sorted by command. None means every record. A condition that is not
+    a `Where` depends only on the rest of the caller's view, so its type is enough."""
     return [
         (command, None if rows is None else sorted([_rule(each) for each in alternative] for alternative in rows))
         for command, rows in sorted(view.rows.items())
@@ -242,10 +245,10 @@ def _hashed(run: Run, what: object) -> str:
 
 
 async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
-    """The stored outcome, rendered with the caller's present rights.
+    """Return the stored outcome, rendered with the caller's current rights.
 
     Raises:
-        BadInput: the call was refused, or the caller's view has changed so that the outcome cannot be shown.
+        BadInput: the call was refused, or the outcome cannot be shown because the caller's view has changed.
     """
     outcome = _decode(cast("bytes", answer.body))
     if isinstance(outcome, ProposalOutcome):
@@ -275,8 +278,8 @@ def _replayed_refusal(reason: str, members: Mapping[str, object] | None = None) 
 
 
 async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> object:
-    """The record as the command left it; its present values if the visible fields have changed; only its id if the
-    caller does not see it."""
+    """Return the record as the command left it. If the visible fields have changed, return the record with its current
+    values. If the caller does not see the record, return only its id."""
     view = call.view
     if view is None or not await _exists(run, call, outcome.id):
         return {"id": outcome.id}

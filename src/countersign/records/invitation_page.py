@@ -1,4 +1,5 @@
-"""The page of a set-up link, to choose a password and, for the first administrator, a user name."""
+"""The page of a set-up link. A person chooses a password on this page, and the first administrator also chooses a user
+name."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -15,14 +16,15 @@ MAX_FIELDS = 10
 
 
 class InvitationPage:
-    """The page for one engine; `sign_in` is the address of the next page, empty if it is not served."""
+    """The set-up page of an engine. `sign_in` is the address of the sign-in page, or empty if that page is not
+    served."""
 
     def __init__(self, engine: Engine, sign_in: str) -> None:
         self._engine = engine
         self._sign_in = sign_in
 
     async def show(self, call: RecordsRequest) -> Response:
-        """The form; for a used link, a page with the remedy."""
+        """Return the form. For a link that cannot be used, return a page that names the remedy."""
         token = _members(call.target.partition("?")[2].encode("latin-1")).get("token", "")
         try:
             link = await invitations.find_link(self._engine.records.database, token)
@@ -31,7 +33,7 @@ class InvitationPage:
         return _form(token, link)
 
     async def send(self, call: RecordsRequest) -> Response:
-        """Set the password. A refusal shows the form again with the reason; the link stays valid."""
+        """Set the password. If it is refused, show the form again with the reason. The link stays valid."""
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records
         try:
@@ -57,7 +59,8 @@ class InvitationPage:
         return html.message_page("Ready", text)
 
     async def _spent(self, refused: invitations.InvitationUsed) -> Response:
-        """The page for a link that cannot be used; after a password was set, it links to the sign-in."""
+        """Return the page for a link that cannot be used. If the service is already set up, the page links to the
+        sign-in page."""
         title = "This link no longer works"
         if not await invitations.has_people(self._engine.records.database):
             text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
@@ -68,7 +71,7 @@ class InvitationPage:
 
 
 def _members(raw: bytes) -> Mapping[str, str]:
-    """The members of a query or form. Malformed parts are ignored, so that the form is incomplete."""
+    """Return the members of a query or a form. Malformed data are ignored, so the form then counts as incomplete."""
     try:
         return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MAX_FIELDS, errors="strict"))
     except ValueError:

@@ -1,4 +1,5 @@
-"""Load the enabled modules: `base`, and the modules that the operator selects, found by their entry points."""
+"""Loading of the enabled modules: `base`, and the modules that the operator selects. Modules are found by their entry
+points."""
 
 import os
 import sys
@@ -24,7 +25,7 @@ def names(setting: str) -> tuple[str, ...]:
 
 
 def installed() -> dict[str, str]:
-    """Return the modules that installed packages provide: the entry point value of each module, by name."""
+    """Map the name of each module that an installed package provides to the value of its entry point."""
     return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
@@ -32,8 +33,8 @@ def found(selected: Sequence[str]) -> Registry:
     """Return a checked registry of `base` and the selected modules.
 
     Raises:
-        DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration; the text
-            names the remedy.
+        DeclarationError: a selected module is not installed, is not a `Module`, or has an invalid declaration. The
+            error names the remedy.
     """
     offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
     others = (_module(name, offered) for name in selected if name != base_models.MODULE.name)

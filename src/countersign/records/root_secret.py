@@ -1,6 +1,6 @@
-"""The database's secret, from which all keys of the service derive.
+"""The database's secret, from which all keys of the service are derived.
 
-It is created once and stored encrypted under the master key.
+The secret is created once and stored encrypted under the master key.
 """
 
 from countersign.kernel import ids
@@ -28,17 +28,18 @@ ENCRYPTED_COLUMN = EncryptedColumn(
 
 
 async def secret(database: Database, master: MasterKey) -> bytes:
-    """Return the secret. Of several starting processes, the first one creates it and the others read it.
+    """Return the secret. If several processes start at the same time, one of them creates the secret, and the others
+    read it.
 
     Raises:
-        DecryptionFailed: the master key is not the one it was sealed with.
+        DecryptionFailed: the secret was not sealed with this master key.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is None:
         fresh = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
             if await transaction.run(_STORE, NAME, encrypt(master, fresh, PURPOSE)):
-                # Start the audit together with the secret: its empty heads must be signed only once.
+                # Start the audit together with the secret, because its empty heads must be signed only once.
                 await Chain(database.dialect, fresh).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
@@ -47,10 +48,10 @@ async def secret(database: Database, master: MasterKey) -> bytes:
 
 
 async def require(database: Database, master: MasterKey) -> None:
-    """Check that the master key decrypts the secret, if the secret exists. This never creates a secret.
+    """Require that the master key decrypts the secret, if the secret exists. This function never creates a secret.
 
     Raises:
-        DecryptionFailed: the master key is not the one it was sealed with.
+        DecryptionFailed: the secret was not sealed with this master key.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is not None:

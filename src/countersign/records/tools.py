@@ -1,4 +1,5 @@
-"""Commands as MCP tools: the list of tools for a caller, and calls through the same dispatch as REST."""
+"""Commands as MCP tools. This module lists the tools for a caller, and runs tool calls through the same dispatch as
+REST."""
 
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -49,10 +50,12 @@ HINTS: Mapping[str, Hints] = {
     "delete": Hints(destructive=True, idempotent=True),
     "revoke": Hints(destructive=True, idempotent=True),
 }
-"""The hints by command name. Other commands, such as `create` and workflow actions, are not destructive."""
+"""Maps command names to their hints. Commands without an entry, such as `create` and workflow actions, are not
+destructive."""
 
 MAX_RESPONSE_BYTES = 16 << 20
-"""The maximum size in bytes of a list without limit. A client receives it twice, as text and as structure."""
+"""The maximum size in bytes of a list without a limit. A client receives such a list twice, as text and as
+structure."""
 
 MAX_LISTS = 64
 MAX_VIEWS = 10_000
@@ -129,7 +132,7 @@ class RecordTools:
             body = decode.json_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
-            # A null is a sent key that is not a UUID.
+            # A key that is sent as null counts as a key that is not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             done = await self.dispatch.run(
                 context.caller, view, command_name, body, request_id, key=key, stopping=context.stopping
@@ -215,8 +218,9 @@ def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals
 def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
     """Return the schema in a compact form that all clients support.
 
-    Clients read the schemas of all tools, so titles that repeat names are omitted. A list of types becomes an anyOf,
-    since some clients do not support such lists. Null is omitted for members that may be omitted.
+    Clients read the schemas of all tools, so titles are omitted if they only repeat names. A list of types becomes an
+    anyOf, because some clients do not support lists of types. If a member may be omitted, its schema does not include
+    null.
     """
     members: dict[str, dict[str, Any]] = schema["properties"]
     return {**schema, "properties": {name: _member(each, may_empty=may_empty) for name, each in members.items()}}

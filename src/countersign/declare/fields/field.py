@@ -102,17 +102,19 @@ class Field(ABC):
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES
     """The filter operators."""
     is_folded: ClassVar[bool] = False
-    """Whether a case-folded copy is stored, for `contains`."""
+    """Whether a case-folded copy of each value is stored, which `contains` searches."""
     is_maskable: ClassVar[bool] = False
-    """Whether a field may be personal, with placeholder tokens for its values: only kinds derived from `Text` can."""
+    """Whether a field may be personal, so that its values are shown as placeholder tokens. Only kinds derived from
+    `Text` can be maskable."""
     is_countable: ClassVar[bool] = False
-    """Whether `count_by` accepts the kind, which then has few different values."""
+    """Whether `count_by` accepts fields of the kind. Such a kind has only a few different values."""
     is_long: ClassVar[bool] = False
     """Whether values may be so long that the engine handles other requests between the rows of a page."""
     is_internal: ClassVar[bool] = False
     """Whether only the models of `base` may have fields of this kind."""
     widens: ClassVar[frozenset[str]] = frozenset()
-    """The kinds whose stored values are all valid for this kind: an upgrade from such a kind preserves the values."""
+    """The kinds whose stored values are all valid for this kind. An upgrade from one of them to this kind keeps the
+    values."""
 
     def __init__(self, **options: Unpack[FieldOptions]) -> None:
         self.name = ""
@@ -140,7 +142,7 @@ class Field(ABC):
 
     @property
     def label(self) -> str:
-        """The name of the field that is shown to people."""
+        """Return the name of the field that is shown to people."""
         return self._label or self.name.removesuffix("_minor").replace("_", " ").capitalize()
 
     @abstractmethod
@@ -165,7 +167,7 @@ class Field(ABC):
 
     @property
     def shows_as_stored(self) -> bool:
-        """Whether `show` returns its argument unchanged, so that callers can skip it."""
+        """Return whether `show` returns its argument unchanged. Callers can then skip the call."""
         return type(self).show is Field.show
 
     def ordered(self, column: str) -> str:
@@ -173,11 +175,13 @@ class Field(ABC):
         return column
 
     def rank(self, stored: Stored) -> Stored:
-        """Return the value that the expression of `ordered` has for a stored value, for range filters."""
+        """Return the value that the expression returned by `ordered` has for a stored value. Range filters compare this
+        value."""
         return stored
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """Convert a CSV cell that is not empty to a JSON value. Invalid text is returned unchanged: `read` refuses it.
+        """Convert a CSV cell that is not empty to a JSON value. Invalid text is returned unchanged, so that `read`
+        refuses it.
 
         Raises:
             BadValue: the cell cannot be read.
@@ -190,11 +194,11 @@ class Field(ABC):
 
     @abstractmethod
     def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema (2020-12) of the value, without null."""
+        """Return the JSON Schema (2020-12) of the value. It does not include null."""
 
     @property
     def form(self) -> str:
-        """The control that a form shows for the field."""
+        """Return the name of the control that a form shows for the field."""
         return self.kind
 
 
@@ -205,4 +209,4 @@ Their values identify a person, so equality is useful, and are so diverse that e
 """
 
 LITERAL = "LITERAL"
-"""The label of tokens for clear text that only looks like a token. No field has this label."""
+"""The label of tokens for text in clear that only looks like a token. No field may have this label."""

@@ -1,4 +1,5 @@
-"""Text formats. A format checks a text and returns its canonical form, so that equal values are stored alike."""
+"""Text formats. A format checks a text and returns its canonical form, so that equal values are stored in the same
+form."""
 
 import re
 import unicodedata
@@ -114,7 +115,8 @@ def _is_host(text: str) -> bool:
 
 
 def _is_label(text: str) -> bool:
-    """Return whether the text is a label of a host name: letters, marks, digits, and hyphens inside."""
+    """Return whether the text is a label of a host name. A label consists of letters, marks, digits, and hyphens that
+    are neither first nor last."""
     fits = all(each.isalnum() or each == "-" or unicodedata.category(each) in ("Mn", "Mc") for each in text)
     return fits and 0 < len(text) <= MAX_LABEL and text[0].isalnum() and text[-1] != "-"
 
@@ -206,7 +208,7 @@ def reference(text: str) -> str:
     alike remain different. Stored values of earlier versions are not converted.
 
     Raises:
-        BadValue: the text is blank: two blank references would count as equal.
+        BadValue: the text is blank. Two blank references would count as equal.
     """
     if not text.isascii():
         # Remove these characters first, so that NFKC can compose the characters around them.
@@ -230,4 +232,4 @@ CASELESS: frozenset[Format] = frozenset({"reference"})
 """The formats whose texts are compared without regard to case."""
 
 SCHEMA_FORMATS: Mapping[Format, str] = {"email": "email", "url": "uri"}
-"""The corresponding JSON Schema formats, where JSON Schema defines them."""
+"""The corresponding formats of JSON Schema. Formats that JSON Schema does not define have no entry."""

@@ -24,7 +24,7 @@ _BOOLS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 
 
 class Bool(Field):
-    """True or false; stored as 1 and 0."""
+    """A value that is true or false. It is stored as 1 or 0."""
 
     kind: ClassVar[str] = "bool"
     column: ClassVar[ColumnType] = "BIGINT"
@@ -44,19 +44,19 @@ class Bool(Field):
         raise BadValue("must be true or false")
 
     def show(self, stored: Stored) -> object:
-        """True or false."""
+        """Return true or false."""
         return bool(stored)
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """True or false, in English or German."""
+        """Return true or false for a word in English or German."""
         return _BOOLS.get(cell.casefold(), cell)
 
     def show_cell(self, value: object, notation: Notation) -> str | None:
-        """Yes or no."""
+        """Return "yes" or "no"."""
         return "yes" if value else "no"
 
     def schema(self) -> Mapping[str, Any]:
-        """A boolean."""
+        """Return the schema of a boolean."""
         return {"type": "boolean"}
 
 
@@ -65,7 +65,7 @@ _DATE_PARTS = re.compile(r"([0-9]{1,4})[-./ ]{1,2}([0-9]{1,2})[-./ ]{1,2}([0-9]{
 
 
 class Date(Field):
-    """A day, stored as text YYYY-MM-DD, so that the text order is the calendar order."""
+    """A day. It is stored as text in the form YYYY-MM-DD, so that the order of the texts is the order of the days."""
 
     kind: ClassVar[str] = "date"
     is_countable: ClassVar[bool] = True
@@ -102,7 +102,7 @@ class Date(Field):
         return f"{day}.{month}.{year}" if notation.date_order == "dmy" else f"{month}/{day}/{year}"
 
     def schema(self) -> Mapping[str, Any]:
-        """A string of format date."""
+        """Return the schema of a string with the format date."""
         return {"type": "string", "format": "date"}
 
 
@@ -111,7 +111,8 @@ _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]
 
 
 class Moment(Field):
-    """An instant in UTC: an RFC 3339 text with milliseconds in JSON, microseconds since 1970 in the database."""
+    """An instant in UTC. JSON contains an RFC 3339 text with milliseconds, and the database contains microseconds since
+    1970."""
 
     kind: ClassVar[str] = "moment"
     column: ClassVar[ColumnType] = "BIGINT"
@@ -136,7 +137,7 @@ class Moment(Field):
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
     def schema(self) -> Mapping[str, Any]:
-        """A string of format date-time."""
+        """Return the schema of a string with the format date-time."""
         return {"type": "string", "format": "date-time"}
 
 
@@ -145,7 +146,7 @@ _WHOLE = re.compile("-?[0-9]{1,18}")
 
 
 class Number(Field):
-    """An integer from `min_value` to `max_value`; both are within ±(2^53 - 1)."""
+    """An integer from `min_value` to `max_value`. Both bounds must be within ±(2^53 - 1)."""
 
     kind: ClassVar[str] = "number"
     column: ClassVar[ColumnType] = "BIGINT"
@@ -189,23 +190,23 @@ class Number(Field):
         return value
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """The integer."""
+        """Return the integer in the cell."""
         return int(cell) if _WHOLE.fullmatch(cell) else cell
 
     def schema(self) -> Mapping[str, Any]:
-        """An integer in the field's range."""
+        """Return the schema of an integer in the range of the field."""
         return {"type": "integer", "minimum": self.min_value, "maximum": self.max_value}
 
 
 class Money(Number):
-    """An amount in minor units of the currency (12.34 is 1234); its name ends in `_minor`."""
+    """An amount in minor units of the currency, so 12.34 is 1234. The name of the field must end with `_minor`."""
 
     kind: ClassVar[str] = "money"
     widens: ClassVar[frozenset[str]] = frozenset({"number"})
 
 
 class Select(Field):
-    """One of the options."""
+    """One of several options."""
 
     kind: ClassVar[str] = "select"
     is_countable: ClassVar[bool] = True
@@ -235,13 +236,13 @@ class Select(Field):
         return self.options.index(str(stored))
 
     def read_cell(self, cell: str, notation: Notation) -> object:
-        """Return the option that the cell names; case, spaces and punctuation are ignored."""
+        """Return the option that the cell names. Case, spaces and punctuation are ignored."""
         if cell in self.options:
             return cell
         return next((each for each in self.options if alphanumeric(each) == alphanumeric(cell)), cell)
 
     def schema(self) -> Mapping[str, Any]:
-        """A string, one of the options."""
+        """Return the schema of a string that is one of the options."""
         return {"type": "string", "enum": list(self.options)}
 
 
@@ -267,7 +268,7 @@ class Structure(Field):
         raise BadValue("is written by the service alone")
 
     def schema(self) -> Mapping[str, Any]:
-        """Any JSON value."""
+        """Return a schema that allows any JSON value."""
         return {}
 
 
@@ -315,18 +316,18 @@ class Ref(Field):
         """Return the id as text. The database checks that the record exists.
 
         Raises:
-            BadValue: the value is not a string. (A string that is not an id matches no record.)
+            BadValue: the value is not a string. A string that is not an id matches no record.
         """
         if not isinstance(value, str):
             raise BadValue(f"must be the id of a {self.target} record")
         return value if is_record_id(value) else ""
 
     def schema(self) -> Mapping[str, Any]:
-        """The schema of a string, with the name of the target model."""
+        """Return the schema of a string, with the name of the target model."""
         return {"type": "string", "description": f"id of a {self.target} record"}
 
 
 BUILTIN_KINDS: tuple[type[Field], ...] = (
     Text, LongText, Number, Money, Select, Ref, Bool, Date, Moment, Structure
 )  # fmt: skip
-"""The built-in kinds; modules register others (`Module(…, kinds=(…,))`)."""
+"""The built-in kinds. Modules can register other kinds (`Module(…, kinds=(…,))`)."""

@@ -1,4 +1,4 @@
-"""The kinds `text` and `longtext`: Unicode strings, compared and ordered by code point."""
+"""The kinds `text` and `longtext`. Their values are Unicode strings, which are compared and ordered by code point."""
 
 import re
 from collections.abc import Mapping
@@ -64,12 +64,12 @@ class Text(Field):
 
     @property
     def has_format(self) -> bool:
-        """Whether a `format`, or the kind's own `formatted`, converts texts to a canonical form."""
+        """Return whether a `format`, or a method `formatted` of the kind, converts texts to a canonical form."""
         return self.format is not None or type(self).formatted is not Text.formatted
 
     @property
     def ignores_case(self) -> bool:
-        """Whether the uniqueness check ignores case."""
+        """Return whether the uniqueness check ignores case."""
         return self.format in CASELESS
 
     def read(self, value: object) -> Stored:
@@ -118,7 +118,7 @@ class Text(Field):
         return plain(value)
 
     def schema(self) -> Mapping[str, Any]:
-        """The schema of a string with the field's maximum length."""
+        """Return the schema of a string with the maximum length of the field."""
         least = {"minLength": 1} if self.required else {}
         known = None if self.format is None else SCHEMA_FORMATS.get(self.format)
         named = {} if known is None else {"format": known}
@@ -126,7 +126,7 @@ class Text(Field):
 
 
 class LongText(Text):
-    """Text of several lines, of at most 1,000,000 characters."""
+    """Text of several lines, with at most 1,000,000 characters."""
 
     kind: ClassVar[str] = "longtext"
     is_long: ClassVar[bool] = True

@@ -1,1 +1,2 @@
-"""The rules that every module must meet, one function for each. A complaint names file, model, field and remedy."""
+"""The rules that every module must meet. Each rule is a function. A complaint names the file, the model, the field and
+the remedy."""

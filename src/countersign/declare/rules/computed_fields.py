@@ -1,4 +1,5 @@
-"""Rules about computed fields and totals: their sources, and that they are at least as secret as their sources."""
+"""Rules about computed fields and totals. Their sources must exist, and they must be at least as secret as their
+sources."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -10,13 +11,13 @@ from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import Declarations, of_field
 
 Place: TypeAlias = tuple[str, str]
-"""A field, as the name of its model and its own name."""
+"""The model name and the field name of a field."""
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def sources_are_fields(whole: Declarations) -> Iterator[str]:
-    """Require that the parameters of a function for a computed field name fields of the same model."""
+    """Require that the parameters of a computed field's function are names of fields of the same model."""
     for model, field in whole.fields():
         for text in _wrong_parameters(model, field):
             yield of_field(model, field.name, text)
@@ -56,7 +57,7 @@ def refs_to(child: Declared, parent: Declared) -> list[str]:
 
 
 def totals_add_up(whole: Declarations) -> Iterator[str]:
-    """Require that a total sums a number field of a model with exactly one ref to the total's model."""
+    """Require that a total sums a number field of a model that has exactly one ref to the model of the total."""
     for model, field in whole.fields():
         text = None if field.sum_of is None else wrong_total(whole.models, model, field)
         if text:
@@ -92,7 +93,7 @@ def _sources(model: Declared, field: Field) -> list[Place]:
 def totals_make_plain_fields(whole: Declarations) -> Iterator[str]:
     """Require that fields derived from a total are neither personal nor unique.
 
-    A total changes without an input for its own record that could be refused.
+    A total changes when another record is written, so there is no input for its own record that could be refused.
     """
     for model, field in whole.fields():
         is_special = field.personal or field.unique

@@ -1,4 +1,4 @@
-"""Rules about conditions: the field exists, its kind supports the operator, and the value is valid."""
+"""Rules about conditions: the field must exist, its kind must support the operator, and the value must be valid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -64,7 +64,8 @@ def _holds_person(field: Field | None) -> bool:
 
 
 def locks_fit(whole: Declarations) -> Iterator[str]:
-    """Require that `locked` and `locked_while` are valid conditions on the record and on the referenced record."""
+    """Require that `locked` is a valid condition on the record, and `locked_while` a valid condition on the referenced
+    record."""
     for model in whole.models.values():
         for condition in model.locked:
             text = misfit(model, condition, is_row_rule=False)
@@ -93,9 +94,9 @@ def approvals_fit(whole: Declarations) -> Iterator[str]:
 
 
 def rules_fit(whole: Declarations) -> Iterator[str]:
-    """Require that a rule of a model is valid.
+    """Require that each rule of a model is valid.
 
-    It compares a field of the model, or of a referenced record, with a value or with another such field.
+    A rule compares a field of the model or of a referenced record with a value or with another such field.
     """
     for model in whole.models.values():
         for rule in model.rules:

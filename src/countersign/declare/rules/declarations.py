@@ -1,4 +1,4 @@
-"""The input of the rules, which is all enabled modules, and the format of complaints."""
+"""The input of the rules, which consists of all enabled modules, and the format of complaints."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from countersign.declare.model import Declared
 from countersign.declare.module import ADMINISTRATOR, Module
 
 BASE = "base"
-"""The built-in module: it is always enabled, so modules do not list it in `needs`."""
+"""The name of the built-in module. It is always enabled, so modules do not list it in `needs`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Declarations:
-    """All modules with their models. Model names are unique; a module name may occur more than once."""
+    """All enabled modules with their models. Model names are unique, but a module name may occur more than once."""
 
     modules: tuple[Module, ...]
     models: Mapping[str, Declared]
 
     @cached_property
     def module_of(self) -> Mapping[str, Module]:
-        """The module that declares each model, by model name."""
+        """Map the name of each model to the module that declares it."""
         return {model.declared.name: module for module in self.modules for model in module.models}
 
     @cached_property
     def roles(self) -> frozenset[str]:
-        """The names of all roles."""
+        """Return the names of all roles."""
         return frozenset(role.name for module in self.modules for role in module.roles) | {ADMINISTRATOR}
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """The labels of all personal fields."""
+        """Return the labels of all personal fields."""
         return frozenset(field.personal for _, field in self.fields() if field.personal)
 
     def fields(self) -> Iterator[tuple[Declared, Field]]:

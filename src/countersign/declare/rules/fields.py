@@ -34,7 +34,8 @@ def _is_field(value: object) -> bool:
 
 
 def options_are_known(whole: Declarations) -> Iterator[str]:
-    """Require that all options of a field are known: a misspelled `personal` would not mask the field."""
+    """Require that all options of a field are known. For example, a misspelled `personal` would leave the field
+    unmasked."""
     for model, field in whole.fields():
         for name in field.misspelt:
             known = ", ".join(FieldOptions.__annotations__)
@@ -60,7 +61,7 @@ def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
 
 
 def money_named(whole: Declarations) -> Iterator[str]:
-    """Require that the name of an amount ends with its unit."""
+    """Require that the name of a money field ends with its unit, `_minor`."""
     for model, field in whole.fields():
         if isinstance(field, Money) and not field.name.endswith("_minor"):
             text = f"an amount is in minor units, and its name says so: call it {field.name}_minor"
@@ -68,7 +69,8 @@ def money_named(whole: Declarations) -> Iterator[str]:
 
 
 def ranges_open(whole: Declarations) -> Iterator[str]:
-    """Require that number ranges are not empty, and that ranges and lengths are within the limits of the kind."""
+    """Require that the range of a number is not empty, and that ranges and lengths are within the limits of their
+    kinds."""
     for model, field in whole.fields():
         if isinstance(field, Number) and not -LARGEST <= field.min_value <= field.max_value <= LARGEST:
             text = f"min_value and max_value must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
@@ -99,7 +101,7 @@ def _wrong_options(field: Select, labels: frozenset[str]) -> Iterator[str]:
 
 
 def long_text_not_indexed(whole: Declarations) -> Iterator[str]:
-    """Require that long text is neither unique nor indexed: a value may be too long for an index entry."""
+    """Require that long text is neither unique nor indexed, because a value may be too long for an index entry."""
     for model, field in whole.fields():
         if isinstance(field, LongText) and field.index:
             yield of_field(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")

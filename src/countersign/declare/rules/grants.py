@@ -1,4 +1,4 @@
-"""Rules about roles: that the models, commands and fields in their grants exist."""
+"""Rules about roles: the models, commands and fields that their grants name must exist."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "user": ("invite",),
     "audit_entry": ("verify",),
 }
-"""The built-in commands of the built-in models that are not generated."""
+"""The built-in commands of the built-in models. They are not generated."""
 
 RIGHTS = ("base.unmask",)
 MAX_CONDITIONS = 50

@@ -1,4 +1,4 @@
-"""Rules about modules and names: versions, needs, settings, and the names of models, fields and actions."""
+"""Rules about modules and names: versions, needed modules, settings, and the names of models, fields and actions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -71,13 +71,14 @@ def _reached(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
 
 
 MAX_LENGTH = 40
-"""The maximum length of a model or field name: with prefixes and suffixes, it must fit PostgreSQL's limit of 63."""
+"""The maximum length of a model or field name. With prefixes and suffixes, the name must fit PostgreSQL's limit of
+63."""
 
 MAX_TOOL_NAME_LENGTH = 64
 """The maximum length of a tool name, `model__command`, that MCP clients accept."""
 
 ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
-"""Path segments of the API that a model name must not equal."""
+"""The path segments of the API that cannot be model names."""
 
 TABLES = frozenset(
     {
@@ -89,13 +90,13 @@ TABLES = frozenset(
         "schema_migration",
     }
 )
-"""The names of the engine's own tables, which a model name must not equal."""
+"""The names of the engine's own tables, which cannot be model names."""
 
 INPUTS = frozenset({"id", "revision", "changed"})
-"""The members of records and command inputs that are not fields, which a field name must not equal."""
+"""The members of records and command inputs that are not fields. They cannot be field names."""
 
 SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"})
-"""The names of columns that a database adds to every table, which a field name must not equal."""
+"""The names of columns that a database adds to every table. They cannot be field names."""
 
 _FIELD_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 _SHAPE = f"lower-case letters, digits and single underscores, {MAX_LENGTH} at most"

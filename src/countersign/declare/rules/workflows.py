@@ -1,4 +1,4 @@
-"""Rules about workflows: which field they control, and that every action can be run."""
+"""Rules about workflows: a workflow must control a suitable field, and it must be possible to run every action."""
 
 from collections.abc import Iterator
 

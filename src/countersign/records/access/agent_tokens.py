@@ -77,8 +77,8 @@ async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -
 
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:
-    """Close the domains of the person's agents that have no valid token and no pending plan, and return their ids. If
-    `user_id` is None, this applies to the agents of all people. The placeholder tokens of the closed domains become
+    """Close the domains of the person's agents that have no valid token and no pending plan, and return their ids.
+    Without a `user_id`, this applies to the agents of all people. The placeholder tokens of the closed domains become
     invalid.
 
     Call this function after a token or a plan ends. A person's own domain stays open.

@@ -57,7 +57,7 @@ class BadUsername(Refused):
 
 
 class InvitationLink(NamedTuple):
-    """The purpose of an unused link. It sets the password of the person `user_id` or, if that is None, creates the
+    """The purpose of an unused link. It sets the password of the person `user_id`. A link without a person creates the
     first administrator."""
 
     user_id: str | None

@@ -206,7 +206,8 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
 
 
 def _storable(username: str) -> str:
-    """Return the user name. If the database cannot accept the text, return a name that nobody has."""
+    """Return the user name. If the database cannot accept the text, return an empty text, which no person has as a
+    name."""
     try:
         User.username.operand(username)
     except BadValue:

@@ -139,7 +139,7 @@ class Caller:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether no credential was presented."""
+        """Return whether no credential was presented."""
         return not self.user_id
 
     @property

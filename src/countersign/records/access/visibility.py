@@ -28,7 +28,7 @@ _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-
 
 
 def is_scope(text: str) -> bool:
-    """Whether the text is a scope: `model.command`, `model.*`, `*.get`, `*.list`, `*.search` or `*`."""
+    """Return whether the text is a scope: `model.command`, `model.*`, `*.get`, `*.list`, `*.search` or `*`."""
     return _SCOPE.fullmatch(text) is not None
 
 
@@ -95,14 +95,11 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     """Return the view of the person or, with a limit, of an agent of the person (decisions, 4).
 
     The rights of all grants are combined, and the greatest visibility applies. A field is hidden if no grant includes
-    it. In the following cases, a field is also hidden:
+    it. It is also hidden in these cases:
 
     - A restricted field is hidden from people who have none of its roles.
-
     - A ref is hidden from callers who cannot read its target.
-
     - A computed field is hidden if one of its sources is hidden, unless the field is declassified.
-
     - A total is hidden if some of the records that it counts are hidden.
 
     An agent never has more rights than its person has now.

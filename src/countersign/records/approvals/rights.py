@@ -175,11 +175,9 @@ async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) 
 
 
 async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """The input fields of a plan whose text is hidden from the caller: a field that it reads in clear, if it may not
-    read each tokenized value of the text in clear; a masked field, if it may not see these values at all.
-
-    A plan must not reveal to an approver what only the agent's person may see, and must not be approved unread.
-    """
+    """Return the input fields of a plan whose text is hidden from the caller. A field that the caller reads in clear is
+    hidden if the caller may not read each tokenized value of the text in clear. A masked field is hidden if the caller
+    may not see these values at all."""
     view = run.caller.view.models.get(model)
     found: set[str] = set()
     for name, value_ids in origins.items():
@@ -190,11 +188,11 @@ async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int
 
 
 async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bool:
-    """Whether the caller sees all of the values with this visibility, or in clear."""
+    """Return whether the caller sees all of these values either with this visibility or in clear."""
     places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
     labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
     if len(labels) < len(value_ids) and not _sees_everywhere(run, sight, None):
-        # A value that no record contains any more is visible only to callers who see every field of its label.
+        # If no record contains a value any more, it is visible only to callers who see every field with its label.
         return False
     for label in set(labels.values()):
         if not _sees_everywhere(run, sight, label):
@@ -205,7 +203,8 @@ async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bo
 
 
 def _sees_everywhere(run: Run, sight: Visibility, label: str | None) -> bool:
-    """Whether the caller sees every field of the label (None: of any label) with this visibility, in all records."""
+    """Return whether the caller sees every field with this label in all records, either with this visibility or in
+    clear. Without a label, this applies to the fields with any label."""
     return all(
         _sees_field(run.caller.view.models.get(name), field.name, sight)
         for name, model in run.engine.registry.models.items()
@@ -222,10 +221,11 @@ _IDS_AT_ONCE = 500
 
 
 async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool = True) -> str | None:
-    """The missing right: the command, a field or a record; None if the caller may run the step.
+    """Return the right that the caller lacks for the step: the name of a command, a field or a record. Return None if
+    the caller may run the step.
 
-    A caller that decides also needs the rights for a cascading deletion; the proposer does not. Records that were
-    deleted since the proposal are not checked here: the plan becomes stale or fails.
+    A caller that decides also needs the rights for a cascading deletion, but the proposer does not. Records that were
+    deleted after the proposal are not checked, because they make the plan stale or let it fail.
     """
     view = caller.view.models.get(step.model)
     if view is None or step.command not in view.commands:
@@ -240,7 +240,7 @@ async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool =
 
 
 class RequiredRight(NamedTuple):
-    """A command that the caller needs on records, and the field that it writes there."""
+    """A command that the caller must be allowed to run on records, and the field that the command writes in them."""
 
     model: str
     command: str
@@ -248,11 +248,11 @@ class RequiredRight(NamedTuple):
 
 
 async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
-    """The right that the caller lacks to delete or empty the records of a cascading deletion directly; None if it lacks
-    none.
+    """Return the right that the caller lacks to delete or empty the records of a cascading deletion directly. Return
+    None if the caller lacks no right.
 
-    A model without such a command, and a field that only the engine writes, have no separate right: the right on the
-    record that they belong to applies.
+    A model without such a command has no separate right, and neither has a field that only the engine writes. The right
+    on the record that they belong to applies instead.
     """
     for need, record_ids in (await cascade_needs(run, step)).items():
         view = run.caller.view.models.get(need.model)

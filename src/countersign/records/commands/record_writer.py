@@ -453,7 +453,7 @@ async def _after_write(
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
-        # Sessions and agents end permanently: they are not restored when the person is activated again.
+        # End sessions and agent tokens permanently. They are not restored when the person is activated again.
         await sessions.end_all_of_user(run.transaction, record_id)
 
 

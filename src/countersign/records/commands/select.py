@@ -142,7 +142,7 @@ class RecordReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows can be sent as the database returns them."""
+        """Return whether rows can be sent as the database returns them."""
         return not (self._masked or self._shown or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
@@ -370,7 +370,7 @@ def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> li
     """
     found: list[Term] = []
     is_by_id = False
-    # A key with the same value in all rows is omitted: the index that finds these rows orders them by id.
+    # Omit a key that has the same value in all rows, because the index that finds these rows orders them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
         field: Field = queries.clear_field(reading.view, key.field)

@@ -401,7 +401,7 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
 
 
 async def contains_value(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
-    """Whether the field of that record contains the value."""
+    """Return whether the field of the record with this id contains the value."""
     text = f'SELECT 1 FROM "{model}" WHERE id = $1 AND "{field}__value" = $2'
     return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
 

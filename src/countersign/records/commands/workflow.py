@@ -206,7 +206,7 @@ def _given(run: Run, field: Field, value: object) -> FieldInput:
     if value is None:
         return FieldInput(None, is_default=True)
     if isinstance(value, LinkedText):
-        # Copy an existing value unchanged: it may be older than the field's format.
+        # Copy an existing value unchanged, because it may be older than the format of the field.
         stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
         if field.linked and field.personal == value.label:
             return FieldInput(stored, value.value_id, is_default=True)
@@ -331,7 +331,7 @@ def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
 
 
 def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
-    """Whether the caller can see if the records that the action needs exist."""
+    """Return whether the caller can see if the records that the action needs exist."""
     for name in move.needs_records:
         child = run.caller.view.models.get(name)
         if child is None or not child.reads_any_by("list", "search", "export"):

@@ -21,7 +21,7 @@ record."""
 
 FOLDED = "__folded"
 VALUE = "__value"
-"""The suffix of the column with the value id in the vault; `FOLDED` is the suffix of the folded copy."""
+"""The suffix of the column that contains the value id in the vault. `FOLDED` is the suffix of the folded copy."""
 
 _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
 """The additional columns of built-in models that do not belong to a field."""
