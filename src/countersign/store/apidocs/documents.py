@@ -1,4 +1,4 @@
-"""What the documents about the API share: their addresses, caching and sections."""
+"""The common parts of the documents about the API: addresses, caching and sections."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -15,12 +15,12 @@ DOCUMENTS: Mapping[str, str] = {
     "llms": "/llms.txt",
     "api-catalog": "/.well-known/api-catalog",
 }
-"""What describes the service, by what it is called in the others."""
+"""Maps the name that other documents use for a document to the path of the document."""
 SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding"))
 
 
 class DocumentOptions(TypedDict):
-    """Which of a route's options every document has."""
+    """The route options that are the same for every document."""
 
     at_root: bool
     compressed: bool
@@ -38,11 +38,11 @@ OPTIONS: DocumentOptions = {
     "reads": ("If-None-Match",),
     "sends": SENDS,
 }
-"""What the route of every document has in common."""
+"""The values of the route options that are the same for every document."""
 
 
 def answer(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """The document with its entity tag; a route with `OPTIONS` answers 304 to a client that has it."""
+    """Return the document with its entity tag. A route with `OPTIONS` answers 304 to a client that sends this tag."""
     headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), VARY, *headers)
     return Response(200, body, media_type, headers, etag_of(body))
 
@@ -70,7 +70,7 @@ SECTIONS: dict[str, str] = {
     "webhooks": "Webhooks of an organisation: receivers of events, and their deliveries.",
 }
 
-# Modules of handlers below the store's package, where the section has another name than their folder.
+# Maps a module path below the store's package to its section, for modules whose section is not named after the folder.
 SECTION_OF: dict[str, str] = {
     "apidocs": "documents",
     "auth.accounts": "accounts",
@@ -88,7 +88,8 @@ SECTION_OF: dict[str, str] = {
 
 
 def section_of(module: str) -> str:
-    """The section of a module of handlers: that of the longest path that is listed, or the folder's name."""
+    """Return the section of a module of handlers. The longest matching path in `SECTION_OF` determines the section; if
+    no path matches, the section is the name of the folder."""
     path = module.split(".")[2:] or [module]
     for length in range(len(path), 0, -1):
         if (found := SECTION_OF.get(".".join(path[:length]))) is not None:

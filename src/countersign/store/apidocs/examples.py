@@ -1,4 +1,5 @@
-"""Examples that match their schemas: values by the name of the member or parameter, or made from the schema."""
+"""Examples that match their schemas. A value is listed under the name of its member or parameter, or made from the
+schema."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ ATTEMPT_PAGE = f"{ROOT}/auth/claim?claim_attempt_token=cat_Wm4k9pT2vX6sQ8yN"
 CURSOR = "eyJ2IjoxfQ.c2lnbmF0dXJl"
 
 LEFT_OUT = object()
-"""Of a member that is not in the example of its object."""
+"""The value of a member that the example of an object omits."""
 
 NAMED: Mapping[str, object] = {
     "id": ID,
@@ -116,7 +117,7 @@ NAMED: Mapping[str, object] = {
     "Content-Range": "bytes 0-1023/4096",
     "Prefer": "wait=5",
 }
-"""By the name of a member or parameter, where the schema there allows it."""
+"""Maps the name of a member or parameter to its example. The example is used only if the schema allows the value."""
 
 _CEREMONY = {"user_code": "WDJB-MJHT", "verification_uri": ATTEMPT_PAGE, "expires_in": 600, "interval": 5}
 _SIGNED = {
@@ -338,14 +339,15 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
         "answer": {"items": [], "next_cursor": None},
     },
 }
-"""By the name of an object's schema: its members, where those by name alone would not be true of it."""
+"""Maps the name of an object's schema to examples of its members. These replace the examples in `NAMED` that would be
+wrong for the object."""
 
 EVENTS: Mapping[str, Mapping[str, object]] = {
     "ask": {"event": "delta", "data": '{"text":"Star Harbour runs on Linux."}'},
     "jobs": {"event": "status", "data": f'{{"job_id":"{ID}","status":"running","progress":0.5}}'},
     "tools": {"event": "message", "data": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
 }
-"""An event of a stream, by the feature that sends it."""
+"""Maps the feature that sends a stream of events to an example of an event."""
 
 OPEN: Mapping[str, Mapping[str, object]] = {
     "/openapi.json": {"openapi": "3.1.0", "info": {"title": "Countersign distribution", "version": "1.0.0"}},
@@ -358,7 +360,8 @@ OPEN: Mapping[str, Mapping[str, object]] = {
     "/.well-known/oauth-protected-resource": {"resource": ROOT, "authorization_servers": [ROOT]},
     "/auth/revoke": {},
 }
-"""What addresses answer with whose answer is an object of any members; one below another is like it."""
+"""Maps a path whose response is an object without defined members to an example of the response. The example also
+applies to paths that begin with this path."""
 
 
 _FORMATS: Mapping[str, str] = {
@@ -380,14 +383,14 @@ _MAX_DEPTH = 12
 
 
 class Examples:
-    """Makes examples of schemas, which may refer to these components."""
+    """Makes examples of schemas. The schemas may refer to `components`."""
 
     def __init__(self, components: Mapping[str, Document]) -> None:
         self._components = components
 
     def of(self, schema: Document, name: str = "", depth: int = 0) -> Any:
-        """A value that the schema allows, as what is called `name` would be. `allOf`, `not` and conditions are not
-        looked at; the documents have none."""
+        """Return a value that the schema allows, and that is typical of a member or parameter called `name`. `allOf`,
+        `not` and conditions are ignored because the documents do not use them."""
         if "$ref" in schema:
             component = str(schema["$ref"]).rpartition("/")[2]
             referred = self._components[component]
@@ -417,13 +420,13 @@ class Examples:
         return kind == "boolean"
 
     def _object(self, schema: Document, depth: int, known: Mapping[str, object]) -> Document:
-        """An object of the known members and those that the schema describes; what may be left out and has no value of
-        its own is left out."""
+        """Return an object with the known members and the members that the schema describes. An optional member whose
+        default is null is omitted if it has no example."""
         members: Mapping[str, Document] = schema.get("properties", {})
         required = schema.get("required", ())
         result: Document = {}
         for each, member in members.items():
-            # What refers to itself ends at some depth.
+            # A schema may refer to itself: omit optional members at the maximum depth, so that the recursion ends.
             if each in known:
                 result[each] = known[each]
             elif each in required or (depth < _MAX_DEPTH and not _is_null_default(each, member)):
@@ -439,7 +442,8 @@ class Examples:
 
 
 def _candidates(schema: Document, name: str) -> Sequence[Any]:
-    """The values that the schema shows or allows, or the one by this name; the first is the example."""
+    """Return possible examples; the caller uses the first. They are the examples of the schema, the example in `NAMED`,
+    the values of an enumeration, or the default, whichever exists first."""
     if examples_given := schema.get("examples"):
         return cast("list[Any]", examples_given)
     if name in NAMED and _fits(NAMED[name], schema):
@@ -450,12 +454,12 @@ def _candidates(schema: Document, name: str) -> Sequence[Any]:
 
 
 def _is_null_default(name: str, schema: Document) -> bool:
-    """Whether a member is null where it is not sent, and there is no value to show."""
+    """Whether the default of a member is null, and `NAMED` has no example for the member."""
     return "default" in schema and schema["default"] is None and not (name in NAMED and _fits(NAMED[name], schema))
 
 
 def _fits(value: object, schema: Document) -> bool:
-    """Whether a known value is one for this schema, as far as the names in use need telling apart."""
+    """Whether the schema allows the value. Only the keywords that distinguish the names in use are checked."""
     if "anyOf" in schema:
         return any(_fits(value, part) for part in schema["anyOf"])
     if "enum" in schema:

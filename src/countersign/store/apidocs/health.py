@@ -64,8 +64,8 @@ async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
 
 
 async def _require_workers(store: Store) -> None:
-    """Raises Unavailable when jobs are waiting and no worker is running. A server without workers of its own on the
-    embedded engine does not check."""
+    """Raises Unavailable if jobs are waiting and no worker is running. A server that uses the embedded engine and has
+    no workers of its own skips the check."""
     settings = store.settings
     is_shared = store.database.dialect == "postgres" and settings.job_engine != "embedded"
     if not settings.job_workers and not is_shared:

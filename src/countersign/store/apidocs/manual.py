@@ -86,7 +86,7 @@ _MEANINGS = {
 
 
 def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The route of the overview of these routes; the sequence may still grow."""
+    """Return the route of the overview of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, name: str) -> bytes:
@@ -101,7 +101,7 @@ def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 
 def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
-    """The overview, in Markdown."""
+    """Return the overview of these routes, in Markdown."""
     addresses = documents.DOCUMENTS
     lines = [f"- [{each}]({root_url}{addresses[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
     features = ", ".join(dict.fromkeys(feature_of(each) for each in described))
@@ -158,7 +158,7 @@ class Wiki(msgspec.Struct):
 
 
 def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The route of the manual of these routes; the sequence may still grow."""
+    """Return the route of the manual of these routes. Routes may be added to the sequence after this call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str) -> bytes:
@@ -172,7 +172,7 @@ def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 
 def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
-    """The manual of these routes of a store at this address."""
+    """Return the manual of these routes, for a store at this root address."""
     document = openapi.document(described, root_url, "")
     pages = [_page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described]
     features = dict.fromkeys(feature_of(each) for each in described)
@@ -191,7 +191,7 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
 
 
 def shared_sections(root_url: str) -> Mapping[str, str]:
-    """Rules that many endpoints share, by subject."""
+    """Map each subject to the rules that many endpoints share."""
     return {
         "authentication": (
             "Send Authorization: Bearer TOKEN. A client gets one from POST "
@@ -251,7 +251,7 @@ def _page(each: Route[Store], operation: Document, document: Document) -> Page:
 
 
 def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
-    """The request and the response from the description's examples."""
+    """Return an example request and response, taken from the examples in the API description."""
     path = address_of(each)
     query_parts: list[str] = []
     for parameter in operation["parameters"]:

@@ -44,12 +44,12 @@ class SectionNotFound(NotFound):
 
 
 def address(root_url: str, section: str) -> str:
-    """Where a section is served."""
+    """Return the address of a section's description."""
     return f"{root_url}{FOLDER}/{section}"
 
 
 def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
-    """The route of the sections of a description."""
+    """Return the route that serves the sections of a description."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, cookie: str) -> dict[str, bytes]:
@@ -79,7 +79,8 @@ def section_routes(whole: MakeDocument) -> tuple[Route[Store], ...]:
 
 
 def section_document(whole: Document, section: str) -> Document:
-    """The description of one section: its operations, and the components that these refer to."""
+    """Return the description of one section: the operations of the section, and the components that the operations
+    refer to."""
     paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
     webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
     part: Document = {**whole, "components": {}, "webhooks": webhooks}
@@ -101,8 +102,8 @@ def _without_headers(whole: Document, operation: Document) -> Document:
 
 
 def _answer(whole: Document, status: str, answer: Document) -> Document:
-    """A response without headers; of an error, its codes. Errors that the server answers before routing have no
-    codes."""
+    """Return a response without headers and links, or only the description and the codes of an error. Return an empty
+    object for an error without codes, which the server sends before routing."""
     if "$ref" in answer:
         answer = whole["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
     if int(status) < 400:
@@ -148,7 +149,7 @@ _HEADERS = {
 
 
 def describe_webhooks(schemas: Schemas, examples: Examples) -> Document:
-    """The webhooks of the description, by the type of their event."""
+    """Map each type of event to the description of its webhook."""
     return {kind: {"post": _message(kind, schemas, examples)} for kind in (*get_args(EventType), PING)}
 
 
@@ -189,7 +190,8 @@ _ABOUT = (
 
 
 def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The route that serves the description of these routes; the sequence may still grow."""
+    """Return the routes that serve the description of these routes. Routes may be added to the sequence after this
+    call."""
 
     @lru_cache(maxsize=4)
     def encoded(root_url: str, cookie: str) -> bytes:
@@ -206,7 +208,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 
 def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:
-    """The OpenAPI document of the routes of a store at this address, with sessions in this cookie."""
+    """Return the OpenAPI document of these routes. `cookie` is the name of the session cookie."""
     listed = tuple(described)
     schemas = Schemas(listed, (WebhookEvent,))
     operations = Operations(schemas, operation_ids(listed))
@@ -234,7 +236,7 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
 
 
 def _tag(feature: str, root_url: str) -> Document:
-    """A section of the description, and the address of its own document."""
+    """Return the tag of a section, with the address of the section's own document."""
     words = {
         "description": "This section alone, without the shared parts.",
         "url": address(root_url, feature),
@@ -243,7 +245,8 @@ def _tag(feature: str, root_url: str) -> Document:
 
 
 def response(whole: Document, operation: Document, status: str) -> Document:
-    """The answer of an operation of the document with this status, which others may share."""
+    """Return the response of an operation with this status. If several operations share the response, follow the
+    reference to the component."""
     found: Document = operation["responses"][status]
     if "$ref" not in found:
         return found
@@ -271,7 +274,7 @@ def _share_responses(paths: Document) -> Document:
 
 
 def section_text(feature: str) -> str:
-    """What a section is about."""
+    """Return the subject of a section, as text."""
     return SECTIONS.get(feature, feature)
 
 

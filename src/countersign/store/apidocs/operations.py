@@ -45,7 +45,7 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
         "The problem's code with dashes, as at the end of its `type`.",
     ),
 }
-"""Parameters of paths by name: each names the same thing everywhere."""
+"""Maps the name of a path parameter to its schema and meaning. A name has the same meaning in every path."""
 
 OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
     "Idempotency-Key": (_UUID, "A UUID chosen by the caller; a repeated request returns the first response."),
@@ -92,7 +92,7 @@ _ALWAYS = frozenset({"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "
 
 
 def header_components() -> Document:
-    """Every header of answers, for others to refer to."""
+    """Return the components for all response headers, which responses refer to."""
     found: Document = {}
     for name, (schema, meaning) in OF_ANSWERS.items():
         found[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
@@ -102,7 +102,7 @@ def header_components() -> Document:
 
 
 def of_request(route: Route[Store], examples: Examples) -> list[Document]:
-    """The parameters of a route: of its path, its query, and the headers it looks at."""
+    """Return the parameters of a route: those of the path, those of the query, and the request headers."""
     known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNDESCRIBED).parameters
     listed = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
     for each in listed:
@@ -135,7 +135,8 @@ def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
 
 
 def headers_read(route: Route[Store]) -> tuple[str, ...]:
-    """The headers of a request that change what a route does, but those that OpenAPI has other words for."""
+    """Return the request headers that affect what a route does. Headers that OpenAPI describes in another way, such as
+    Authorization, are not included."""
     implied = ("Idempotency-Key",) if route.writes else ()
     return (*implied, *(("If-None-Match",) if route.cached else ()), *route.reads)
 
@@ -153,8 +154,8 @@ Key: TypeAlias = tuple[str, str]
 
 
 class OperationLink(NamedTuple):
-    """From an answer with this status: the operation that goes on, and what its parameters take from the answer
-    (runtime expressions)."""
+    """A link from a response to an operation that can follow. `parameters` maps the parameters of the target to runtime
+    expressions, which take values from the request or the response."""
 
     source: Key
     status: int
@@ -212,8 +213,8 @@ LINKS = (
 
 
 def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
-    """The links from an answer, by the operation each leads to; `ids` are the operations there are, by method and
-    whole path."""
+    """Map the id of each operation that can follow a response to its link. `ids` maps the method and the full path of
+    each existing operation to its id."""
     found: Document = {}
     for each in LINKS:
         to = ids.get(_with_prefix(each.target))
@@ -244,12 +245,13 @@ _OTHER_TEXT = ("text/", "application/x-ndjson", "application/atom+xml")
 
 
 def address_of(route: Route[Store]) -> str:
-    """The whole path of a route."""
+    """Return the full path of a route."""
     return route.path if route.at_root else PREFIX + route.path
 
 
 def operation_ids(routes: Iterable[Route[Store]]) -> Mapping[Key, str]:
-    """An id for each route, by method and whole path; one at the root whose path another shares says so."""
+    """Map the method and the full path of each route to an operation id. If a route at the root has the same path as a
+    route below the prefix, its id ends in `_at_root`."""
     ids: dict[Key, str] = {}
     for each in sorted(routes, key=lambda route: route.at_root):
         name = f"{each.method.lower()}_" + re.sub(r"\W+", "_", each.path).strip("_")
@@ -269,7 +271,7 @@ def description_of(route: Route[Store]) -> str:
 
 
 class Operations:
-    """Describes routes, whose shapes have these schemas."""
+    """Describes routes as OpenAPI operations. `schemas` contains the schemas of their requests and responses."""
 
     def __init__(self, schemas: Schemas, ids: Mapping[Key, str]) -> None:
         self._schemas = schemas
@@ -325,16 +327,17 @@ class Operations:
         return {str(status): found[status] for status in sorted(found)}
 
     def _content(self, route: Route[Store], shape: object) -> Document:
-        """The body in each media type that the route can answer with, where there is one."""
+        """Return the `content` member: the body in each media type that the route can answer with. The result is empty
+        if the response has no body."""
         if shape is None:
             return {}
-        # A byte range keeps the media type of the document, and is not itself such a document.
+        # A byte range of a JSON document has the media type JSON, but is not valid JSON: do not describe it as JSON.
         kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
         content = {kind: self._shown(route, kind, shape) for kind in kinds}
         return {"content": content} if content else {}
 
     def _shown(self, route: Route[Store], kind: str, shape: object) -> Document:
-        """The schema of a body in a media type, with an example where it is no mere text."""
+        """Return the schema of a body in a media type, with an example unless the body is plain text."""
         schema = self._schema_in(kind, shape)
         if kind == JSON and isinstance(shape, OneOf):
             entry = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
@@ -348,7 +351,7 @@ class Operations:
         return {"schema": schema, "example": self._examples.of(schema)}
 
     def _schema_in(self, kind: str, shape: object) -> Document:
-        """The schema of a body of this shape in a media type: of a stream of events, that of each."""
+        """Return the schema of a body in a media type. For a stream of events, return the schema of one event."""
         if kind == _EVENTS:
             return _EVENT
         is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
@@ -370,13 +373,13 @@ class Operations:
 
 
 def _open_example(path: str) -> Mapping[str, object]:
-    """An example of a response object without a schema of its members."""
+    """Return an example of a response that is an object without defined members."""
     nothing: Mapping[str, object] = {}
     return next((each for reference, each in examples.OPEN.items() if path.startswith(reference)), nothing)
 
 
 def security_of(route: Route[Store]) -> list[Document]:
-    """The security schemes of a route; an empty one where authentication is optional."""
+    """Return the security requirements of a route. An empty requirement means that authentication is optional."""
     if route.scope is not None or route.signed_in:
         return [{"BearerAuth": []}, {"OAuth2": [route.scope] if route.scope else []}]
     if route.oauth:
@@ -389,22 +392,24 @@ def security_of(route: Route[Store]) -> list[Document]:
 
 
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
-    """The problems a route can answer with: the general ones that can arise there, and its own."""
+    """Return the problems that a route can answer with: the general problems that can occur at the route, and the
+    problems that the route declares."""
     skipped = _impossible_statuses(route)
     general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
     return [*general, *_deprecation_refusals(route), *route.refusals]
 
 
 def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
-    """Whether the refusal can arise at the route; a key for the sandbox is refused wherever a key is looked at, but at
-    documents."""
+    """Whether the refusal can occur at the route. Every route that checks a key refuses a key for the sandbox, except
+    for documents."""
     if refusal is SandboxOnly:
         return not route.own_credentials and not is_document(route)
     return refusal.status not in skipped
 
 
 def _impossible_statuses(route: Route[Store]) -> set[int]:
-    """The statuses of general refusals that cannot arise at the route. 405 is that of other methods."""
+    """Return the statuses of general refusals that cannot occur at the route. 405 cannot occur because it is the
+    response to a method without a route."""
     may_arise = {
         403: route.scope is not None or route.signed_in,
         401: not route.own_credentials,
@@ -421,7 +426,7 @@ def _impossible_statuses(route: Route[Store]) -> set[int]:
 
 
 def _deprecation_refusals(route: Route[Store]) -> list[type[Refused]]:
-    """What a route refuses with when it, or something it takes, has ended."""
+    """Return the refusals that the route answers with after a deprecated endpoint, parameter or member was removed."""
     members = [deprecation.MemberGone] if _has_deprecated_members(route) else []
     return [*([] if route.deprecation is None else [deprecation.EndpointGone]), *members]
 
@@ -449,8 +454,8 @@ def _headers(route: Route[Store], status: int) -> Document:
 
 
 def example_components(routes: Iterable[Route[Store]], root_url: str) -> Document:
-    """An example of everything the routes may refuse with, for each in both shapes: that of problems, and that of
-    the OAuth endpoints."""
+    """Return two examples of every refusal of the routes: one in the form of a problem, and one in the form of an OAuth
+    error."""
     found: Document = {}
     for refusal in dict.fromkeys(refusal for each in routes for refusal in refusals_of(each)):
         detail = " ".join((refusal.__doc__ or "").split()).partition(". ")[0].rstrip(".")
@@ -476,5 +481,5 @@ def example_components(routes: Iterable[Route[Store]], root_url: str) -> Documen
 
 
 def _example_of(refusal: type[Refused]) -> str:
-    """The name of the example; a few codes have two statuses."""
+    """Return the name of a refusal's example. The name includes the status because some codes have two statuses."""
     return f"{refusal.code}.{refusal.status}"

@@ -55,9 +55,9 @@ class ProblemTypeNotFound(NotFound):
 
 
 def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
-    """Every problem type by its name in addresses (code with dashes).
+    """Map the name of each problem type in addresses (its code with dashes) to the refusal that explains the type.
 
-    Where several refusals share a code, the one that any route can answer with explains it.
+    If several refusals share a code, a general refusal, which any route can answer with, takes precedence.
     """
     named = (refusal for each in routes for refusal in each.refusals)
     return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
@@ -74,7 +74,7 @@ class ProblemType(msgspec.Struct):
 
 
 def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The route of the problem pages of these routes; the sequence may still grow."""
+    """Return the route of the problem pages of these routes. Routes may be added to the sequence after this call."""
 
     @cache
     def known() -> dict[str, type[Refused]]:
@@ -109,6 +109,6 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 
 def problem_page(refusal: type[Refused]) -> ProblemType:
-    """What a problem's page says."""
+    """Return the content of a problem type's page."""
     meaning = " ".join((refusal.__doc__ or "").split())
     return ProblemType(refusal.code, refusal.title, refusal.status, meaning, refusal.resolution)

@@ -65,7 +65,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
     contacts = contacts_of(store.settings.security_contact)
     if not contacts:
         raise NoSecurityContact("this installation names no contact for security reports")
-    # Whole days, so that the file and its ETag stay the same for one.
+    # The expiry date is computed from the current day, so that the file and its ETag change only once a day.
     today = clock.Instant(clock.now() // _DAY * _DAY)
     lines = [
         *(f"Contact: {each}" for each in contacts),
@@ -77,7 +77,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:
-    """The addresses of the setting, in its order, each as the URI that the file asks for."""
+    """Return the contacts of the setting, in the same order, as URIs, which security.txt requires."""
     found = [each for each in re.split(r"[,\s]+", setting) if each]
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
 
@@ -107,7 +107,7 @@ ROUTES = (
 
 
 def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The routes of the documents that describe these routes, and themselves."""
+    """Return the routes of the documents. The documents describe the given routes and their own routes."""
     every = [*described]
     own = (
         *openapi.routes(every),

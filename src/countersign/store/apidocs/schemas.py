@@ -1,4 +1,4 @@
-"""JSON Schemas of requests and responses, made from the structs, and the members that the API document names."""
+"""JSON Schemas of requests and responses, made from the structs, and tables of what the API document defines."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from countersign.kernel.http.routing import shapes as shapes_of
 from countersign.store.context import Store
 
 Members: TypeAlias = Mapping[str, bool]
-"""Whether a member is required, by its name."""
+"""Maps the name of a member to true if the member is required."""
 
 OBJECTS: Mapping[str, Members] = {
     "Product": {"id": True, "slug": True, "title": True, "description": False, "kind": True, "platforms": True},
@@ -67,11 +67,11 @@ ITEM_OBJECTS: Mapping[tuple[str, str], str] = {
     ("batch request", "operations"): "operation",
     ("batch response", "results"): "result",
 }
-"""Objects within objects: what the items of a member are."""
+"""Maps an object of the API document and a member that is a list to the object that each item of the list is."""
 NULLABLE = frozenset({("ProductList", "next_cursor")})
 """Members that may be null."""
 IN_GENERAL = frozenset({401, 403, 429})
-"""Statuses that the section on errors gives to every endpoint they can arise at."""
+"""The statuses that the API document's section on errors defines for all endpoints."""
 HEADERS = frozenset(
     {
         "RateLimit-Limit",
@@ -83,7 +83,7 @@ HEADERS = frozenset(
         "Sunset",
     }
 )
-"""Headers of answers."""
+"""The response headers that the API document defines."""
 
 
 class Endpoint(NamedTuple):
@@ -123,7 +123,7 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("POST", "/healthz"): Endpoint((), None, {202: None}),
 }
 UNDESCRIBED = Endpoint((), None, {200: None})
-"""An endpoint that the document names without details."""
+"""An endpoint that the API document lists without details."""
 
 
 Document: TypeAlias = dict[str, Any]
@@ -169,10 +169,10 @@ class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Schemas:
-    """The schemas of a set of routes; `components` are those that others refer to by name."""
+    """The schemas of a set of routes. `components` maps names to the schemas that other schemas refer to."""
 
     def __init__(self, routes: Iterable[Route[Store]], sent: Sequence[type[msgspec.Struct]] = ()) -> None:
-        """`sent` are shapes that the service sends outside of responses."""
+        """Make the schemas. `sent` contains structs that the service sends outside of responses."""
         listed = tuple(routes)
         bodies = [each.body for each in listed if each.body is not None]
         answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [*sent]
@@ -188,13 +188,14 @@ class Schemas:
             _simplify(schema)
 
     def of(self, shape: object) -> Document:
-        """The schema of a body or an answer."""
+        """Return the schema of a request body or a response body."""
         if isinstance(shape, OneOf):
             return {"anyOf": [self.of(each) for each in shape]}
         return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
 
     def _mark(self, routes: Iterable[Route[Store]]) -> None:
-        """Mark what the API document does not define, and set the members that it requires."""
+        """Mark the schemas and members that the API document does not define as additions, and make members optional
+        that are optional in the API document."""
         known: dict[str, str] = {}
         self._name(known, Problem, "problem details")
         for each in routes:
@@ -209,13 +210,13 @@ class Schemas:
                 schema[ADDITION] = True
 
     def _name(self, known: dict[str, str], shape: object, called: str | None) -> None:
-        """Note which object of the API document a shape is."""
+        """Record which object of the API document the shape corresponds to."""
         if shape is not None and called is not None:
             self._follow(known, self.of(shape), called)
 
     def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Record the object of the API document that a schema, or the schema of its items, describes, then do the same
-        for its members. If `anyOf` lists several schemas, the first one counts."""
+        """Record that a schema, or the schema of its items, describes the object `called` of the API document. Then do
+        the same for the members in `ITEM_OBJECTS`. If `anyOf` lists several schemas, only the first is considered."""
         first: Document = schema.get("anyOf", [schema])[0]
         name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
         if not name or name in known:
@@ -227,7 +228,8 @@ class Schemas:
 
 
 def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
-    """The schemas of query parameters by name, and which of them are required. None of them can be null."""
+    """Return a map from the name of each query parameter to its schema, and the names of the required parameters. A
+    query parameter cannot be null."""
     _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
     schema = components[shape.__name__]
     _simplify(schema)
@@ -236,13 +238,14 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
 
 
 def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
-    """The component name of a struct: its own name, or the qualified name where several structs share it."""
+    """Return the component name of a struct: the name of the struct, or its qualified name if several structs have the
+    same name."""
     whole = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
     return struct.__name__ if struct.__name__ in components else whole
 
 
 def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
-    """Every struct that the shapes are made of."""
+    """Return every struct that the shapes contain, directly or indirectly."""
     found: set[type[msgspec.Struct]] = set()
     waiting: list[Any] = [*inspect.multi_type_info(shapes)]
     while waiting:
@@ -288,10 +291,10 @@ def _mark_members(schema: Document, called: str) -> None:
     members: dict[str, Document] = schema["properties"]
     for name, member in members.items():
         if name not in documented:
-            # JSON Schema 2020-12 applies keywords next to a $ref too.
+            # This also works for a $ref: JSON Schema 2020-12 allows other keywords next to it.
             member[ADDITION] = True
         elif (called, name) not in NULLABLE:
-            # The API document defines the first alternative; the others are additions.
+            # The API document defines only the first alternative: mark the others as additions.
             for part in member.get("anyOf", ())[1:]:
                 part[ADDITION] = True
     optional = {name for name, is_required in documented.items() if not is_required}
@@ -299,7 +302,7 @@ def _mark_members(schema: Document, called: str) -> None:
 
 
 def _simplify(schema: Document) -> None:
-    """Simplify every part to keywords that all OpenAPI tools support."""
+    """Rewrite every part of the schema with keywords that all OpenAPI tools support."""
     waiting: list[Any] = [schema]
     while waiting:
         here = waiting.pop()
@@ -323,6 +326,6 @@ def _simplify_part(part: Document) -> None:
 
 
 def is_documented(route: Route[Store], status: int) -> bool:
-    """Whether the API document names this status of the route's."""
+    """Whether the API document defines this status for the route."""
     entry = ENDPOINTS.get((route.method, route.path), UNDESCRIBED)
     return route.documented and (status in entry.answers or status in IN_GENERAL)

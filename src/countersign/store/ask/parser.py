@@ -1,6 +1,5 @@
-"""Interpret a question: determine what it asks for, and the form of the answer. The conditions are those of the
-question and, if the question changes the previous one ("and on Windows?", "how many of those?"), those of the
-previous question."""
+"""Interpret a question: determine what the question asks for, and the form of the answer. If the question changes the
+previous question ("and on Windows?", "how many of those?"), the conditions of the previous question also apply."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -42,9 +41,12 @@ _PRONOUNS = frozenset(["it", "that", "this", "they", "there"])
 
 @dataclass(slots=True)
 class Reading:
-    """The interpretation of a question. `unused` are words that did not become part of the filter, `beyond` asks for
-    what no catalog contains, `guards` are words that change the meaning, `unknown` is a name that nothing in the
-    catalog has."""
+    """The interpretation of a question.
+
+    `unused` contains the words that did not become part of the filter. `guards` contains words that change the meaning
+    of the question in a way that the filter does not express. `beyond` contains words that ask for something that no
+    catalog contains. `unknown` is a name that the catalog does not contain.
+    """
 
     filter: Filter
     unused: list[str] = field(default_factory=list[str])
@@ -56,7 +58,7 @@ class Reading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every word with a meaning was used."""
+        """Whether the filter expresses every word that has a meaning."""
         return not (self.unused or self.guards or self.beyond or self.unknown)
 
 
@@ -69,7 +71,7 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
         return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
-        # "What else …" excludes the products that were named before.
+        # "What else …" excludes the products that the previous question named.
         is_other = not _OTHERS.isdisjoint(words)
         bound.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
         bound.used |= _OTHERS if is_other else set()
@@ -80,14 +82,14 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
 
 
 def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
-    """Whether the question depends on the previous one: it refers back, begins like a continuation, or names
-    nothing."""
+    """Whether the question depends on the previous question. This is the case if the question refers back, begins like
+    a continuation, or does not say what to search for."""
     is_fragment = words[:1] and (words[0] in _OPENINGS or words[1:2] == ["about"])
     return bool(_BACKWARD & {*words} or is_fragment or not slots & {"kind", "product", "find", "org"})
 
 
 def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
-    """The base filter with the changes that the new question makes."""
+    """Return the base filter with the changes that the new question makes."""
     changes: dict[str, Any] = {}
     if (query.since, query.until, query.when) != (None, None, "any"):
         changes |= {"since": query.since, "until": query.until, "when": query.when}
@@ -102,7 +104,8 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
 
 
 def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
-    """Whether the question has the form of the previous one: true for "and on Windows?", not for "and how many?"."""
+    """Whether the question asks for the same form of answer as the previous question. "And on Windows?" does; "and how
+    many?" does not."""
     is_about = "about" in words[1:2] or "and" in words[:1]
     is_plain = query.answer in ("list", "exists", "fields") and not query.fields
     return "same" in words or (is_about and is_plain and base.answer != "list")
@@ -127,7 +130,7 @@ def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bo
 
 
 class _Builder:
-    """Determines what is searched for and how it is answered."""
+    """Determines what to search for, and the form of the answer."""
 
     def __init__(self, bound: Bound, recognition: Recognition) -> None:
         self._bound, self._recognition = bound, recognition
@@ -144,7 +147,8 @@ class _Builder:
         self._asks_whether = self._is_whether()
 
     def _is_whether(self) -> bool:
-        """Whether it is a yes/no question: "Does Keyturn …", "And Keyturn, does it run on Linux?"."""
+        """Whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
+        Linux?"."""
         words = self._bound.words
         if self._first in AUXILIARIES and not self._bound.found["polite"]:
             return True
@@ -154,7 +158,7 @@ class _Builder:
         return bool(AUXILIARIES & {*words[at : at + 1]} and _PRONOUNS & {*words[at + 1 : at + 2]})
 
     async def reading(self, database: Database) -> Reading:
-        """The filter, and the words that were not used."""
+        """Build the filter, and collect the words that are not part of the filter."""
         bound, recognition = self._bound, self._recognition
         self._times()
         if not bound.is_terse:
@@ -178,20 +182,20 @@ class _Builder:
         return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
 
     def _is_afterthought(self, item: Item) -> bool:
-        """Whether a separate clause after all conditions asks the question: "What's new in X, worth the update?"."""
+        """Whether the item is in a separate clause after all conditions, as in "What's new in X, worth the update?"."""
         end = max([each.end for each in self._bound.values], default=item.start)
         return "," in self._bound.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
-        """What the question asks about unnamed products and a list does not contain: fields, or a publisher's
-        identity."""
+        """Return what the question asks about unnamed products that a list of products does not answer: the question
+        word ("who", "why"), and the names of fields."""
         if self._products or (found.answer, found.find) != ("list", "products"):
             return []
         others = [self._first] if self._unused and self._first in OF_OTHERS else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
 
     def _pairs(self) -> None:
-        """Prefer the members that were written as key=value over inferred ones."""
+        """Use the members that the question states as key=value instead of the inferred members."""
         pairs = self._bound.pairs
         for name, values in pairs.items():
             self._members[name] = tuple(values) if name == "fields" else values[0]
@@ -199,7 +203,7 @@ class _Builder:
             self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
     def _nouns(self) -> None:
-        """Apply the nouns of the question other than the one that it asks for."""
+        """Apply the nouns that do not name what the question asks for."""
         bound = self._bound
         bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
         if bound.of("product") and any(noun.value == "publishers" for noun in bound.nouns):
@@ -211,7 +215,7 @@ class _Builder:
             bound.when = "any"
 
     def _times(self) -> None:
-        """The times, combined into one range."""
+        """Combine the times into one range."""
         bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
@@ -221,14 +225,15 @@ class _Builder:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
             self._members |= {**span, "when": bound.when or "any"}
             if all(({"no", "without"} & {*bound.words[slice(*bound.sentence)]}, "channel" in self._slots)):
-                # "No beta since March" negates such a release, or only the channel of the releases since then.
+                # "No beta since March" is ambiguous: it can exclude products with a beta release since March, or only
+                # exclude the beta channel from the releases since March.
                 bound.guards.append("no")
         elif bound.when == "none":
             self._members["when"] = "none"
 
     @staticmethod
     def _are_apart(ranges: Sequence[Item]) -> bool:
-        """Whether the times do not combine into one: "in September of this year" does."""
+        """Whether the times cannot be combined into one range. "In September of this year" can be combined."""
         return any(
             second.start > first.end + 2
             or first.value.since >= second.value.until
@@ -252,7 +257,7 @@ class _Builder:
         self._members["find"] = find
 
     def _find_releases(self, noun: int) -> str:
-        """Search for releases, unless the question asks for a kind of product, as in "games with a release in
+        """Return "releases", or "products" if the question asks for a kind of product, as in "games with a release in
         May"."""
         bound = self._bound
         if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
@@ -262,7 +267,7 @@ class _Builder:
         return "products" if is_of_products else "releases"
 
     def _is_extreme_channel(self) -> bool:
-        """Whether the question asks for "the newest beta"."""
+        """Whether a channel follows the order, as in "the newest beta"."""
         ends = [item.end for item in self._bound.orders[-1:]]
         return any(item.start in ends for item in self._bound.of("channel"))
 
@@ -297,7 +302,8 @@ class _Builder:
             bound.answer, self._members["fields"] = "exists", fields
 
     def _doubts(self) -> tuple[tuple[str, bool], ...]:
-        """Report what is ambiguous, or cannot be expressed in a filter."""
+        """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
+        ambiguous, or a filter cannot express the question."""
         bound, words, products = self._bound, self._words, self._products
         begin = bound.sentence.start + 1
         is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
@@ -313,7 +319,7 @@ class _Builder:
         )
 
     def _answer(self) -> None:
-        """The form of the answer: the first form that matches."""
+        """Set the form of the answer to the first form that matches the question."""
         bound, members = self._bound, self._members
         if bound.answer == "exists":
             members["answer"] = "exists"
@@ -327,7 +333,7 @@ class _Builder:
             self._answer_of_products()
 
     def _answer_of_products(self) -> None:
-        """Compare named products, describe them, or answer whether there is one."""
+        """Compare named products, describe named products, or answer whether a matching product exists."""
         named = self._slots.get("product", Values())
         if self._bound.answer == "compare" and len(self._bound.of("product")) > 1:
             self._members["answer"] = "compare"
@@ -343,14 +349,15 @@ class _Builder:
         return all((self._products, bound.orders, bound.by == "channel" or len(bound.of("channel")) > 1))
 
     def _is_of_extreme(self) -> bool:
-        """Whether a number refers to fields: "the number of platforms of X", "the number of its latest release"."""
+        """Whether "number" refers to a field of a product instead of a count of results, as in "the number of platforms
+        of X" and "the number of its latest release"."""
         is_of_product = self._products and (self._bound.orders or _COUNTED_FIELDS & {*self._fields})
         return bool(is_of_product) or self._order_of == "products"
 
     def _about_products(self) -> None:
         """Answer a question about named products."""
         fields = tuple(self._fields[:4])
-        # "Is it free or paid?" asks for one value of a slot that has a single one.
+        # "Is it free or paid?" names two values, but a product has only one value for access: answer with that value.
         choices = self._choices()
         if choices and len(self._products) == 1:
             self._members |= {"answer": "fields", "fields": choices}
@@ -384,7 +391,7 @@ class _Builder:
         conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
         is_which = all((self._first == "which", not bound.nouns))  # "Which of A and B is the newest?"
         is_either = any((is_which, *(item.joint == "or" for item in self._products)))
-        is_either &= not {"more", "recently"} <= self._words  # both are compared
+        is_either &= not {"more", "recently"} <= self._words  # "more recently" compares both products
         is_choice = any((all((bound.orders, is_either)), self._order_of in ("releases", "platforms")))
         if len(self._products) > 1 and any((conditions, is_choice)):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
@@ -418,7 +425,7 @@ class _Builder:
         self._unused, self._recognition.unknown = [], ""
 
     def _limit(self) -> None:
-        """The number of results if the question contains no number."""
+        """Set the number of results if the question contains no number."""
         members, order = self._members, self._order_of
         if not order or "limit" in members:
             return
