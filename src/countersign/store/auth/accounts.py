@@ -1,4 +1,4 @@
-"""Sign-up, password reset, and the link by e-mail that both send: /auth/signup, /auth/reset, /auth/prove."""
+"""Sign-up, password reset, and the e-mailed links that both use: /auth/signup, /auth/reset, /auth/prove."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -40,7 +40,7 @@ INSERT_LINK = """
 UNUSED_LINK = """
     SELECT email, return_to FROM email_proof WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2
 """
-# Links of one address are locked together and in one order: two of them used at once wait for each other.
+# Lock all links of an address: if two links of the address are used at the same time, the second waits for the first.
 LOCK_LINKS = """
     UPDATE email_proof SET used_at = used_at WHERE email = (SELECT email FROM email_proof WHERE token_hash = $1)
 """
@@ -60,14 +60,14 @@ async def add_link(transaction: Transaction, token_hash: bytes, link: EmailLink,
 
 
 async def unused_link(reader: Reader, token_hash: bytes) -> EmailLink | None:
-    """The link; None if it was used or has expired."""
+    """Return the link, or None if it was used or has expired."""
     row = await reader.fetch_one(UNUSED_LINK, token_hash, clock.now())
     return None if row is None else EmailLink(*row)
 
 
 async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | None:
-    """Use the link up, together with every other link of its address; None if it cannot be used. Of concurrent calls
-    exactly one gets the link."""
+    """Mark the link and all other links of its address as used. Return the link, or None if it is no longer valid. If
+    calls are concurrent, exactly one of them gets the link."""
     now: Instant = clock.now()
     await transaction.run(LOCK_LINKS, token_hash)
     if not await transaction.run(USE_LINK, token_hash, now):
@@ -99,11 +99,11 @@ _NOT_YOU = "Was it not you? Then nothing has happened, and nothing needs to be d
 
 
 async def request_sign_up(store: Store, client: str, email: str, return_to: str) -> None:
-    """E-mail a link to open an account, or a note that the account exists, after the response is sent. `client` is the
+    """After the response is sent, e-mail a link to open an account, or a note that the account exists. `client` is the
     IP address of the request.
 
     Raises:
-        RateLimited: 5 e-mails were sent to this address, or 20 for this client, in an hour.
+        RateLimited: in the last hour, 5 e-mails to this address or 20 e-mails from this client were requested.
         Unavailable: the mail queue is full.
     """
     await _count_email(store, client, email)
@@ -113,10 +113,10 @@ async def request_sign_up(store: Store, client: str, email: str, return_to: str)
 
 
 async def request_reset(store: Store, client: str, email: str, return_to: str) -> None:
-    """E-mail a link to set a new password, after the response is sent; nothing is sent to an unknown address.
+    """After the response is sent, e-mail a link to set a new password. An unknown address gets no e-mail.
 
     Raises:
-        RateLimited, Unavailable: as `request_sign_up`.
+        RateLimited, Unavailable: the same conditions as in `request_sign_up`.
     """
     await _count_email(store, client, email)
     store.mail.enqueue(
@@ -125,7 +125,7 @@ async def request_reset(store: Store, client: str, email: str, return_to: str) -
 
 
 async def _count_email(store: Store, client: str, email: str) -> None:
-    """Count an e-mail whether or not it is sent, so that the limit does not disclose which addresses are known
+    """Count a requested e-mail even if none is sent, so that the limit does not disclose which addresses are known
     (T43)."""
     limits = (
         (f"mail-for\0{client}", MAX_EMAILS_FOR_CLIENT),
@@ -182,8 +182,9 @@ def _link_lifetime(store: Store) -> str:
 
 
 OnFirstProof: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""A function that is called with the person's id, in the transaction of the proof. It ends whatever was bound to the
-person before the address was proven, as a stranger may have bound it (attack T34: pre-hijacking)."""
+"""A function that is called with the person's id when the person first proves the address, in the same transaction. It
+revokes everything that was bound to the person before, because a stranger may have bound it (attack T34:
+pre-hijacking)."""
 
 
 class OpenedSession(NamedTuple):
@@ -200,7 +201,7 @@ class EmailLinkSpent(NotFound):
 
 
 async def require_unused(store: Store, token: str) -> EmailLink:
-    """The link, without using it up (attack T28: link scanners).
+    """Return the link without marking it as used, because link scanners open links (attack T28).
 
     Raises:
         EmailLinkSpent: the link can no longer be used.
@@ -212,10 +213,10 @@ async def require_unused(store: Store, token: str) -> EmailLink:
 
 
 async def redeem_link(store: Store, token: str, password_hash: str, first_proof: OnFirstProof) -> OpenedSession:
-    """Use the link up, set the password, and open a session; of concurrent calls exactly one succeeds.
+    """Mark the link as used, set the password, and open a session. If calls are concurrent, exactly one succeeds.
 
-    The person is created if there is none. Sessions that were opened with an old password end. `first_proof` is called
-    when the address was not proven before.
+    The person is created if no person has the address. Sessions that were opened with an old password end.
+    `first_proof` is called if the address was not proven before.
 
     Raises:
         EmailLinkSpent: the link can no longer be used; nothing changes.
@@ -331,7 +332,7 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
         proven = await redeem_link(store, token, hashed, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
-    # The previous session of this browser may belong to another person.
+    # End the previous session of this browser, because it may belong to another person.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven.session)
     return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))

@@ -22,7 +22,7 @@ Tier: TypeAlias = Literal["community", "sandbox", "agent"]
 
 KEY_PREFIXES: dict[Tier, str] = {"community": "csk_community", "sandbox": "csk_sandbox", "agent": "csk_agent"}
 PREFIX = "key_"
-"""The prefix of the id under which the last use of a key is recorded; the hash of the key follows."""
+"""The prefix of a key's id. The hash of the key follows. The last use of a key is recorded under this id."""
 
 
 class ApiKey(NamedTuple):
@@ -33,19 +33,19 @@ class ApiKey(NamedTuple):
 
     @property
     def caller(self) -> Caller:
-        """The caller of a request with this key: no person, and without scopes."""
+        """Return the caller of a request with this key. The caller is not a person, and has no scopes."""
         quota = "agent" if self.tier == "agent" else "community"
         return Caller("key", self.id, granted_quota=quota)
 
 
 def is_key(credential: str) -> bool:
-    """Whether the credential has the prefix of a self-serve key, rather than being a token."""
+    """Whether the credential is a self-serve key instead of a token, according to its prefix."""
     return credential.startswith(tuple(f"{prefix}_" for prefix in KEY_PREFIXES.values()))
 
 
 async def find_key(store: Store, credential: str) -> ApiKey | None:
-    """The key; None if it is mistyped or unknown, or has expired because it was not used. A mistyped key fails its
-    checksum, without a query."""
+    """Return the key, or None if the key is mistyped or unknown, or has expired because it was not used. The checksum
+    detects a mistyped key without a query."""
     if not is_key(credential) or not looks_like_secret(credential):
         return None
     key_hash = digest(credential)

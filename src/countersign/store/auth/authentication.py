@@ -1,4 +1,4 @@
-"""Authentication: resolves a request's credentials to its caller; challenges (RFC 6750, RFC 9728)."""
+"""Authentication: finds the caller of a request by its credentials, and makes challenges (RFC 6750, RFC 9728)."""
 
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.rate_limit import DOCUMENTS
@@ -48,8 +48,9 @@ def metadata_parameter(store: Store, resource: str = "") -> str:
 def unauthenticated(
     store: Store, detail: str, resolution: str | None = None, scope: str | None = None, resource: str = ""
 ) -> Unauthenticated:
-    """The error for a request without a credential, with its challenge (agent-auth 7.2). The challenge names the scope
-    that the endpoint requires: without it, a client requests every scope, and few clients have all (RFC 6750 §3)."""
+    """Return the error for a request without a credential, with a challenge (agent-auth 7.2). The challenge names the
+    scope that the endpoint requires (RFC 6750 §3). Otherwise a client would request every scope, and few clients have
+    all scopes."""
     challenge = f"Bearer {metadata_parameter(store, resource)}{_scope_parameter(scope)}"
     return Unauthenticated(
         detail, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge)
@@ -75,8 +76,8 @@ def _challenge_headers(store: Store, challenge: str) -> dict[str, str]:
 
 
 def credential_of(headers: Headers) -> str | None:
-    """The credential of a request: a bearer token, or the value of X-API-Key; empty if Authorization has another
-    form, None if the request has no credential.
+    """Return the credential of a request: a bearer token, or the value of X-API-Key. The result is empty if
+    Authorization has another form, and None if the request has no credential.
 
     Raises:
         InvalidRequest: more than one credential was sent.
@@ -91,7 +92,7 @@ def credential_of(headers: Headers) -> str | None:
 
 
 def is_document(route: Route[Store]) -> bool:
-    """Whether the route is a document about the service, a page of a problem type, or issues keys."""
+    """Whether the route serves a document about the service or a page of a problem type, or issues keys."""
     return route.quota == DOCUMENTS
 
 
@@ -109,13 +110,13 @@ class Authenticator:
         self._metadata = metadata_parameter(store)
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Store] | None = None) -> Caller:
-        """The caller of the token or self-serve key in Authorization or X-API-Key; anonymous without one. Errors name
-        the scope that the route requires. Documents can be read with any key.
+        """Return the caller to whom the token or self-serve key in Authorization or X-API-Key belongs. Without a
+        credential, the caller is anonymous. Errors name the scope that the route requires.
 
         Raises:
-            Unauthenticated: the token is malformed, expired, revoked, or not issued by this service;
-                or the key is unknown.
-            SandboxOnly: the key is for the sandbox.
+            Unauthenticated: the token is malformed, expired, revoked, or not issued by this service, or the key is
+                unknown.
+            SandboxOnly: the key is for the sandbox, and the route does not serve a document.
             InvalidRequest: more than one credential was sent.
         """
         credential = credential_of(headers)
@@ -143,7 +144,7 @@ class Authenticator:
         return key_found.caller
 
     async def _caller_with(self, token: str, scope: str | None) -> Caller:
-        # Read the counters first, which loads the current signing keys: a token of a removed key is not valid.
+        # Read the counters first. This loads the current signing keys, so that a token of a removed key is rejected.
         identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
@@ -170,7 +171,7 @@ class Authenticator:
             self._store.uses.note(caller.through)
 
     def admit(self, caller: Caller, scope: str | None) -> None:
-        """Check that the caller may use a route that requires this scope; None: any credential is enough.
+        """Check that the caller may use a route that requires this scope. Without a scope, any credential is enough.
 
         Raises:
             Unauthenticated: the request has no credential.

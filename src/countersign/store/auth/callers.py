@@ -14,11 +14,12 @@ _QUOTAS = {"anonymous": "anonymous", "person": "person", "client": "person", "ag
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a request, with the scopes that it has now.
+    """The caller of a request, with the caller's current scopes.
 
-    `orgs` maps each organisation's id to the caller's scopes in it (role and token together); `scopes` are those of
-    the token itself, None for a person's own session, which needs none. `through` is the id of the registration or
-    consent by which an agent or client acts for the person. `granted_quota` overrides the quota of the kind.
+    `orgs` maps each organisation's id to the scopes that the caller has in the organisation, according to both role and
+    token. `scopes` contains the scopes of the token, or None for a person's own session, which needs no scopes.
+    `through` is the id of the registration or consent by which an agent or client acts for the person.
+    `granted_quota` replaces the quota of the caller's kind.
     """
 
     kind: Literal["anonymous", "person", "client", "agent", "key"]
@@ -31,7 +32,7 @@ class Caller:
 
     @property
     def key(self) -> str:
-        """Identifies the caller in counters and idempotency records; each agent of a person has its own key."""
+        """The key of the caller in counters and idempotency records. Each agent of a person has a separate key."""
         return f"{self.kind}:{self.id}" if self.through is None else f"{self.kind}:{self.id}:{self.through}"
 
     @property
@@ -46,12 +47,13 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """The owner of what this caller redeems: the person, or the client's organisation (a site licence). Other kinds
-        of callers own nothing."""
+        """The owner of the products that this caller redeems: the person, or the client's organisation (a site
+        licence). Callers of other kinds own no products."""
         return f"org:{next(iter(self.orgs))}" if self.kind == "client" else f"{self.kind}:{self.id}"
 
     def allows(self, scope: str) -> bool:
-        """Whether the caller has the scope: from the token (or session) for reading, from a role for the rest."""
+        """Whether the caller has the scope. The token or session is enough for a reading scope; any other scope also
+        requires a role."""
         if scope in scopes.READING:
             granted = self.scopes is None or scope in self.scopes
             return granted or (self.kind == "client" and "admin:org" in (self.scopes or ()))

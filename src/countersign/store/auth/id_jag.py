@@ -33,11 +33,11 @@ from countersign.store.context import Store
 TYP = "oauth-id-jag+jwt"
 MAX_LIFE_S = 600
 MAX_AGE_S = 3_600
-# Longer than any node accepts the token, including clock skew between nodes.
+# This must be longer than the time in which any node accepts the token, including clock skew between nodes.
 REMEMBERED_S = 3_600
 
-# Claims that restrict the assertion in ways that this service does not enforce: proof of possession (cnf), rights
-# beyond scopes, and subjects that are unique within a tenant only.
+# Assertions with these claims are rejected, because this service does not enforce the restrictions: proof of possession
+# (cnf), rights beyond scopes, and subjects that are unique only within a tenant.
 _UNSUPPORTED = ("cnf", "authorization_details", "tenant")
 _EMAIL = re.compile(r"[!-?A-~]+@[a-z0-9.-]+")
 
@@ -78,8 +78,9 @@ class LoginRequired(Refused):
 
 
 class IdentityAssertion(NamedTuple):
-    """The assertion of a trusted issuer about a person. `subject` is unique per `issuer`; `email` is normalized,
-    and None unless verified; `scope` None means not limited; each `resource` belongs to this service."""
+    """The assertion of a trusted issuer about a person. `subject` is unique within `issuer`. `email` is the normalized
+    address, or None if the issuer has not verified it. `scope` contains the scopes that the assertion is limited to, or
+    None for no limit. Each item of `resource` belongs to this service."""
 
     issuer: str
     issuer_name: str
@@ -109,10 +110,10 @@ class _IdJagClaims(msgspec.Struct):
 
 
 async def verify(store: Store, assertion: str) -> IdentityAssertion:
-    """Verify an assertion, without using it up.
+    """Verify an assertion, without marking it as used.
 
-    An assertion without an e-mail address is accepted (`verified_email` requires one); one with an address that is not
-    verified is rejected.
+    An assertion without an e-mail address is accepted (call `verified_email` to require an address). An assertion with
+    an address that is not verified is rejected.
 
     Raises:
         MalformedToken, InvalidIssuer, InvalidSignature, Expired, InvalidAudience, InvalidClientId,
@@ -142,7 +143,7 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
 
 
 async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> None:
-    """Record the use of an assertion; an assertion is accepted once.
+    """Record the use of an assertion. Each assertion is accepted only once.
 
     Raises:
         ReplayDetected: the assertion was used before, or by a concurrent transaction that commits.
@@ -206,7 +207,7 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
     if claims.email_verified is not True:
         raise MissingVerifiedEmail("the issuer has not verified the e-mail address")
     address = normal_email(claims.email)
-    # ASCII only: lower-casing makes different letters of some alphabets equal.
+    # Accept only ASCII, because converting to lower case makes different letters of some alphabets equal.
     if not claims.email.isascii() or _EMAIL.fullmatch(address) is None or len(address) > 254:
         raise MissingVerifiedEmail("the e-mail address is not valid")
     if issuer.domains and address.rpartition("@")[2] not in issuer.domains:
@@ -215,8 +216,8 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
 
 
 def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
-    """The resources that the assertion is limited to (RFC 8707); a resource of another service makes the
-    assertion invalid."""
+    """Return the resources that the assertion is limited to (RFC 8707). The assertion is invalid if it names a resource
+    of another service."""
     named = [resource] if isinstance(resource, str) else resource or []
     for each in named:
         if each != store.root_url and not each.startswith(f"{store.root_url}/"):

@@ -1,4 +1,4 @@
-"""Organisations: creation, settings and usage, and resolving the one that a request is about."""
+"""Organisations: creation, settings and usage, and the selection of the organisation that a request is about."""
 
 import re
 import unicodedata
@@ -14,10 +14,11 @@ from countersign.store.auth.schemas import Downloaded
 
 
 async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scope: str) -> Organisation:
-    """The organisation named by `slug`, or the only one in which the caller has the scope.
+    """Return the organisation with this slug. Without a slug, return the only organisation in which the caller has the
+    scope.
 
     Raises:
-        InsufficientScope: the caller lacks the scope in that organisation, whether or not it exists.
+        InsufficientScope: the caller does not have the scope in the organisation, or the organisation does not exist.
         InvalidRequest: no organisation is named, and the caller has the scope in several.
     """
     allowed = caller.orgs_allowing(scope)
@@ -35,9 +36,11 @@ async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scop
 
 
 SLUG = re.compile(r"[a-z0-9-]{1,64}")
-# Unicode characters that print nothing: a name made of them would leave the title of a consent page empty.
+# Unicode characters that print nothing. A name must not contain them, because a name that consists of them would leave
+# the title of a consent page empty.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
-# Letters, numbers, punctuation and symbols; marks and spaces print nothing by themselves.
+# A name must contain a letter, number, punctuation mark or symbol, because combining marks and spaces print nothing by
+# themselves.
 _VISIBLE_CATEGORIES = frozenset("LNPS")
 USAGE = """
     SELECT
@@ -99,7 +102,7 @@ def require_valid(slug: str, name: str) -> None:
     """Require a valid slug and name of an organisation.
 
     Raises:
-        InvalidRequest: as `create_organisation`.
+        InvalidRequest: the same conditions as in `create_organisation`.
     """
     if not SLUG.fullmatch(slug):
         raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
@@ -107,10 +110,12 @@ def require_valid(slug: str, name: str) -> None:
 
 
 def require_name(name: str) -> None:
-    """Require a name that can be displayed as it is: no invisible characters, none that change the text direction.
+    """Require a name that can be displayed. It must not contain invisible characters or characters that change the text
+    direction.
 
     Raises:
-        InvalidRequest: the name has over 200 characters, invisible characters, or no letter, number or sign.
+        InvalidRequest: the name has more than 200 characters, has invisible characters, or has no letter, number or
+            sign.
     """
     is_visible = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
     if not is_visible or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:
@@ -118,8 +123,9 @@ def require_name(name: str) -> None:
 
 
 async def usage(database: Database, org_id: str) -> tuple[int, ...]:
-    """Products, public products, releases, artifacts, stored bytes, downloads, codes, redemptions, members,
-    clients of an organisation. Every row is counted, possibly millions.
+    """Return the numbers of an organisation's products, public products, releases, artifacts, stored bytes, downloads,
+    codes, redemptions, members and clients, in this order. The query is slow for large organisations, because it reads
+    every row.
 
     Raises:
         Unavailable: the query exceeded the read deadline.

@@ -40,9 +40,10 @@ class MemberNotFound(NotFound):
 
 
 async def create_person(transaction: Transaction, email: str, password: str | None) -> queries.Person:
-    """Add a person; with a password, the address counts as proven by the operator.
+    """Add a person. If a password is given, the address counts as proven by the operator.
 
-    Hashing takes tens of milliseconds; on a serving event loop, hash beforehand and call `add_person`.
+    Hashing the password takes tens of milliseconds. On the event loop of a server, hash the password in a thread and
+    call `add_person` instead.
 
     Raises:
         InvalidRequest: the address is not an e-mail address.
@@ -57,7 +58,7 @@ async def add_person(transaction: Transaction, email: str, password_hash: str | 
     """Add a person with a password hash.
 
     Raises:
-        InvalidRequest, EmailTaken: as `create_person`.
+        InvalidRequest, EmailTaken: the same conditions as in `create_person`.
     """
     address = normal_email(email)
     if not _EMAIL.fullmatch(address) or len(address) > 254:
@@ -70,15 +71,16 @@ async def add_person(transaction: Transaction, email: str, password_hash: str | 
 
 
 async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:
-    """Set a person's password; every session of the person ends, and the address counts as proven."""
+    """Set a person's password. Every session of the person ends, and the address then counts as proven."""
     await transaction.run(queries.CHANGE_PASSWORD, person_id, password_hash, clock.now())
     await transaction.run(queries.DELETE_SESSIONS_OF, person_id)
     await versions.bump(transaction, "identity")
 
 
 async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
-    """The id of the person with this (normalized) address, created if there is none, and whether the address is not yet
-    proven. The person's row remains locked, so that nothing is bound to the person until the transaction ends."""
+    """Return the id of the person with this (normalized) address, and true if the address is not proven yet. If no
+    person has the address, create a person. The person's row remains locked until the transaction ends, so that nothing
+    is bound to the person meanwhile."""
     await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
     await transaction.run(queries.LOCK_PERSON, email)
     row = await transaction.fetch_one(queries.PROVEN_AT, email)
@@ -89,8 +91,8 @@ async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bo
 
 
 async def set_role(transaction: Transaction, org_id: str, email: str, role: Role) -> None:
-    """Set the role of the person with this address; an unknown address becomes a person without a password, who can
-    sign in after proving the address.
+    """Set the role of the person with this address. If the address is unknown, create a person without a password, who
+    can sign in after proving the address.
 
     Raises:
         InvalidRequest: the address is not an e-mail address.
@@ -106,7 +108,7 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
 
 
 async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Person:
-    """The person with this address, added by this call or by a concurrent one."""
+    """Return the person with this address. If no person has the address, add a person."""
     try:
         return await add_person(transaction, email, None)
     except EmailTaken:
@@ -117,7 +119,7 @@ async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Pe
 
 
 async def remove_member(transaction: Transaction, org_id: str, email: str) -> None:
-    """Remove a person's role; its scopes end at once, also for issued tokens.
+    """Remove a person's role. The person loses the scopes of the role at once, even in tokens that were issued before.
 
     Raises:
         MemberNotFound: the person has no role in the organisation.
@@ -134,7 +136,7 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
 async def _require_another_owner(transaction: Transaction, org_id: str, removed_id: str) -> None:
     if (await queries.roles(transaction, removed_id)).get(org_id) != "owner":
         return
-    # Every removal of an owner locks the organisation's row, so that two owners cannot remove each other.
+    # Lock the organisation's row for every removal of an owner, so that two owners cannot remove each other.
     await transaction.run(queries.LOCK_ORGANISATION, org_id)
     row = await transaction.fetch_one(queries.OTHER_OWNERS, org_id, removed_id)
     if row is None or row[0] == 0:
@@ -162,7 +164,8 @@ class SetupLinkSpent(NotFound):
 
 
 async def create_setup_link(store: Store) -> str | None:
-    """The address of a new set-up link; None if the store has a person. Older unused links become invalid."""
+    """Create a set-up link and return its address, or return None if the store has a person. Older unused links become
+    invalid."""
     if await has_people(store.database):
         return None
     token = secrets.new_secret("cls")
@@ -191,10 +194,10 @@ async def require_unused_link(store: Store, token: str) -> None:
 async def use_link(
     transaction: Transaction, token: str, slug: str, name: str, email: str, password_hash: str
 ) -> queries.Organisation:
-    """Create the organisation and its owner, and use the link up; of concurrent calls exactly one succeeds.
+    """Create the organisation and its owner, and mark the link as used. If calls are concurrent, exactly one succeeds.
 
     Raises:
-        SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing changes.
+        SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: the call failed, and nothing was changed.
     """
     now = clock.now()
     oldest = clock.later(now, seconds=-LINK_VALID_S)

@@ -1,4 +1,4 @@
-"""SQL of organisations, people, memberships, clients and sessions."""
+"""Queries of organisations, people, memberships, clients and sessions."""
 
 from typing import Literal, NamedTuple
 
@@ -20,7 +20,7 @@ class Organisation(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person who can sign in; without a password hash, only tokens authenticate the person."""
+    """A person who can sign in. A person without a password hash can only authenticate with tokens."""
 
     id: str
     email: str
@@ -28,10 +28,11 @@ class Person(NamedTuple):
 
 
 class Client(NamedTuple):
-    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes. A dynamic
-    client has no organisation.
+    """An OAuth client. It acts for its organisation, or for a person who allows it, and never has more than its own
+    scopes. A dynamic client has no organisation.
 
-    People are redirected to one of `redirect_uris` only; `is_implicit` allows a token instead of a code.
+    People are redirected only to one of `redirect_uris`. If `is_implicit` is true, the redirect may carry a token
+    instead of a code.
     """
 
     id: str
@@ -58,8 +59,8 @@ class Session(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """The basis on which an agent or client acts for a person: a registration or a consent. A token of another
-    generation is invalid; an unclaimed registration has no person."""
+    """A registration or a consent, by which an agent or client acts for a person. A token is invalid if its generation
+    differs from the generation of the grant. An unclaimed registration has no person."""
 
     id: str
     generation: int
@@ -73,7 +74,7 @@ PRE_CLAIM = frozenset({"read:products", "read:releases"})
 CONSENT_PREFIX = "con_"
 DYNAMIC_PREFIX = "cdc_"
 UNUSED_CLIENT_S = 30 * 86_400
-"""How long a dynamic client exists while no person allows it."""
+"""A dynamic client is removed if no person allows it within this time."""
 
 ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
 ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
@@ -181,7 +182,7 @@ async def is_proven(reader: Reader, person_id: str) -> bool:
 
 
 async def roles(reader: Reader, person_id: str) -> dict[str, str]:
-    """The person's role in each organisation, by organisation id."""
+    """Map the id of each organisation to the person's role in it."""
     return {org_id: role for org_id, role in await reader.fetch(ROLES, person_id)}
 
 
@@ -229,7 +230,7 @@ async def is_revoked(reader: Reader, jti: str) -> bool:
 
 
 async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) -> None:
-    """Revoke the access token with this id on every worker; the revocation is stored until the token expires."""
+    """Revoke the access token with this id on every worker. The revocation is stored until the token expires."""
     if await transaction.run(REVOKE_TOKEN, jti, clock.later(expires_at, seconds=3600)):
         await versions.bump(transaction, "identity")
 
@@ -242,7 +243,7 @@ async def forget_old_revocations(transaction: Transaction) -> int:
 async def tier_of_key(
     reader: Reader, key_hash: bytes, used_since: Instant
 ) -> Literal["community", "sandbox", "agent"] | None:
-    """The tier of the self-serve key with this hash, if it was created or used since then."""
+    """Return the tier of the self-serve key with this hash, if the key was created or used since `used_since`."""
     row = await reader.fetch_one(TIER_OF_KEY, key_hash, used_since)
     return None if row is None else row[0]
 

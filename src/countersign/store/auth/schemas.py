@@ -7,7 +7,7 @@ import msgspec
 from countersign.kernel.http.response import Moment
 from countersign.store.scopes import Role, Scope
 
-# `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
+# `$` also matches before a final line break. `(?!\n)` prevents this in every dialect of regular expressions.
 Email = Annotated[
     str,
     msgspec.Meta(

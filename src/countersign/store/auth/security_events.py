@@ -44,8 +44,8 @@ class ForeignSubject(TokenRejected):
 
 
 class SecurityEvent(NamedTuple):
-    """A verified event of a trusted issuer. `is_revocation`: the issuer revokes its assertions about the subject; other
-    events have no effect. Its id is stored until `expires_at`, to detect replays."""
+    """A verified event of a trusted issuer. `is_revocation` is true if the issuer revokes its assertions about the
+    subject; other events have no effect. The id of the event is stored until `expires_at`, to detect replays."""
 
     issuer: str
     subject: str | None
@@ -94,7 +94,7 @@ async def verify(store: Store, body: bytes) -> SecurityEvent:
 
 
 async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
-    """Record the event; False if it was received before."""
+    """Record the event. Return False if the event was received before."""
     return await trusted_issuers.record_token_use(transaction, "event", event.issuer, event.jti, event.expires_at)
 
 
@@ -140,7 +140,7 @@ async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
         return _error_response(TOO_LARGE, "invalid_request", refused.detail)
     if event.is_revocation and event.subject is not None:
         async with call.context.database.transaction() as transaction:
-            # A transmitter that got no response sends the event again: the repeat has no effect and is not an error.
+            # A transmitter that got no response sends the event again. Accept the repeated event, and do nothing.
             if await use_once(transaction, event):
                 await registrations.revoke_subject(transaction, event.issuer, event.subject)
     return Response(202)

@@ -77,8 +77,8 @@ def expired_set_up(status: int, *, has_people: bool) -> Response:
 
 def redirect_page_to(target: str) -> Response:
     """A page that redirects to a path of this service. Browsers do not send the session cookie with a request from
-    another site (SameSite=Strict), but send it with the request of this page; and a redirect from here is not
-    restricted by the Content-Security-Policy of the page with the form."""
+    another site (SameSite=Strict), but send it with the request that this page makes. The Content-Security-Policy of
+    the page with the form does not restrict a redirect of this page."""
     return html.redirect_page("One moment", "Continuing to the page you asked for.", target)
 
 
@@ -128,7 +128,7 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
 
 
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
-    """The page after a sign-up request; the same whether or not the address has an account (attack T43)."""
+    """The page after a sign-up request. The page does not disclose whether the address has an account (attack T43)."""
     text = html.translate(
         "We have sent an e-mail to {email}. Open the link in it to continue; you can close this page.", email=email
     )
@@ -136,7 +136,7 @@ def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
 
 
 def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
-    """The page after a password reset request; the same whether or not the address is known (attack T43)."""
+    """The page after a password reset request. The page does not disclose whether the address is known (attack T43)."""
     text = html.translate(
         "If {email} has an account here, we have sent an e-mail. Open the link in it to continue.", email=email
     )

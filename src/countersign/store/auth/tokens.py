@@ -1,4 +1,4 @@
-"""Access tokens (ES256 JWTs, RFC 9068): issuing, resolving to a caller on every request, and the signing keys."""
+"""Access tokens (ES256 JWTs, RFC 9068): issuing tokens, finding the caller of a token, and the signing keys."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ class InvalidScope(Refused):
 
 
 def granted_scopes(scope: str | None, available: frozenset[str]) -> frozenset[str]:
-    """The scopes to grant: the requested ones, or all available ones if none are requested.
+    """Return the scopes to grant: the requested scopes, or all available scopes if none are requested.
 
     Raises:
         InvalidScope: a requested scope is unknown or not available, or none is available.
@@ -48,20 +48,20 @@ def granted_scopes(scope: str | None, available: frozenset[str]) -> frozenset[st
 
 
 async def scopes_of_person(reader: Reader, person_id: str) -> frozenset[str]:
-    """Every scope of a person in any organisation; reading requires no role."""
+    """Return every scope that a person has in any organisation, and the reading scopes, which require no role."""
     roles = await queries.roles(reader, person_id)
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
 async def scopes_of_grant(reader: Reader, grant: Grant) -> frozenset[str]:
-    """The current scopes of a grant, without those that its person no longer has."""
+    """Return the current scopes of a grant, without the scopes that its person no longer has."""
     if grant.person_id is None:
         return grant.scopes
     return grant.scopes & await scopes_of_person(reader, grant.person_id)
 
 
 def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
-    """Issue an access token for a person (`subject` is the person's id) or a client (its own id)."""
+    """Issue an access token for a person or a client. `subject` is the id of the person or client."""
     now_s = clock.now() // clock.SECOND
     return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
 
@@ -76,9 +76,9 @@ def issue_for_grant(
     *,
     jti: str | None = None,
 ) -> tuple[str, AccessClaims]:
-    """Issue an access token for a registration or consent; return it with its claims. It is valid until the generation
-    of the grant changes. `subject` is the person's id, or that of an unclaimed registration; `jti` is the token's id
-    where it was chosen beforehand."""
+    """Issue an access token for a registration or consent, and return it with its claims. The token becomes invalid
+    when the generation of the grant changes. `subject` is the id of the person, or of an unclaimed registration. `jti`
+    is the id of the token, if the id was chosen beforehand."""
     now_s = clock.now() // clock.SECOND
     fresh = _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s)
     claims = msgspec.structs.replace(
@@ -90,8 +90,8 @@ def issue_for_grant(
 def issue_in_session(
     store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
 ) -> tuple[str, int]:
-    """Issue a token for a signed-in person; return it with its lifetime in seconds. It ends with the session. Without
-    scopes, it has the rights of the session."""
+    """Issue a token for a signed-in person, and return it with its lifetime in seconds. The token becomes invalid when
+    the session ends. A token without scopes has all rights of the session."""
     now_s = clock.now() // clock.SECOND
     ends_s = min(now_s + store.settings.token_ttl_s, session.expires_at // clock.SECOND)
     claims = _claims(store, session.person_id, FIRST_PARTY, granted, now_s, ends_s)
@@ -114,8 +114,8 @@ def _claims(
 
 
 async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
-    """The caller of a token, with its current roles and scopes; None if the token is revoked, or its person, client,
-    session or grant no longer exists."""
+    """Return the caller of a token, with the caller's current roles and scopes. Return None if the token is revoked, or
+    the person, client, session or grant of the token no longer exists."""
     if await queries.is_revoked(reader, claims.jti):
         return None
     carried = frozenset(claims.scope.split())
@@ -134,13 +134,13 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
 
 
 async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
-    """The caller of a registration or consent, if its generation equals that of the token."""
+    """Return the caller of a registration or consent, if it has the same generation as the token."""
     grant = await queries.grant(reader, str(claims.reg))
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         return None
     granted = carried & grant.scopes
     if claims.client_id != grant.id:
-        # A client acts by the grant: limited to the scopes of the client, and only while the client exists.
+        # An OAuth client uses the grant: require that the client exists, and limit the scopes to those of the client.
         client = await queries.client(reader, claims.client_id)
         if client is None:
             return None
@@ -151,11 +151,11 @@ async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozen
 
 
 async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None, through: str | None) -> Caller | None:
-    """The person as a caller: with all scopes of the roles, or with those that are in `carried`."""
+    """Return the person as a caller. The caller has all scopes of the person's roles, or only those in `carried`."""
     person = await queries.person(reader, person_id)
     if person is None:
         return None
-    # A grant from before the address was proven gets none of the person's roles (attack T34).
+    # An agent or client gets none of the person's roles until the person's address is proven (attack T34).
     counts = through is None or await queries.is_proven(reader, person.id)
     roles = await queries.roles(reader, person.id) if counts else {}
     available = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
@@ -218,7 +218,7 @@ async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
 
 
 async def forget_keys(transaction: Transaction) -> None:
-    """Remove the ring: the next process that opens the database creates a new one."""
+    """Remove the ring. The next process that opens the database creates a new ring."""
     await transaction.run(DELETE_KEYS, KEYS_NAME)
 
 
@@ -257,8 +257,8 @@ async def replace_keys(transaction: Transaction, master: MasterKey) -> None:
 
 
 class SigningKeyReloader:
-    """Reads the counters of changes, and reloads the signing keys when the counter of identities changed. `position` is
-    the index of that counter."""
+    """Reads the change counters, and reloads the signing keys if the counter of identities has changed. `position` is
+    the index of the counter of identities."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class SigningKeyReloader:
         self._renewing = asyncio.Lock()
 
     async def current(self) -> tuple[int, ...]:
-        """The counters, read after the call began.
+        """Return the counters. They are read from the database after the call begins.
 
         Raises:
             Unavailable: the database cannot be reached.

@@ -1,6 +1,6 @@
-"""Trusted identity providers: the operator's list of them, their keys, and verification of the tokens they sign.
+"""Trusted identity providers: the operator's list, the keys of the providers, and verification of their tokens.
 
-Before the signature is verified, an error only states which one is invalid: form, issuer or signature.
+Until the signature of a token is verified, errors only disclose whether its form, issuer or signature is invalid.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ from countersign.store.context import Store
 
 
 class Issuer(NamedTuple):
-    """A trusted identity provider. Without `client_ids` its assertions may be for every client, without `domains` about
-    e-mail addresses of every domain."""
+    """A trusted identity provider. If `client_ids` is empty, its assertions may be for every client. If `domains` is
+    empty, it may assert e-mail addresses of every domain."""
 
     issuer: str
     name: str
@@ -76,7 +76,7 @@ async def issuers(reader: Reader) -> list[Issuer]:
 
 
 async def insert_issuer(transaction: Transaction, made: Issuer) -> bool:
-    """Add an issuer; False if one with this identifier exists, which is not changed."""
+    """Add an issuer. If an issuer with this identifier exists, do nothing and return False."""
     lists = [_json_list(each) for each in (made.algorithms, made.client_ids, made.domains)]
     return bool(
         await transaction.run(INSERT_ISSUER, made.issuer, made.name, made.jwks_uri, *lists, int(made.created_at))
@@ -129,7 +129,7 @@ async def add(
     client_ids: Iterable[str] = (),
     domains: Iterable[str] = (),
 ) -> Issuer:
-    """Trust an issuer from now on, on every worker; the default algorithms are ES256 and RS256.
+    """Trust an issuer from now on, on every worker. The default algorithms are ES256 and RS256.
 
     `name` is displayed on the claim page. The `iss` of tokens must equal `issuer` exactly.
 
@@ -154,7 +154,7 @@ async def add(
 
 
 async def remove(transaction: Transaction, issuer: str) -> None:
-    """Stop trusting an issuer, on every worker. The caller has to end the registrations that came through it.
+    """Stop trusting an issuer, on every worker. The caller must also revoke the registrations that the issuer asserted.
 
     Raises:
         IssuerNotFound: the issuer is not trusted.
@@ -172,7 +172,7 @@ def _checked_url(what: str, url: str, store: Store) -> str:
 
 
 def _checked_identifier(store: Store, issuer: str) -> str:
-    """An issuer identifier is an address without a query (RFC 8414 §2)."""
+    """Check that an issuer identifier is an address without a query (RFC 8414 §2)."""
     _checked_url("the issuer", issuer, store)
     if "?" in issuer or len(issuer) > MAX_ISSUER_LENGTH:
         raise InvalidRequest(
@@ -220,8 +220,8 @@ async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> Is
     """The issuer's key that the token's header names, if its algorithm is allowed for the issuer.
 
     Raises:
-        Unavailable: the issuer's keys cannot be fetched. The reason is only logged, as it could disclose the
-            internal network.
+        Unavailable: the issuer's keys cannot be fetched. The reason is only logged, because it could disclose details
+            of the internal network.
     """
     if token.algorithm not in trusted.algorithms:
         return None
@@ -235,8 +235,8 @@ async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> Is
 async def record_token_use(
     transaction: Transaction, kind: Literal["id-jag", "event"], issuer: str, jti: str, expires_at: Instant
 ) -> bool:
-    """Record the use of a token; False if it was used before. Of two concurrent uses, the second waits for the first
-    transaction to end."""
+    """Record the use of a token. Return False if the token was used before. If two uses are concurrent, the second
+    waits until the transaction of the first ends."""
     digest = hashlib.sha256(jti.encode()).digest()
     return bool(await transaction.run(INSERT_SEEN_TOKEN, kind, issuer, digest, expires_at))
 
@@ -306,7 +306,7 @@ class InvalidAudience(TokenRejected):
 
 
 class VerifiedToken(NamedTuple):
-    """The issuer and the claims of a token with a valid signature; the claims themselves are not checked."""
+    """The issuer and the claims of a token with a valid signature. The claims are not checked yet."""
 
     issuer: Issuer
     claims: Members
@@ -337,7 +337,7 @@ async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
 async def _issuer_of_token(store: Store, identifier_claim: object) -> Issuer:
     if not isinstance(identifier_claim, str):
         raise MalformedToken("the token names no issuer")
-    # The store's own tokens are verified elsewhere, by other rules, even if the table lists the store.
+    # Never trust the store itself as an issuer, even if the table lists it: its own tokens are verified by other code.
     trusted = None if identifier_claim == store.root_url else await issuer(store.database, identifier_claim)
     if trusted is None:
         raise InvalidIssuer("the token's issuer is not trusted here")
@@ -357,7 +357,7 @@ def decode_claims(signed_token: VerifiedToken, shape: type[ClaimsT]) -> ClaimsT:
 
 
 def require_audience(store: Store, audience: str | list[str]) -> None:
-    """Require this service's issuer identifier as the only audience: as a string, or as the only item of a list.
+    """Require that this service's issuer identifier is the only audience, as a string or as the only item of a list.
 
     Raises:
         InvalidAudience: the audience is not this service.
@@ -372,7 +372,7 @@ def now_s() -> int:
 
 
 def require_issued(issued_s: int, not_before_s: int | None = None) -> None:
-    """Require a token that was not issued in the future; a minute of clock skew is allowed.
+    """Require that a token was not issued in the future. A minute of clock skew is allowed.
 
     Raises:
         MalformedToken: the token was issued in the future, or is not valid yet.

@@ -1,4 +1,4 @@
-"""The claim of an agent by a person (RFC 8628, agent-auth 7.5): attempts, decision, polling, notice by e-mail."""
+"""Claims of agents by people (RFC 8628, agent-auth 7.5): attempts, decisions, polling, and the notice by e-mail."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -44,7 +44,7 @@ INSERT = """
     VALUES ($1, $2, 'open', $3, $4, $5, 0, $6, $7)
 """
 END_EARLIER = "UPDATE claim_attempt SET status = 'ended' WHERE registration_id = $1 AND status IN ('open', 'confirmed')"
-# Counted before the code is compared, so that concurrent tries cannot exceed the limit.
+# Count the try before comparing the code, so that concurrent tries cannot exceed the limit.
 COUNT_TRY = """
     UPDATE claim_attempt SET tries = tries + 1
     WHERE id = $1 AND status IN ('open', 'confirmed') AND tries < $2 AND expires_at > $3
@@ -81,7 +81,7 @@ class ClaimAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """A new attempt, with both links and the code to type, which are disclosed only once."""
+    """A new attempt, with its two links and the code to type. The links and the code are disclosed only once."""
 
     id: str
     expires_at: Instant
@@ -90,11 +90,11 @@ class NewAttempt:
     user_code: str
 
     def code(self, interval_s: int) -> TypedCode:
-        """The code and its page, in the form of RFC 8628."""
+        """Return the code and the page to type it on, in the form of RFC 8628."""
         return TypedCode(self.user_code, self.typed_uri, _seconds_until(self.expires_at), interval_s)
 
     def link(self) -> AttemptLink:
-        """The page that shows a code to give to the agent."""
+        """Return the link to the page that shows a code, which the person gives to the agent."""
         return AttemptLink(self.shown_uri, clock.rfc3339(self.expires_at))
 
     def ceremony(self, store: Store, claim_token: str, claim_ends: str, interval_s: int) -> Ceremony:
@@ -154,7 +154,8 @@ async def latest_attempt(reader: Reader, registration_id: str) -> ClaimAttempt |
 
 
 async def check_typed_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
-    """Whether this is the code that the agent shows; counts a try. None: no try is left, or the attempt is over."""
+    """Count a try, and return whether the text is the code that the agent shows. Return None if no tries are left or
+    the attempt is over."""
     if not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     letters = "".join(letter for letter in text.upper() if letter.isalpha())
@@ -162,7 +163,8 @@ async def check_typed_code(store: Store, transaction: Transaction, attempt: Clai
 
 
 async def check_shown_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
-    """Whether this is the code that the page showed; counts a try. None: no try is left, or the attempt is over."""
+    """Count a try, and return whether the text is the code that the page showed. Return None if no tries are left or
+    the attempt is over."""
     if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     digits = "".join(letter for letter in text if letter.isdigit())
@@ -170,8 +172,8 @@ async def check_shown_code(store: Store, transaction: Transaction, attempt: Clai
 
 
 async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt, person_id: str) -> str | None:
-    """Record the person's confirmation; return new digits to give to the agent. None: the attempt is over, or another
-    person confirmed it."""
+    """Record the person's confirmation, and return new digits, which the person gives to the agent. Return None if the
+    attempt is over or another person confirmed it."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
     code = mac(store, attempt.id, digits)
     changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
@@ -179,17 +181,18 @@ async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt,
 
 
 async def finish(transaction: Transaction, attempt: ClaimAttempt, status: Literal["claimed", "declined"]) -> bool:
-    """End the attempt; of concurrent calls exactly one gets True."""
+    """End the attempt. If calls are concurrent, exactly one of them returns True."""
     return bool(await transaction.run(FINISH, attempt.id, status, clock.now()))
 
 
 def mac(store: Store, attempt_id: str, code: str) -> bytes:
-    """The MAC of a code, which is stored: without the master key, a short code cannot be found by brute force."""
+    """Return the MAC of a code. The MAC is stored instead of the code, so that no one can find the short code by brute
+    force without the master key."""
     return store.codes.sign(f"claim\0{attempt_id}\0{code}".encode())
 
 
 def matches(store: Store, attempt_id: str, code: str, stored: bytes) -> bool:
-    """Whether the MAC is that of the code; compared in constant time."""
+    """Whether `stored` is the MAC of the code. The comparison takes constant time."""
     return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), stored)
 
 
@@ -207,7 +210,8 @@ def _letters() -> str:
 
 
 def _bytes_below(limit: int, count: int) -> list[int]:
-    """Random bytes below a limit, for remainders of equal probability."""
+    """Return random bytes below a limit. If the limit is a multiple of a divisor, all remainders are equally
+    probable."""
     found: list[int] = []
     while len(found) < count:
         found += [byte for byte in ids.random_bytes(2 * count) if byte < limit]
@@ -268,9 +272,9 @@ def require_named_person(registration: Registration, email: str | None) -> None:
 
 
 async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: Registration, person_id: str) -> None:
-    """Claim the agent for the person, with the requested scopes; its earlier tokens become invalid.
+    """Claim the agent for the person, with the requested scopes. Earlier tokens of the agent become invalid.
 
-    The caller locks the registration (`registrations.lock`) before it changes an attempt, as `begin_attempt` does.
+    The caller must lock the registration (`registrations.lock`) before it changes an attempt, like `begin_attempt`.
 
     Raises:
         AttemptOver: the attempt was decided or replaced, or has expired; nothing changes.
@@ -280,13 +284,14 @@ async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: 
         raise AttemptOver("the attempt was decided, replaced or has expired")
     present = await registrations.with_id(transaction, registration.id)
     if present is None or present.named != registration.named:
-        # The agent has named another person or provider since, which the person did not agree to.
+        # Since the person saw the page, the agent has changed the terms: the person did not agree to the new terms.
         raise AttemptOver("the registration was changed by a concurrent request")
     await bind(transaction, registration, person_id)
 
 
 async def bind(transaction: Transaction, registration: Registration, person_id: str) -> None:
-    """Bind a registration to the person; no confirmation is needed where their provider asserts it.
+    """Bind a registration to the person. This function does not check that the person confirmed the registration,
+    because an assertion of the person's provider can replace the confirmation.
 
     Raises:
         AttemptOver: the registration was claimed or has ended; nothing changes.
@@ -314,7 +319,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
 
 
 async def decline(transaction: Transaction, attempt: ClaimAttempt, registration: Registration) -> None:
-    """Decline the agent. An anonymous agent then still has the scopes of an unclaimed agent.
+    """Decline the agent. An anonymous agent keeps the scopes of an unclaimed agent.
 
     Raises:
         AttemptOver: the attempt was decided or replaced, or has expired.
@@ -380,12 +385,12 @@ class ClaimProgress:
 
 
 async def poll(store: Store, claim_token: str) -> ClaimProgress:
-    """The state of the claim of this token; counts as a poll.
+    """Count a poll, and return the state of the claim of this token.
 
     Raises:
         InvalidClaimToken: the token is unknown, or its registration was claimed more than ten minutes ago.
-        SlowDown: the client polled before the interval passed, and the claim is not decided.
-        ClaimExpired, AttemptOver: the claim, or its current attempt, is over.
+        SlowDown: the client polled before the interval passed, and the person has not decided yet.
+        ClaimExpired, AttemptOver: the claim or its current attempt has ended.
         InvalidScope: the person confirmed, but lacks a requested scope.
         AccessDenied: the person declined, or has revoked the registration.
     """
@@ -439,8 +444,8 @@ async def _progress(store: Store, registration: Registration) -> ClaimProgress:
 
 
 def notify_person(store: Store, registration_id: str) -> None:
-    """E-mail the agent's person, after the response is sent. The e-mail is dropped when the queue is full: the page of
-    connected agents lists the agent anyway."""
+    """After the response is sent, tell the agent's person by e-mail. If the queue is full, no e-mail is sent; the page
+    of connected agents still lists the agent."""
     try:
         store.mail.enqueue(partial(_notice, store, registration_id))
     except Unavailable:

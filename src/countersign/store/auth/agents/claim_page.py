@@ -1,4 +1,4 @@
-"""GET and POST /auth/claim: the page of a claim link (agent-auth 7.6); it works without scripts."""
+"""GET and POST /auth/claim: the page of a claim link (agent-auth 7.6). The page works without scripts."""
 
 from html import escape
 from typing import NamedTuple
@@ -45,8 +45,8 @@ def decision(
     store: str,
     error: str = "",
 ) -> Response:
-    """The page on which a person claims an agent, or declines. If the person lacks a requested scope, the page only
-    offers to report that to the agent."""
+    """The page on which a person claims or declines an agent. If the person lacks a requested scope, the page only
+    offers to tell the agent so."""
     t = html.translate
     shown = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
     asked = in_words(registration.scopes)
@@ -124,7 +124,7 @@ def _without_referrer(answer: Response) -> Response:
 
 
 def asks_for_too_much() -> Response:
-    """The page for a person who cannot allow the agent; the agent gets the reason with its next poll."""
+    """The page for a person who cannot allow the agent. The agent gets the reason as the response to its next poll."""
     text = "Nothing was connected. Your account does not have the permissions that the agent asked for."
     return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
@@ -186,7 +186,7 @@ async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
         return await _page(store, attempt, page, registration, signed_in, "Choose one of the two buttons.")
     roles = await queries.roles(store.database, signed_in.person.id)
     if schemas.missing_scopes(registration.scopes, roles.values()):
-        # The next poll of the agent gets the reason.
+        # Record the confirmation, so that the response to the agent's next poll contains the reason.
         await _confirm(store, attempt, signed_in.person)
         return asks_for_too_much()
     if page == "shown":
@@ -229,7 +229,7 @@ async def _type_code(
 
 
 async def _attempt_of_link(store: Store, token: str, person: Person) -> tuple[ClaimAttempt, Page, Registration]:
-    """The attempt of a link, for the person that it names.
+    """Return the attempt of a link, its page and its registration, if the person may see them.
 
     Raises:
         ClaimLinkUnknown, AttemptOver: the link is unknown, or its attempt is over.
@@ -249,7 +249,7 @@ async def _attempt_of_link(store: Store, token: str, person: Person) -> tuple[Cl
 
 
 def _attempt_over(detail: str) -> AttemptOver:
-    """The error with a remedy for a person, instead of that for an agent."""
+    """Return the error with a remedy for a person instead of the remedy for an agent."""
     return AttemptOver(detail, resolution=ClaimLinkUnknown.resolution)
 
 

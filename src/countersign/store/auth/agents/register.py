@@ -1,4 +1,4 @@
-"""Registration of an agent: asserted by an identity provider, by its person's e-mail, or anonymous."""
+"""Registration of agents: with an assertion of an identity provider, with a person's e-mail address, or anonymously."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -49,7 +49,7 @@ class InteractionRequired(Refused):
 
 @dataclass(frozen=True, slots=True)
 class PendingClaim:
-    """A registration whose person has to confirm it first."""
+    """A registration that a person must confirm before it takes effect."""
 
     registration: Registration
     claim_token: str
@@ -95,7 +95,8 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
 
 
 async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
-    """Register an agent by its person's e-mail; the response is the same whether or not the account exists (T43).
+    """Register an agent with its person's e-mail address. The response does not disclose whether the address has an
+    account (T43).
 
     Raises:
         ServiceAuthNotEnabled, InvalidLoginHint, RateLimited, InvalidScope.
@@ -121,7 +122,7 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
 
 
 async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
-    """Register an agent whose person a trusted provider asserts.
+    """Register an agent with an assertion of a trusted provider about the agent's person.
 
     Raises:
         InteractionRequired: an account with this e-mail exists and is not bound to the provider (attack T20).
@@ -142,7 +143,7 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
         raise InteractionRequired(
             description,
             headers={"WWW-Authenticate": f'AgentAuth error="interaction_required", error_description="{description}"'},
-            # `type` and `status` are the problem's own members.
+            # Omit `type`, because the problem has a member of this name.
             members={name: value for name, value in msgspec.to_builtins(answer).items() if name != "type"},
         )
     person = await queries.person(store.database, outcome.person_id or "")
@@ -150,7 +151,7 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
 
 
 async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
-    """Verify an assertion for an agent that is not an OAuth client here.
+    """Verify an assertion for an agent that is not an OAuth client of this service.
 
     Raises:
         LoginRequired, InvalidClientId, and the errors of `id_jag.verify`.
@@ -158,7 +159,7 @@ async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
     assertion_claims = await id_jag.verify(store, assertion)
     id_jag.require_fresh(assertion_claims)
     if await queries.client(store.database, assertion_claims.client_id) is not None:
-        # An assertion for an OAuth client requires the client's secret, which registration does not check.
+        # Only the client may present this assertion. Registration does not check the client's secret, so reject it.
         raise InvalidClientId("the assertion is for an OAuth client; present it at the token endpoint")
     return assertion_claims
 
@@ -183,8 +184,10 @@ def asserted_scopes(assertion_claims: IdentityAssertion, scope: str | None) -> f
 
 
 async def register_or_await(store: Store, assertion_claims: IdentityAssertion, applicant: Applicant) -> Outcome:
-    """Register a provider's subject and use its assertion up, in one transaction: for an account that is bound to it,
-    for a new account, or pending for an account whose person has to confirm first.
+    """Register an agent for a provider's subject, and mark the assertion as used, in one transaction.
+
+    If the subject is bound to an account, or its address has no account yet, the agent is registered for that account
+    or a new one. Otherwise the registration is pending until the person confirms it.
 
     Raises:
         ReplayDetected: the assertion was used before.
@@ -213,8 +216,9 @@ def _limited_scopes(assertion_claims: IdentityAssertion, registration: Registrat
 
 
 async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, registration: Registration) -> Outcome:
-    """Claim an anonymous registration by a provider's assertion, which limits its scopes from now on: at once for an
-    account that is new or bound to it, by an attempt where its person has to confirm.
+    """Claim an anonymous registration with a provider's assertion. From now on, the assertion limits the scopes of the
+    registration. The claim takes effect at once if the account is new or bound to the provider's subject; otherwise an
+    attempt begins, which the person must confirm.
 
     Raises:
         InvalidScope: the assertion has none of the requested scopes.
@@ -230,7 +234,7 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
         email = assertion_claims.email
         needs_person = person_id is None
         if person_id is not None:
-            # The check ignores the person's roles: the response must not disclose who may publish.
+            # Do not check the person's roles, because the response must not disclose who may publish.
             needs_person = bool(scopes_granted & schemas.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
@@ -250,7 +254,8 @@ async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, 
 
 
 async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
-    """The current registration, locked until the transaction ends: another assertion may have narrowed it.
+    """Lock the registration until the transaction ends, and return its current state, because another assertion may
+    have limited its scopes.
 
     Raises:
         AttemptOver: the registration was claimed or has ended.
@@ -266,7 +271,7 @@ async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Reg
 async def _await_person(
     store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, email: str | None
 ) -> PendingClaim:
-    """Add a registration that the person with this address has to confirm."""
+    """Add a registration that the person with this address must confirm."""
     registration, token = await registrations.add(
         transaction,
         "identity_assertion",
@@ -284,8 +289,8 @@ async def _await_person(
 async def _register_known(
     store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, person_id: str
 ) -> Outcome:
-    """The agent's registration for a known person: the existing one, or a new one. Writing scopes require that the
-    person has confirmed them for this agent."""
+    """Return the agent's existing registration for a known person, or add one. If the agent requests writing scopes
+    that the person has not confirmed for this agent, the person must confirm the registration."""
     existing = await registrations.of_client(transaction, origin, person_id)
     confirmed = frozenset[str]().union(*(each.scopes for each in existing))
     if applicant.scopes & schemas.WRITING - confirmed:
@@ -311,17 +316,18 @@ async def _register_known(
 
 
 async def _person(transaction: Transaction, assertion_claims: IdentityAssertion) -> str | None:
-    """The person that a provider's subject is bound to; a new one when the address is unknown. None: the person with
-    the address has to confirm. An existing person is never bound without confirmation (attacks T20, T21)."""
+    """Return the person that a provider's subject is bound to. If the address is unknown, create a person. Return None
+    if the person with the address must confirm: an existing person is never bound without confirmation (attacks T20,
+    T21)."""
     person_id = await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
     if person_id is not None:
         return person_id
     email = id_jag.verified_email(assertion_claims)
     try:
-        # The provider's assertion is no proof: the address counts as proven once its owner opens a mailed link.
+        # The provider's assertion does not prove the address. The owner proves the address by opening a mailed link.
         person = await people.add_person(transaction, email, None)
     except EmailTaken:
-        # A concurrent request may have created the person for the same subject.
+        # A concurrent request may have created the person for the same subject: look the subject up again.
         return await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
     await transaction.run(
         registrations.DELEGATE, assertion_claims.issuer, assertion_claims.subject, person.id, clock.now()
@@ -330,7 +336,7 @@ async def _person(transaction: Transaction, assertion_claims: IdentityAssertion)
 
 
 def _assertion_answer(store: Store, registration: Registration, email: str | None) -> Registered:
-    """The response with an assertion that can be used at once."""
+    """Return the response with an assertion that the agent can use at once."""
     assertion, expires_at = registrations.issue_assertion(store, registration, email)
     expires = clock.rfc3339(expires_at)
     return Registered(
@@ -346,7 +352,7 @@ def _assertion_answer(store: Store, registration: Registration, email: str | Non
 
 
 def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
-    """The response for an agent whose person has to confirm."""
+    """Return the response for an agent that a person must confirm."""
     registration = waiting.registration
     ends, post = _claim_ends(registration), _words(registration.scopes)
     return Registered(

@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
 Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
 
 PREFIX = "reg_"
-# An expired claim token is reported as expired for this long, and as unknown afterwards (attack T31).
+# For this long, an expired claim token is reported as expired. Afterwards it is reported as unknown (attack T31).
 REMEMBERED_S = 7 * 86_400
 # The time in which a claimed agent can fetch its assertion.
 FETCHABLE_S = 600
@@ -103,8 +103,8 @@ SLOW_DOWN = """
     WHERE id = $1
 """
 SET_USED_AT = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
-# A registration that was claimed by a code is useless once its last token has expired; a provider can assert its own
-# registrations again.
+# A registration that was claimed with a code is removed after its last token has expired, because nobody can use it
+# again. A registration of a provider is kept, because the provider can assert it again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
         SELECT id FROM registration
@@ -123,8 +123,9 @@ LOCK_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 
 
 
 class Registration(NamedTuple):
-    """The registration of an agent. `scopes` are the requested ones until it is claimed, then the granted ones; `email`
-    is that of the person, as named by the agent or its provider; `agent` is the agent's name for itself."""
+    """The registration of an agent. `scopes` contains the requested scopes until the agent is claimed, and the granted
+    scopes afterwards. `email` is the person's address, as named by the agent or its provider. `agent` is the name that
+    the agent gives itself."""
 
     id: str
     kind: Kind
@@ -152,7 +153,7 @@ class Registration(NamedTuple):
 
 
 class Applicant(NamedTuple):
-    """An agent that registers: its name for itself, its IP address, and the requested scopes."""
+    """An agent that registers: the name that it gives itself, its IP address, and the requested scopes."""
 
     agent: str
     address: str
@@ -178,7 +179,8 @@ async def add(
     claim_ttl_s: int,
     interval_s: int,
 ) -> tuple[Registration, str]:
-    """Add a registration, claimed at once when the person is known; return it with its claim token."""
+    """Add a registration, and return it with its claim token. If `person_id` is given, the registration is already
+    claimed."""
     now = clock.now()
     registration_id = PREFIX + ids.new_uuid().replace("-", "")
     token = secrets.new_secret("clm")
@@ -230,12 +232,12 @@ async def of_person(store: Store, person_id: str) -> list[Registration]:
 
 
 async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
-    """Whether the provider was never bound to the person."""
+    """Whether no subject of the provider was ever bound to the person."""
     return await reader.fetch_one(DELEGATION_OF_PERSON, issuer, person_id) is None
 
 
 async def is_first_of_person(reader: Reader, person_id: str) -> bool:
-    """Whether no registration of an agent for the person is stored."""
+    """Whether the person has no stored registration of an agent."""
     return await reader.fetch_one(ANY_OF_PERSON, person_id) is None
 
 
@@ -245,19 +247,19 @@ async def lock(transaction: Transaction, registration_id: str) -> None:
 
 
 async def lock_unclaimed(transaction: Transaction, registration_id: str) -> bool:
-    """Lock a registration that can still be claimed; False if it cannot."""
+    """Lock a registration. Return False if it can no longer be claimed."""
     return bool(await transaction.run(LOCK_UNCLAIMED, registration_id))
 
 
 async def of_client(reader: Reader, origin: AssertionOrigin, person_id: str) -> list[Registration]:
-    """The existing registrations of an agent whose provider asserts the same person again; one for each set of
-    scopes."""
+    """Return the existing registrations of an agent for the person that its provider asserts again. An agent has one
+    registration for each set of scopes."""
     return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
 
 
 async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
-    """The person that a provider's subject is bound to, with the row locked, so that the delegation is removed before
-    or after this transaction."""
+    """Return the person that a provider's subject is bound to. The row is locked, so that a concurrent removal of the
+    delegation happens either before or after this transaction."""
     if not await transaction.run(LOCK_DELEGATION, issuer, subject):
         return None
     row = await transaction.fetch_one(DELEGATED, issuer, subject)
@@ -267,7 +269,8 @@ async def delegated(transaction: Transaction, issuer: str, subject: str) -> str 
 async def name_person(
     transaction: Transaction, registration_id: str, email: str | None, origin: AssertionOrigin | None
 ) -> bool:
-    """Set the person and the provider of an unclaimed registration; False if it has been claimed or has ended."""
+    """Set the person and the provider of an unclaimed registration. Return False if the registration has been claimed
+    or has ended."""
     issuer, subject, client_id = origin or (None, None, None)
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
 
@@ -278,8 +281,8 @@ async def narrow(transaction: Transaction, registration_id: str, granted: frozen
 
 
 async def revoke(transaction: Transaction, registration_id: str) -> bool:
-    """Revoke a registration: its tokens and assertions become invalid at once on every worker. False if it had ended.
-    The next assertion of its provider requires the person's confirmation again."""
+    """Revoke a registration: its tokens and assertions become invalid at once on every worker. Afterwards, the person
+    must confirm the next assertion of the provider again. Return False if the registration has already ended."""
     registration = await with_id(transaction, registration_id)
     if registration is None or not await transaction.run(REVOKE, registration_id):
         return False
@@ -290,9 +293,11 @@ async def revoke(transaction: Transaction, registration_id: str) -> bool:
 
 
 async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
-    """Revoke every registration of a provider's subject, and its delegation; return the number of registrations."""
-    # Remove the delegation first: a concurrent registration locks it, and is visible once it commits. Remove it again
-    # at the end, because a claim adds another one.
+    """Revoke every registration of a provider's subject, and remove the subject's delegation. Return the number of
+    registrations."""
+    # Remove the delegation first. A concurrent registration locks the delegation, so that this statement waits until
+    # the registration is committed and visible. Remove the delegation again at the end, because a concurrent claim
+    # may have added one.
     await transaction.run(END_DELEGATION, issuer, subject)
     ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
@@ -302,7 +307,8 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
 
 
 async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
-    """Revoke every registration that came through an issuer, and the delegations of its subjects; returns how many."""
+    """Revoke every registration that an issuer asserted, and remove the delegations of its subjects. Return the number
+    of registrations."""
     await transaction.run(END_DELEGATIONS_BY, issuer)
     ended = await transaction.run(REVOKE_ISSUER, issuer)
     await transaction.run(END_DELEGATIONS_BY, issuer)
@@ -311,8 +317,8 @@ async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
 
 
 async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
-    """Revoke every registration of a person and every delegation to them (attack T34: an agent that was bound to an
-    address before its owner proved it)."""
+    """Revoke every registration of a person, and remove every delegation to the person. Otherwise an agent that was
+    bound to an address before the owner proved the address would keep its access (attack T34)."""
     await transaction.run(END_DELEGATIONS_OF, person_id)
     ended = await transaction.run(REVOKE_OF_PERSON, person_id)
     await transaction.run(END_DELEGATIONS_OF, person_id)
@@ -321,7 +327,7 @@ async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
 
 
 async def revoke_all(transaction: Transaction) -> None:
-    """Revoke every registration, and remove every delegation: agents have to register, and be claimed, again."""
+    """Revoke every registration, and remove every delegation. Agents must register and be claimed again."""
     await transaction.run(REVOKE_ALL)
     await transaction.run(END_EVERY_DELEGATION)
     await versions.bump(transaction, "identity")
@@ -335,7 +341,7 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
 
 
 async def forget_old(transaction: Transaction) -> None:
-    """Remove registrations that were not claimed, denied or revoked, a week after they could be claimed."""
+    """Remove old registrations that were never claimed, or were denied or revoked."""
     oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
     await transaction.run(FORGET_ATTEMPTS, oldest)
     await transaction.run(FORGET, oldest)
@@ -346,7 +352,7 @@ def _registration(row: Row) -> Registration:
 
 
 HOUR_S = 3600
-# agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.
+# The limits of agent-auth 7.12. The setting COUNTERSIGN_RATE_REGISTER replaces all of these limits.
 MAX_PER_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
 MAX_PER_EMAIL = 5
 MAX_ATTEMPTS_PER_HOUR = 12
@@ -357,7 +363,7 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     """Count one registration.
 
     Raises:
-        RateLimited: there were too many by the address, or by all addresses together, in this hour.
+        RateLimited: the address, or all addresses together, registered too many agents in this hour.
     """
     settings = store.settings
     of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
@@ -371,7 +377,7 @@ async def count_client(store: Store, address: str) -> None:
     """Count one dynamic registration of an OAuth client.
 
     Raises:
-        RateLimited: there were too many by the address in this hour.
+        RateLimited: the address registered too many clients in this hour.
     """
     limit = store.settings.rate_register or MAX_CLIENTS_PER_ADDRESS
     await _count(store, f"register\0client\0{address}", limit, "this address")
@@ -413,7 +419,7 @@ class InvalidGrant(Refused):
 
 
 class AssertionClaims(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The claims of an assertion (agent-auth 7.7): `sub` is the registration, `gen` its generation."""
+    """The claims of an assertion (agent-auth 7.7). `sub` is the id of the registration, and `gen` is its generation."""
 
     iss: str
     aud: str
@@ -459,7 +465,7 @@ def issue_assertion(store: Store, registration: Registration, email: str | None)
 
 
 def read_assertion(store: Store, token: str) -> AssertionClaims:
-    """Verify an assertion that this service issued; the caller has to check its registration.
+    """Verify an assertion that this service issued. The caller must check that the registration is still valid.
 
     Raises:
         InvalidGrant: the assertion is malformed, has another type or issuer, or has expired.

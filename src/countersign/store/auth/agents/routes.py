@@ -130,7 +130,7 @@ async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Respon
 
 
 async def _unclaimed(store: Store, token: str) -> Registration:
-    """The registration of a claim token, while it can still be claimed.
+    """Return the registration of a claim token, if it can still be claimed.
 
     Raises:
         AlreadyClaimed, InvalidClaim, and the errors of `claim.registration_of_token`.
@@ -144,7 +144,7 @@ async def _unclaimed(store: Store, token: str) -> Registration:
 
 
 async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[ClaimAttempt, str]:
-    """The confirmed attempt, and the person who confirmed it.
+    """Return the confirmed attempt, and the id of the person who confirmed it.
 
     Raises:
         AttemptOver: the attempt is over.
@@ -177,7 +177,8 @@ async def _claimed_response(store: Store, registration: Registration) -> Respons
 
 
 async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
-    """Begin another attempt; a registration that names a person can only name the same again (agent-auth 7.5)."""
+    """Begin another attempt. If the registration already names a person, the attempt must name the same person
+    (agent-auth 7.5)."""
     if registration.kind != "anonymous" and registration.email != email:
         raise schemas.InvalidLoginHint("the registration names another person; register again for this one")
     await registrations.count_attempt(store, registration.id)
@@ -202,8 +203,8 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
 
 
 async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Response:
-    """Claim an anonymous agent by a provider's assertion: at once for an account that is new or bound to it, else by an
-    attempt for the account's person."""
+    """Claim an anonymous agent with a provider's assertion. The claim takes effect at once if the account is new or
+    bound to the provider's subject; otherwise an attempt begins, which the account's person must confirm."""
     if registration.kind != "anonymous":
         remedy = "Have the person confirm: poll, or begin another attempt with type service_auth."
         raise AlreadyClaimed("only an anonymous registration can be claimed by an assertion", resolution=remedy)
@@ -238,7 +239,7 @@ async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     granted = caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
     orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
     slugs = {org: found.slug for org, found in orgs.items() if found is not None}
-    # A client has no roles; an agent has those of the person it acts for.
+    # A client has no roles. An agent has the roles of the person that it acts for.
     roles = await queries.roles(store.database, caller.id)
     me = Me(
         sub=caller.id,

@@ -30,12 +30,13 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class UntrustedRedirect(Exception):
-    """The client is unknown, or the address is not registered for it: the error is displayed, without a redirect."""
+    """The client is unknown, or the redirect address is not registered for the client. The service shows the error and
+    does not redirect."""
 
 
 class RedirectTarget(NamedTuple):
-    """Where the response is sent: the client's registered address, with parameters in the query or, for a token, in the
-    fragment. The address `is_trusted` when an administrator registered it."""
+    """The registered address of the client that the person is redirected to. The parameters are in the query or, for a
+    token, in the fragment. `is_trusted` is true if an administrator registered the address."""
 
     issuer: str
     redirect_uri: str
@@ -44,7 +45,7 @@ class RedirectTarget(NamedTuple):
     is_trusted: bool
 
     def address(self, members: Mapping[str, str]) -> str:
-        """The client's address with these parameters, `state` and `iss` (RFC 9207 §2)."""
+        """Return the client's address with these parameters and the parameters `state` and `iss` (RFC 9207 §2)."""
         parameters = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
         mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
         return f"{self.redirect_uri}{mark}{urlencode(parameters)}"
@@ -91,7 +92,7 @@ class PermissionsMissing(AuthorizationError):
 
 
 class AuthorizationRequest(NamedTuple):
-    """A valid authorization request. Without a challenge it is for a token (the implicit grant)."""
+    """A valid authorization request. A request without a challenge is for a token (the implicit grant)."""
 
     client: Client
     redirect: RedirectTarget
@@ -107,7 +108,7 @@ def own_target(sent: AuthorizeQuery) -> str:
 
 
 async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
-    """The client of a request, and where the response is sent.
+    """Return the client of a request, and the target of the redirect.
 
     Raises:
         UntrustedRedirect: the client is unknown, or the address is not registered for it.
@@ -115,15 +116,15 @@ async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, 
     client = await queries.client(store.database, sent.client_id)
     if client is None or not clients.is_enabled(store, client):
         raise UntrustedRedirect(NO_CLIENT)
-    # A dynamic client cannot vary the port, not even of a loopback address.
+    # A dynamic client must use a registered address exactly: it cannot vary the port even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
         raise UntrustedRedirect("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > MAX_STATE_LENGTH:
         raise UntrustedRedirect(f"The state is longer than {MAX_STATE_LENGTH} characters.")
     in_fragment = sent.response_type == "token"
-    # Loopback addresses are not trusted either: any program may listen there, and any web page could make the browser
-    # call it, with a path of its choice, by a redirect of this service.
+    # The loopback addresses of a dynamic client are not trusted either. Any local program may listen at the address,
+    # and any web page could use a redirect of this service to make the browser call the program with any path.
     return client, RedirectTarget(
         store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic
     )
@@ -142,7 +143,8 @@ def check_request(store: Store, sent: AuthorizeQuery, client: Client, redirect: 
 
 
 def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
-    """The PKCE challenge of a request for a code; only S256, as `plain` does not protect a request that is observed."""
+    """Return the PKCE challenge of a request for a code. Only S256 is accepted, because `plain` does not protect a
+    request that an attacker observes."""
     if sent.response_type == "token":
         if not client.is_implicit:
             raise AuthorizationError(
@@ -160,7 +162,8 @@ def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -
 
 
 def _scopes(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
-    """The requested scopes that the client may have; all that it may have if none is requested."""
+    """Return the requested scopes that the client may have. If the request names no scopes, return all scopes that the
+    client may have."""
     available = client.scopes & scopes.DELEGABLE
     allowed = (frozenset(sent.scope.split()) or available) & available
     if not allowed:
@@ -182,8 +185,8 @@ class ConnectedAgent(NamedTuple):
 
 
 class ConsentOffer(NamedTuple):
-    """What a person is asked to allow: the request, the scopes that the account can grant and those that it cannot, and
-    the name of the client's organisation."""
+    """What a person is asked to allow: the request, the scopes that the account can grant, the scopes that it cannot
+    grant, and the name of the client's organisation."""
 
     request: AuthorizationRequest
     granted: frozenset[str]
@@ -192,8 +195,8 @@ class ConsentOffer(NamedTuple):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The texts that the page shows. A decision is valid only for these texts; the form of a page with other texts
-        is rejected."""
+        """The texts that the page shows. A decision is valid only for these texts: the form of a page that showed other
+        texts is rejected."""
         client, redirect = self.request.client, self.request.redirect
         granted = scopes.words(self.granted)
         challenge = self.request.challenge or ""
@@ -204,8 +207,8 @@ class ConsentOffer(NamedTuple):
 def consent_page(
     store: Store, offer: ConsentOffer, sent: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
-    """The page on which a person allows or denies a client; `has_changed` is true if it changed since the person saw
-    it."""
+    """The page on which a person allows or denies a client. `has_changed` is true if the page has changed since the
+    person saw it."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_site(redirect.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
@@ -217,7 +220,7 @@ def consent_page(
     who, warning = t(who, name=name, organisation=escape(offer.organisation)), ""
     title = t("Allow {name}?", name=client.name)
     if client.is_dynamic:
-        # The name is the client's own claim: the title has the host, which is what the person can check.
+        # The client chose its name itself, so the title shows the host instead: the person can check the host.
         title = t("Allow {name}?", name=urlsplit(site).netloc)
         who, warning = _unverified_name(client.name), _unverified(site)
     changed = t("This has changed since you saw it. Check it again, then decide.")
@@ -384,8 +387,8 @@ async def _find_or_add_consent(
     *,
     is_given: bool,
 ) -> Consent | None:
-    """The consent just given, or an earlier one that covers the scopes. An earlier consent to a dynamic client does not
-    count, as the client is not verified.
+    """Return the consent that the person has just given, or an earlier consent that covers the scopes. An earlier
+    consent to a dynamic client is ignored, because the client is not verified.
 
     Raises:
         UntrustedRedirect: the client was removed by a concurrent request.
@@ -409,7 +412,7 @@ async def _redirect_with_grant(
     signed_in: SignedInPerson,
     consent: Consent,
 ) -> Response:
-    """Redirect to the client with a code, or with a token if the client is registered for that."""
+    """Redirect to the client with a code, or with a token if the client is registered for the implicit grant."""
     if request.challenge is not None:
         code = await consents.issue_code(
             transaction,

@@ -1,4 +1,4 @@
-"""OAuth clients: their redirect URIs, those of an organisation, and those that register themselves (RFC 7591)."""
+"""OAuth clients of organisations, clients that register themselves (RFC 7591), and redirect URIs."""
 
 import re
 import unicodedata
@@ -24,8 +24,8 @@ from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
 
 _MAX_LENGTH = 2_000
-# Nothing that a browser, a header or a policy could parse differently: no user information, no fragment, no backslash,
-# no wildcard.
+# An address must not contain anything that a browser, a header or a policy could parse differently: no user
+# information, no fragment, no backslash, no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
 _MAX_HOST = 253
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -33,7 +33,8 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The hosts of the person's own machine, as a parsed address names them."""
-# Only literal addresses: the machine's resolver determines the address of `localhost` (RFC 8252 §8.3).
+# Only literal addresses may vary the port. `localhost` may not, because the machine's resolver determines its address
+# (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
 
 
@@ -51,7 +52,7 @@ def require_safe_uris(uris: Sequence[str]) -> None:
 
 
 def redirect_uri_error(uri: str) -> str | None:
-    """The reason why an address cannot be registered as a redirect URI; None if it can."""
+    """Return the reason why an address cannot be registered as a redirect URI, or None if it can be registered."""
     match = _ADDRESS.fullmatch(uri)
     if match is None or len(uri) > _MAX_LENGTH:
         return (
@@ -69,8 +70,9 @@ def redirect_uri_error(uri: str) -> str | None:
 
 
 def _is_canonical(host: str) -> bool:
-    """Whether a host has only one interpretation: browsers parse `0x7f000001`, `2130706433` and `127.1` as addresses
-    (WHATWG URL, "ends in a number"), and would show another host than the consent page."""
+    """Whether all programs interpret the host in the same way. Browsers parse `0x7f000001`, `2130706433` and `127.1` as
+    IP addresses (WHATWG URL, "ends in a number"), so that a browser would show a different host than the consent
+    page."""
     if host == "[::1]":
         return True
     name = host.removesuffix(".")
@@ -85,8 +87,8 @@ def _is_canonical(host: str) -> bool:
 
 
 def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
-    """Whether the address equals a registered one exactly; a loopback address may have any port, as a program cannot
-    know its port beforehand (RFC 8252 §7.3)."""
+    """Whether the address is equal to a registered address. A loopback address may have any port, because a program
+    does not know its port beforehand (RFC 8252 §7.3)."""
     if uri in registered:
         return True
     portless = _portless(uri)
@@ -94,7 +96,7 @@ def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
-    """A loopback address without its port; None if the address is not valid as a redirect URI."""
+    """Return a loopback address without its port, or None if the address is not valid as a redirect URI."""
     match = _ANY_PORT.fullmatch(uri)
     return None if match is None or redirect_uri_error(uri) is not None else (match[1], match[2])
 
@@ -124,8 +126,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def policy_source(uri: str) -> str:
-    """The Content-Security-Policy source for a registered address; its scheme for an IPv6 address, which a policy
-    cannot name."""
+    """Return the Content-Security-Policy source for a registered address. For an IPv6 address, return only the scheme,
+    because a policy cannot name an IPv6 address."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if "[" in parts.netloc else site(uri)
 
@@ -145,8 +147,8 @@ async def create_client(
     returns_to: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> tuple[queries.Client, str]:
-    """Add a client; return it with its secret, which is stored as a hash. `returns_to` are its redirect URIs for a
-    code, or for a token if `is_implicit`.
+    """Add a client, and return it with its secret. Only a hash of the secret is stored. `returns_to` contains the
+    redirect URIs of the client; a redirect carries a code, or a token if `is_implicit` is true.
 
     Raises:
         InvalidScope: a scope does not exist.
@@ -232,7 +234,7 @@ DELETE_OLDEST_UNUSED = (
 )
 DELETE_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
 SET_USED_AT = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
-# Clients that were not used for a long time, or had no consent of any person for a while.
+# Selects clients that were not used for a long time, and clients that no person has allowed for some time.
 IDLE_CLIENTS = """
     SELECT d.id
     FROM dynamic_client d
@@ -247,8 +249,9 @@ DELETE_IDLE = "DELETE FROM dynamic_client WHERE id = $1 AND used_at <= $2"
 DELETE_CODES_OF_CLIENT = "DELETE FROM authorization_code WHERE client_id = $1"
 DELETE_CONSENTS_OF_CLIENT = "DELETE FROM consent WHERE client_id = $1"
 
-# Other characters of a name are displayed as a space: invisible ones, those that change the text direction, letters
-# that look like Latin ones, quotation marks that would end the name, and those that form a host or an address.
+# These characters of a name are displayed as a space: invisible characters, characters that change the text direction,
+# letters that look like Latin letters, quotation marks that would end the name, and characters that form a host or an
+# address.
 _NOT_DISPLAYED = re.compile(r"[^A-Za-z0-9 &+_'-]+")
 
 
@@ -317,7 +320,7 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
 
 
 async def record_use(transaction: Transaction, client: Client) -> bool:
-    """Record the use of a client that a person allows; False if it was removed by a concurrent request."""
+    """Record the use of a client that a person allows. Return False if a concurrent request removed the client."""
     return not client.is_dynamic or bool(await transaction.run(SET_USED_AT, client.id, clock.now()))
 
 
@@ -329,8 +332,8 @@ async def delete_unused(transaction: Transaction) -> int:
 
 
 async def delete_idle(transaction: Transaction, days: int) -> int:
-    """Remove dynamic clients that were not used for `days` days, and those without consent of any person 30 days after
-    their last use, with their consents; return their number, 1,000 at most."""
+    """Remove dynamic clients that were not used for `days` days, and clients that were not used for 30 days and that no
+    person allows any longer. Also remove their consents. Remove 1,000 clients at most, and return their number."""
     now = clock.now()
     idle_since = clock.later(now, seconds=-86_400 * days)
     unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)
@@ -385,7 +388,7 @@ def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...
     for index, uri in enumerate(sent.redirect_uris):
         fault = redirect_uri_error(uri)
         if fault is None and _origin(uri) == _origin(store.root_url):
-            # The consent page would name this service as the recipient of access.
+            # Reject the address, because the consent page would name this service as the recipient of access.
             fault = "must not be an address of this service"
         if fault is not None:
             raise InvalidRedirectUri(f"/redirect_uris/{index}: {fault}")
@@ -393,7 +396,8 @@ def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...
 
 
 def _origin(uri: str) -> tuple[str, str, int]:
-    """The origin of an address; hosts with and without a final dot are equal, and so are all names of loopback."""
+    """Return the origin of an address in a comparable form: without a final dot of the host, and with the same host for
+    all names of the person's own machine."""
     parts = urlsplit(uri)
     host = (parts.hostname or "").rstrip(".")
     if host in LOOPBACK_HOSTS:
@@ -402,7 +406,7 @@ def _origin(uri: str) -> tuple[str, str, int]:
 
 
 def _require_code(sent: ClientMetadata) -> None:
-    """Require that the client accepts codes; other grants that it requests are not granted."""
+    """Require that the client accepts codes. If the client requests other grants too, it does not get them."""
     for name, requested, needed in (
         ("grant_types", sent.grant_types, DYNAMIC_GRANT),
         ("response_types", sent.response_types, "code"),
@@ -412,7 +416,8 @@ def _require_code(sent: ClientMetadata) -> None:
 
 
 def _requested_scopes(scope: str | None) -> frozenset[str]:
-    """The scopes that the client may request from people: the named ones, or all, without administration."""
+    """Return the scopes that the client may request from people: the named scopes, or all scopes if none are named. The
+    scope for administration is never included."""
     allowed = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
     if not allowed:
         raise InvalidClientMetadata(

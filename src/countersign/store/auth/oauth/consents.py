@@ -23,7 +23,7 @@ from countersign.store.auth.schemas import TokenRequest, TokenResponse
 from countersign.store.context import Store
 
 SELECT_CONSENT = "SELECT id, scopes, sites FROM consent WHERE person_id = $1 AND client_id = $2"
-# Locks the row, so that a concurrent revocation happens before or after.
+# Locks the row, so that a concurrent revocation happens either before or after this transaction.
 LOCK_CONSENT = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
 INSERT_CONSENT = """
     INSERT INTO consent (id, person_id, client_id, scopes, generation, created_at)
@@ -57,7 +57,8 @@ CLIENTS_OF_PERSON = """
 
 
 class Consent(NamedTuple):
-    """What a person allows a client, and the sites the person was redirected to; without scopes it is revoked."""
+    """The scopes that a person allows a client, and the sites that the person was redirected to. A consent without
+    scopes is revoked."""
 
     id: str
     scopes: frozenset[str]
@@ -65,9 +66,9 @@ class Consent(NamedTuple):
 
 
 class ConnectedClient(NamedTuple):
-    """A client that can act for a person, for the page of connected agents; a dynamic client has no organisation.
-    `sites` are those that the person was redirected to, empty for a consent from before they were stored: it was for
-    one of `redirect_uris`."""
+    """A client that can act for a person, as the page of connected agents shows it. A dynamic client has no
+    organisation. `sites` contains the sites that the person was redirected to. It is empty for old consents, which were
+    given before sites were stored; the person was then redirected to one of `redirect_uris`."""
 
     id: str
     client: str
@@ -97,7 +98,7 @@ async def allow(
     if existing is None:
         raise LookupError("the consent was not stored")
     granted_scopes = existing.scopes | granted
-    # A consent from before sites were stored remains without a site, because the client's address is unknown.
+    # If the consent was given before sites were stored, do not add a site: the list would be incomplete.
     is_unknown = bool(existing.scopes) and not existing.sites
     sites = () if is_unknown else tuple(sorted({*existing.sites, site}))
     await transaction.run(
@@ -107,7 +108,7 @@ async def allow(
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
-    """Revoke a consent of the person: its codes and tokens become invalid at once on every worker. False if the
+    """Revoke a consent of the person: its codes and tokens become invalid at once on every worker. Return False if the
     consent belongs to another person, or was revoked before."""
     if not await transaction.run(REVOKE_CONSENT, consent_id, person_id):
         return False
@@ -117,7 +118,7 @@ async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> b
 
 
 async def revoke_all(transaction: Transaction) -> None:
-    """Revoke every consent: each person is asked again."""
+    """Revoke every consent, so that each person must allow each client again."""
     await transaction.run(REVOKE_EVERY_CONSENT)
     await transaction.run(END_EVERY_CODE)
     await versions.bump(transaction, "identity")
@@ -153,7 +154,8 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
 
 
 CODE_VALID_S = 60
-# A used code that is sent again revokes its token; the code is stored while the token can be valid.
+# A code that is sent again revokes the token that was issued for it, so a code is stored for as long as its token can
+# be valid.
 CODE_REMEMBERED_S = 86_400
 
 INSERT_CODE = """
@@ -174,8 +176,8 @@ _INVALID_CODE = "the code is unknown, used, expired, or was issued to another cl
 
 
 class AuthorizationCode(NamedTuple):
-    """A stored code; `token_jti` is the id of its token, chosen beforehand so that a replay of the code can revoke
-    the token."""
+    """A stored code. `token_jti` is the id of the token that is issued for the code. The id is chosen beforehand, so
+    that a replay of the code can revoke the token."""
 
     client_id: str
     consent_id: str
@@ -197,7 +199,8 @@ async def issue_code(
     challenge: str,
     auth_time: Instant,
 ) -> str:
-    """Issue a code for the granted scopes, valid for a minute; only its hash is stored. `challenge` is that of S256."""
+    """Issue a code for the granted scopes that is valid for a minute. Only the hash of the code is stored. `challenge`
+    is the S256 challenge of the request."""
     code = secrets.new_secret("cac")
     expires_at = clock.later(clock.now(), seconds=CODE_VALID_S)
     stored_code = AuthorizationCode(
@@ -208,8 +211,8 @@ async def issue_code(
 
 
 async def exchange_code(store: Store, client: Client, request: TokenRequest) -> TokenResponse:
-    """Exchange a code for an access token. The code is used up in any case; a replayed code revokes the token that was
-    issued for it (RFC 6749 §4.1.2, §10.5).
+    """Exchange a code for an access token. The code becomes invalid even if this call fails. A replayed code revokes
+    the token that was issued for it (RFC 6749 §4.1.2, §10.5).
 
     Raises:
         InvalidRequest: the code is missing.
@@ -221,7 +224,7 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
         raise InvalidRequest("code is required", resolution="Send the code of the redirect.")
     async with store.database.transaction() as transaction:
         outcome = await _spend_code(store, transaction, client, request)
-    # Raised outside the transaction, which would otherwise roll back the use of the code.
+    # Raise the error outside the transaction. Otherwise the transaction would roll back the use of the code.
     if isinstance(outcome, InvalidGrant):
         raise outcome
     code, grant = outcome
@@ -241,7 +244,7 @@ async def forget_old_codes(transaction: Transaction) -> int:
 async def _spend_code(
     store: Store, transaction: Transaction, client: Client, request: TokenRequest
 ) -> tuple[AuthorizationCode, Grant] | InvalidGrant:
-    """Use up the code; return the code with its consent, or the error."""
+    """Mark the code as used. Return the code with its consent, or the error."""
     name = secrets.digest(request.code or "")
     is_first = await transaction.run(SPEND_CODE, name, clock.now())
     row = await transaction.fetch_one(SELECT_CODE, name)
@@ -271,7 +274,7 @@ def _code_error(code: AuthorizationCode, client: Client, request: TokenRequest) 
 
 
 def _is_proof(verifier: str, challenge: str) -> bool:
-    """Whether the verifier's SHA-256 is the challenge (RFC 7636 §4.6)."""
+    """Whether the challenge is the SHA-256 of the verifier (RFC 7636 §4.6)."""
     if _VERIFIER.fullmatch(verifier) is None:
         return False
     computed = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

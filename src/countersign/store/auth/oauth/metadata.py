@@ -21,8 +21,8 @@ ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag"
 
 
 def protected_resource(store: Store, resource: str) -> Document:
-    """The metadata of the protected resource at this path. Strict clients derive the address of the metadata from that
-    of the resource, so each of `RESOURCES` has its own metadata (RFC 9728 §3.3)."""
+    """Return the metadata of the protected resource at this path. Each resource in `RESOURCES` has its own metadata,
+    because strict clients derive the address of the metadata from the address of the resource (RFC 9728 §3.3)."""
     return {
         "resource": store.root_url + resource,
         "resource_name": store.settings.resource_name,
@@ -34,7 +34,8 @@ def protected_resource(store: Store, resource: str) -> Document:
 
 
 def authorization_server(store: Store) -> Document:
-    """The authorization server's metadata: the members of the API document, and further ones (agent-auth 7.3)."""
+    """Return the authorization server's metadata: the members that the API document defines, and more (agent-auth
+    7.3)."""
     root, base = store.root_url, store.base_url
     registration = (
         {"registration_endpoint": root + dynamic_clients.REGISTRATION_PATH} if store.settings.dynamic_clients else {}
@@ -90,7 +91,7 @@ SVG = (
     '<path d="M23 36l7 7 13-15" fill="none" stroke="#1f3aa8" stroke-width="5" stroke-linecap="round" '
     'stroke-linejoin="round"/></svg>'
 )
-# An image and nothing else, even if it is opened as a page.
+# These headers prevent the image from loading anything or running scripts, even if it is opened as a page.
 HEADERS = (
     ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),

@@ -66,7 +66,7 @@ async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
 
 
 async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
-    """Revoke a registration or consent of this person; another person's is ignored without an error."""
+    """Revoke a registration or consent of this person. If it belongs to another person, do nothing."""
     if await consents.revoke(transaction, ended, person_id):
         return
     registration = await registrations.with_id(transaction, ended)
@@ -93,7 +93,7 @@ def _agent(entry: Registration) -> ConnectedAgent:
 def _client(entry: ConnectedClient) -> ConnectedAgent:
     what, name = f"A client of {entry.organisation}", entry.client
     if entry.redirect_uris:
-        # The client's name is not verified: the title is the site that the person was redirected to.
+        # The client's name is not verified, so the title is the site that the person was redirected to.
         sites = entry.sites or tuple(sorted({clients.lowercase_site(each) for each in entry.redirect_uris}))
         name = (", " if entry.sites else " or ").join(urlsplit(each).netloc for each in sites)
         claim = f"calls itself “{entry.client}”" if entry.client else "has no name"

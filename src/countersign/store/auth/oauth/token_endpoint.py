@@ -41,7 +41,8 @@ class InvalidTarget(Refused):
 
 
 def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> None:
-    """Require that every resource is the root address or one under it; clients send the address that they call.
+    """Require that every resource is the root address of this service or an address below it. Clients send the address
+    that they call.
 
     Raises:
         InvalidTarget: a resource belongs to another service, or its address has a fragment.
@@ -56,7 +57,8 @@ def is_own_resource(store: Store, resource: str) -> bool:
     return (resource == store.root_url or resource.startswith(f"{store.root_url}/")) and "#" not in resource
 
 
-# Compared with the secret of an unknown client, so that the response takes as long as for a known one.
+# If the client is unknown, the sent secret is compared with this hash, so that the response takes as long as for a
+# known client.
 _NO_SECRET = secrets.digest("no client has this")
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="token"'}
 
@@ -103,7 +105,7 @@ async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Head
     """Authenticate the client of a request at the token endpoint, and check that it may use the grant.
 
     Raises:
-        InvalidRequest, InvalidClient: as `authenticate_client`.
+        InvalidRequest, InvalidClient: the same conditions as in `authenticate_client`.
         UnauthorizedClient: the client registered itself, and the grant is not the authorization code.
     """
     client = await authenticate_client(store, sent, headers)
@@ -146,7 +148,8 @@ def _invalid_client(reason: str) -> InvalidClient:
 
 
 def exchange_client_credentials(store: Store, client: Client, scope: str | None) -> TokenResponse:
-    """Issue an access token to an authenticated client, with the requested scopes or all of the client.
+    """Issue an access token to an authenticated client. The token has the requested scopes, or all scopes of the client
+    if none are requested.
 
     Raises:
         InvalidScope: the client does not have a requested scope.
@@ -161,9 +164,9 @@ class _IssuerClaim(msgspec.Struct):
 
 
 async def exchange_assertion(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
-    """Exchange an assertion for an access token. The unverified issuer only selects how the assertion is verified: an
-    assertion of this service needs no client authentication, a provider's ID-JAG must be for the authenticated client
-    (agent-auth 7.7).
+    """Exchange an assertion for an access token. The issuer that the assertion names selects how the assertion is
+    verified. An assertion of this service needs no client authentication. A provider's ID-JAG must be issued for the
+    authenticated client (agent-auth 7.7).
 
     Raises:
         InvalidRequest: the assertion is missing.
@@ -184,7 +187,7 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
 
 
 def _issuer(assertion: str) -> str:
-    """The issuer that an assertion names, unverified."""
+    """Return the issuer that an assertion names. The assertion is not verified yet."""
     encoded = assertion.split(".")[1:2]
     try:
         text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
@@ -282,13 +285,14 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
         return
     async with store.database.transaction() as transaction:
         registration = await registrations.with_id(transaction, claims.sub)
-        # An assertion from before the claim is no longer valid, not even for revocation.
+        # An assertion that was issued before the claim is no longer valid, and cannot be used for revocation either.
         if registration is not None and registration.generation == claims.gen:
             await registrations.revoke(transaction, registration.id)
 
 
 async def exchange_own_assertion(store: Store, assertion: str, scope: str | None) -> TokenResponse:
-    """Exchange an assertion of this service for an access token; repeatable until the assertion expires.
+    """Exchange an assertion of this service for an access token. An assertion can be exchanged repeatedly until it
+    expires.
 
     Raises:
         InvalidGrant: the assertion is not valid, or its registration was claimed, revoked or removed since.
@@ -304,11 +308,12 @@ async def exchange_own_assertion(store: Store, assertion: str, scope: str | None
 
 
 async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: str | None) -> TokenResponse:
-    """Exchange a trusted provider's ID-JAG for an access token; only the client that it was issued for can do this.
+    """Exchange a trusted provider's ID-JAG for an access token. Only the client that the ID-JAG was issued for can
+    exchange it.
 
     Raises:
-        InvalidGrant: the assertion is not valid, is for another client, was used, or is stale; or its person has to
-            confirm first, by registration.
+        InvalidGrant: the assertion is not valid, is for another client, was used, or is stale, or the person must
+            confirm the agent first.
         InvalidScope: the assertion or the person does not have a requested scope.
     """
     try:
@@ -343,8 +348,8 @@ def _registration_token(
     client_id: str | None = None,
     auth_time_s: int | None = None,
 ) -> TokenResponse:
-    """Issue an access token for a registration; if an OAuth client presented the assertion, it is for the client, and
-    invalid once the client is removed."""
+    """Issue an access token for a registration. If an OAuth client presented the assertion, the token belongs to the
+    client, and becomes invalid when the client is removed."""
     subject = grant.person_id or grant.id
     token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted, grant, auth_time_s)
     return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
@@ -383,7 +388,7 @@ class ClaimDenied(Refused):
 
 
 async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> ClaimedToken:
-    """Exchange a claim token for an access token and an assertion, once the person has claimed the agent.
+    """Exchange a claim token for an access token and an assertion, after the person has claimed the agent.
 
     Raises:
         AuthorizationPending, PollTooFast, ExpiredToken, ClaimDenied: as in RFC 8628 §3.5, each with status 400.
