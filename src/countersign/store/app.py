@@ -81,10 +81,10 @@ ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOO
 
 @asynccontextmanager
 async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
-    """Open a store to serve, as `lifespan.open_store`; the last uses of grants are recorded when the block ends.
+    """Like `lifespan.open_store`, but opens a store to serve, and records the last uses of grants when the block ends.
 
     Raises:
-        BadSetting, Unavailable: as `lifespan.open_store`.
+        BadSetting, Unavailable: the same conditions as in `lifespan.open_store`.
     """
     async with lifespan.open_store(settings, root_url, is_loopback=is_loopback) as store:
         try:
@@ -186,7 +186,7 @@ async def run_maintenance(store: Store) -> None:
     """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, external codes
     and tokens, mailed links, registrations, dynamic OAuth clients, keys, webhook deliveries and data sets of the
     sandbox; record the last uses of agents and keys."""
-    # First, so that no recently used key is removed.
+    # Record the uses first, so that no recently used key is removed.
     await _record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)

@@ -302,7 +302,7 @@ def main(folder: Path) -> None:
     """Make the template in the folder, and remove every file but the database and the blobs.
 
     Raises:
-        Unavailable, StorageFull: as `make_template`.
+        Unavailable, StorageFull: the folder cannot be written to.
     """
     asyncio.run(make_template(folder))
     for path in folder.iterdir():

@@ -34,7 +34,7 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "E-mails in the outbox folder,
 
 def service_checks(store: Store) -> ServiceChecks:
     """The store's checks and numbers."""
-    # Reported as 0 until there is one.
+    # Create these metrics now, so that they are reported as 0 until the first event.
     SIGN_INS_FAILED.of(NAME)
     blob_gc.REMOVED.of()
     blob_gc.REMOVED_BYTES.of()

@@ -20,7 +20,7 @@ MEANING: dict[str, str] = {
 }
 READING = frozenset({"read:products", "read:releases", "read:library"})
 DELEGABLE = frozenset(ALL) - {"admin:org"}
-"""The scopes that a person can delegate to a client: all but administration."""
+"""The scopes that a person can delegate to a client: all scopes except administration."""
 OF_ROLE: dict[str, frozenset[str]] = {
     "owner": frozenset(ALL),
     "publisher": READING | {"write:products", "write:releases"},

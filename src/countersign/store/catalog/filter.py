@@ -124,7 +124,8 @@ def moment(text: str) -> Instant:
 
 
 def error_in(query: Filter) -> str | None:
-    """What is wrong with a filter: its form, a value that its slot does not accept, or a date that does not exist."""
+    """Return the error in a filter: a wrong form, a value that the slot does not accept, or a date that does not
+    exist. Return None if the filter is valid."""
     try:
         msgspec.convert(msgspec.to_builtins(query), Filter)
     except msgspec.ValidationError as error:

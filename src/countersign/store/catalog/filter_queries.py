@@ -361,7 +361,7 @@ def _joined(statement: SqlBuilder, test: Callable[[SqlBuilder, str], str], condi
 
 
 def _tag(statement: SqlBuilder, value: str) -> str:
-    # Tags contain no other characters, and two of those are wildcards of LIKE.
+    # A value with other characters matches no tag. Reject it, because `%` and `_` are wildcards of LIKE.
     plain = value.lower().replace(" ", "-")
     return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
 

@@ -69,7 +69,7 @@ _LICENSES = """
 _LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
-# Words of drafts only do not count.
+# Words that occur only in drafts are ignored.
 _TERMS_LIKE = f"""
     WITH near(term) AS MATERIALIZED (
         SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 800
@@ -95,7 +95,7 @@ _PUBLIC_TERMS = """
 
 
 Spellings = dict[str, dict[str, int]]
-"""For each word its spellings in the catalog, each with its number of public products."""
+"""Maps each word to its spellings in the catalog, and each spelling to its number of public products."""
 
 
 class Name(NamedTuple):

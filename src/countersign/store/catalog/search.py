@@ -42,7 +42,7 @@ def prefix_end(word: str) -> str:
 
 
 def distance(one: str, other: str, limit: int) -> int | None:
-    """The number of inserted, deleted, replaced or transposed letters; None above the limit."""
+    """Return the number of inserted, deleted, replaced or transposed letters, or None if it exceeds the limit."""
     if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
         return None
     before: list[int] = []

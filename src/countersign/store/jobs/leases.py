@@ -63,7 +63,7 @@ _TAKE = """
         lease_until = $4,
         started_at = COALESCE(started_at, $1)
     WHERE id = """
-# Checked again under the row lock: the job may have been cancelled, or its lease extended.
+# Check the status again under the row lock, because the job may have been cancelled or its lease extended.
 _IF_STILL_FREE = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
     RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
@@ -118,7 +118,7 @@ SKEW_S = 60
 
 
 class LeaseLost(Exception):
-    """Another worker has the job, or it was cancelled; the transaction must be rolled back."""
+    """Another worker has the job, or the job was cancelled. The transaction must be rolled back."""
 
 
 class LeasedJob(NamedTuple):

@@ -32,7 +32,7 @@ WAITING_OF_ORG = f"""
 """
 JOB = f"SELECT {COLUMNS} FROM job WHERE id = $1"
 STATE = "SELECT status, progress, attempts FROM job WHERE id = $1"
-# A hundred large results would fill the memory.
+# Omits large results, because a page of large results would fill the memory.
 PAGE = f"""
     SELECT {LISTED_COLUMNS}
     FROM job
@@ -140,7 +140,7 @@ async def page(
 
 
 async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
-    """End a queued job with this problem, or request a running one to stop; False if it has ended."""
+    """End a queued job with this problem, or request a running job to stop. Return False if the job has ended."""
     ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
     if ended is not None:
         await events.job_ended(transaction, str(ended[0]), job_id)

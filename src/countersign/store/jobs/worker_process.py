@@ -66,7 +66,7 @@ class LaneWorker:
         if self._background is not None and self._background.done():
             ended, self._background = self._background, None
             ended.result()
-        # This check is first, because there may always be a next requested job.
+        # Claim a background job first. Otherwise background jobs would never start while requested jobs are waiting.
         if self._background is None and (job := await self._claim("background")) is not None:
             self._background = asyncio.create_task(self._work_in_background(job))
         requested = await self._claim("requested")

@@ -58,15 +58,15 @@ class Redemption(NamedTuple):
 
 
 async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> Redemption:
-    """Redeem a code for an owner. Repeating it returns the same result; a code that would grant nothing new is not used
-    up.
+    """Redeem a code for an owner. Repeating the call returns the same result. A code that would grant nothing new is
+    not used up.
 
-    The limit on wrong guesses does not apply to a correct code, whose random bits cannot be guessed; it applies to a
-    shorter one, which could be guessed.
+    The limit on wrong guesses does not apply to a correct code of full length, because no one can guess its random
+    bits. It applies to shorter codes, because they could be guessed.
 
     Raises:
-        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: nothing changes.
-        RateLimited: too many unknown codes by this owner or address recently.
+        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
+        RateLimited: this owner or address recently sent too many unknown codes.
     """
     code_hash = codes.digest(typed)
     code_found = await codes.code(transaction, code_hash, owner)

@@ -1,4 +1,4 @@
-"""Artifacts of releases: announce, upload and download them; their table and their routes."""
+"""Artifacts of releases: announcement, upload and download, with the table and the routes of artifacts."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
@@ -88,8 +88,8 @@ class Announcement(NamedTuple):
 async def announce(
     transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
 ) -> Announcement:
-    """Announce a file of the release. If the upload of the file is unfinished, its id does not change, it gets a
-    new address, and its received parts are discarded.
+    """Announce a file of the release. If an earlier upload of the file is unfinished, the file keeps its id and gets a
+    new upload address, and the received parts are discarded.
 
     Raises:
         InvalidRequest: the filename is invalid, or the file exceeds the maximum size.
@@ -116,25 +116,25 @@ async def announce(
 
 
 async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewArtifact) -> str:
-    """The id of the artifact with this filename, new or unfinished, without an upload."""
+    """Return the id of a new or unfinished artifact with this filename. The artifact then has no upload."""
     artifact_id = ids.new_uuid()
     row = (release.id, body.filename, body.size, body.platform, clock.now())
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
     present = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
     if present is not None and present[1] == "receiving":
-        # Locks the upload before the artifact, as everywhere, to avoid deadlocks.
+        # To avoid deadlocks, lock the upload before the artifact, as all other code does.
         await uploads.drop_of_subject(transaction, present[0])
         if await transaction.run(ANNOUNCE_AGAIN, present[0], body.size, body.platform):
             return present[0]
-    # Removed or finished concurrently: insert it, unless it exists now.
+    # A concurrent request may have removed or finished the artifact: insert it, unless it exists now.
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
     raise FilenameTaken(f"the release {release.version} has a file {body.filename}")
 
 
 async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> None:
-    """Insert a ready artifact of a release (by its id) whose blob is sealed; for demonstration data."""
+    """Insert a ready artifact of the release with this id. Its blob must be sealed. Used for demonstration data."""
     await blobs.keep(transaction, content.sha256, content.size)
     artifact_id = ids.new_uuid()
     await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
@@ -147,7 +147,7 @@ async def abandon(transaction: Transaction, upload: Upload) -> None:
 
 
 async def remove_all(transaction: Transaction, release_id: str) -> None:
-    """Remove the files of a draft release, finished or not; the collector removes unused blobs."""
+    """Remove all files of a draft release, including unfinished uploads. The collector removes unused blobs later."""
     for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
         await uploads.drop_of_subject(transaction, artifact_id)
         await transaction.run(DELETE_COUNTS, artifact_id)
@@ -159,7 +159,7 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
-    """Raises UploadNotFound: the artifact was removed, or its release was yanked."""
+    """Raises UploadNotFound if the artifact was removed or its release was yanked."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     if product is None or not await transaction.run(MAKE_READY, upload.subject_id, content.sha256):
         raise UploadNotFound("the artifact of this upload was removed, or its release was yanked")

@@ -23,10 +23,10 @@ from countersign.store.releases import artifacts, blobs, media, uploads
 from countersign.store.releases.uploads import Upload
 
 MIN_IDLE_S = 86_400
-"""The age below which new or recently referenced files are not removed."""
+"""A file is removed only if it has existed, and has been unreferenced, for at least this time."""
 UPLOADS_PER_BATCH = 200
 MAX_SHARE = 10
-"""At most one in this many files is removed in one run, but always at least one."""
+"""One run removes at most one file in this many files, but may always remove one."""
 CONFIRM = "countersign installation collect --yes"
 ABANDON = {"artifact": artifacts.abandon, "media": media.abandon}
 
@@ -44,7 +44,8 @@ REMOVED_BYTES = metrics.counter("countersign_blob_bytes_removed_total", "Bytes o
 
 class CollectResult(NamedTuple):
     """The numbers of removed expired uploads, staged leftovers and stored files. `stopped` is the reason why due files
-    were not removed, empty if they were; if not, `blobs` counts the removals that an earlier run started."""
+    were not removed; it is empty if they were removed. If they were not removed, `blobs` counts only the removals that
+    an earlier run started."""
 
     uploads: int
     staged: int
@@ -53,8 +54,8 @@ class CollectResult(NamedTuple):
 
 
 class CollectionReport(NamedTuple):
-    """The report of the last run: the numbers of stored files, of files due for removal, and of unknown files with
-    their size; and the reason why due files were not removed, empty if they were."""
+    """The report of the last run: the number of stored files, the number of files due for removal, the number and size
+    of unknown files, and the reason why due files were not removed. The reason is empty if they were removed."""
 
     ran_at: Instant
     files: int = 0
@@ -75,7 +76,8 @@ class CollectionReport(NamedTuple):
 
 
 class _Survey(NamedTuple):
-    """The contents of the blob store. `due` are files with their sizes, `gone` are due digests that are not stored."""
+    """The contents of the blob store. `due` contains the files to remove, with their sizes. `gone` contains the digests
+    of files to remove that are not stored."""
 
     files: int
     due: dict[str, int]
@@ -143,8 +145,8 @@ async def _remove_upload(store: Store, upload: Upload) -> None:
 
 
 async def _abandoned_stages(store: Store, before: Instant) -> int:
-    """Discard staged parts of finished or removed uploads that were not written to for a day. The blob store belongs to
-    this installation alone."""
+    """Discard staged parts of finished or removed uploads that were not written to for a day. This is safe because the
+    blob store belongs only to this installation."""
     removed = 0
     async for staged in store.blobs.staged():
         if staged.changed_at < before and not await uploads.is_open(store.database, staged.upload):
@@ -168,7 +170,7 @@ class _Removals:
 
 @contextmanager
 def _count_removals() -> Generator[_Removals]:
-    """Count and log the removals of the block, also if it raises."""
+    """Count and log the removals of the block, even if the block raises an exception."""
     removals = _Removals()
     try:
         yield removals
@@ -213,7 +215,7 @@ async def _finish_removals(store: Store, removals: _Removals) -> None:
 
 
 async def _survey(store: Store, before: Instant) -> _Survey:
-    """Compare the stored files with the database; both are ordered by digest."""
+    """Compare the stored files with the database. Both are read in the order of their digests."""
     files, unknown_bytes = 0, 0
     due, unknown = dict[str, int](), list[str]()
     left = await blobs.due(store.database, before)
@@ -233,7 +235,7 @@ async def _survey(store: Store, before: Instant) -> _Survey:
 
 
 def _stop_reason(survey: _Survey) -> str:
-    """The reason not to remove the due files; empty if there is none."""
+    """Return the reason not to remove the due files, or an empty text if they may be removed."""
     if len(survey.due) <= max(1, survey.files // MAX_SHARE):
         return ""
     return (

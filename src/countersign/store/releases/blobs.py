@@ -23,7 +23,8 @@ NOTE_IDLE = """
 """
 NOTE_FIRST_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
 LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
-"""Blobs after a digest that are or were recently in use; for backups, which do not use the port."""
+"""Selects the blobs after a digest that are in use or were in use recently. Backups use this statement directly,
+without the database port."""
 IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
 KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1 UNION ALL SELECT 1 FROM idle_blob WHERE sha256 = $1"
 KNOWN_AFTER = """
@@ -33,7 +34,7 @@ KNOWN_AFTER = """
     ORDER BY sha256
     LIMIT $2
 """
-# Reads every blob, used or not, so that the work of one statement is bounded.
+# Reads a fixed number of blobs, whether or not they are used, so that the work of one statement is bounded.
 USES = """
     SELECT b.sha256,
            CASE WHEN b.state = 'live' AND b.touched_at < $2
@@ -74,7 +75,8 @@ FORGET_REFERRED = """
        OR EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = idle_blob.sha256)
 """
-# Due digests, with a row in blob or only in idle_blob; the collector checks again that they are unused.
+# Selects the digests due for removal, including digests that are only in idle_blob. Before it removes a blob, the
+# collector checks again that the blob is unused.
 DUE = """
     SELECT i.sha256
     FROM idle_blob i
@@ -94,7 +96,7 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
     """Mark a blob as in use before the transaction references it.
 
     Raises:
-        Unavailable: the blob is being removed; the staged parts still exist, and the call can be repeated.
+        Unavailable: the blob is being removed. The staged parts still exist, and the caller can repeat the call.
     """
     if not await transaction.run(KEEP, sha256, size, clock.now()):
         raise removal_in_progress()
@@ -102,7 +104,7 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
 
 
 def removal_in_progress() -> Unavailable:
-    """The error of a request whose content equals an unused blob that is being removed."""
+    """Return the error for a request whose content is identical to an unused blob that is being removed."""
     return Unavailable("an unused blob of the same content is being removed", headers={"Retry-After": "1"})
 
 
@@ -125,7 +127,7 @@ async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
 
 
 async def note_idle(database: Database, *digests: str) -> None:
-    """Record these blobs as known and unreferenced from now on; each page in its own transaction."""
+    """Record these blobs as known and unreferenced from now on. Each page is written in a separate transaction."""
     await _note(database, NOTE_IDLE, digests, clock.now())
 
 
@@ -150,7 +152,7 @@ async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
 
 
 async def note_unused(database: Database) -> None:
-    """Record unreferenced blobs; blobs that were not recorded before count as unreferenced from now on."""
+    """Record unreferenced blobs. Blobs that were not recorded before count as unreferenced from now on."""
     now = clock.now()
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
@@ -191,7 +193,8 @@ async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
     """Start the removal of the blob, if it has been idle since `before` and is unreferenced."""
     async with database.transaction() as transaction:
-        # Lock the row first: references made while waiting for it are visible to the next statement only.
+        # Lock the row in a separate statement: only the next statement sees references that were added while this
+        # statement waited for the lock.
         await transaction.run(TAKE, sha256)
         if not await transaction.run(CONDEMN, sha256, before):
             await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
@@ -224,7 +227,8 @@ BLOBS_PER_BATCH = 1000
 MIN_SURPLUS_AGE_S = 3600
 
 BlobDefect: TypeAlias = Literal["missing", "changed", "surplus"]
-"""The defect of a blob: it is missing, its bytes do not match, or it is not new and the database does not know it."""
+"""The defect of a blob: the blob is missing, its bytes do not match the digest, or the database does not know the blob
+although it is not new."""
 
 
 class BlobCheck(NamedTuple):
@@ -245,7 +249,7 @@ async def verify(reader: Reader, store: BlobStore) -> AsyncIterator[BlobCheck]:
     while rows := await reader.fetch(LIVE, last, BLOBS_PER_BATCH):
         for (sha256,) in rows:
             checked = await _read(store, sha256)
-            # A blob that is no longer in use may be removed at any time.
+            # Report a defect only if the blob is still in use: otherwise the collector may have removed it.
             if checked.what is None or await is_live(reader, sha256):
                 yield checked
         last = rows[-1][0]

@@ -71,7 +71,7 @@ RELEASE = "SELECT id, status FROM release WHERE product_id = $1 AND version = $2
 
 
 class ChannelProduct(NamedTuple):
-    """A product and its organisation, by id and slug."""
+    """The ids and slugs of a product and its organisation."""
 
     id: str
     slug: str
@@ -115,7 +115,7 @@ async def statement(reader: Reader, product_id: str, channel: str) -> StoredStat
 
 
 async def next_counter(transaction: Transaction, product_id: str, channel: str, least: int) -> int:
-    """The counter of the next statement: greater than all previous ones, and at least `least`."""
+    """Return the counter of the next statement. It is greater than all previous counters, and at least `least`."""
     await transaction.run(NEXT_COUNTER, product_id, channel, least)
     row = await transaction.fetch_one(STATEMENT, product_id, channel)
     if row is None:
@@ -142,8 +142,8 @@ class NothingBuilt(NotFound):
 async def channel_state(store: Store, product_id: str, channel: str) -> ChannelState:
     """The channel's signed statement with the key chain that verifies it.
 
-    The counter is the time in seconds if possible, so that it still increases after the service is restored from a
-    backup; a statement is valid for `statement_ttl_s`, and renewed after half of that.
+    If possible, the counter is the time in seconds, so that it still increases after the service is restored from a
+    backup. A statement is valid for `statement_ttl_s` seconds, and is renewed after half of this time.
 
     Raises:
         NothingBuilt: the channel has no published release with a build.
@@ -180,7 +180,8 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
         counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
-        # Read again after the counter: otherwise a slow transaction would state old content with a higher counter.
+        # Read the content again after the counter: otherwise a slow transaction could publish old content with a higher
+        # counter.
         current = await _current_content(transaction, product, channel)
         version, build = msgspec.json.decode(current, type=tuple[str, dict[str, str]])
         newest = await signing.current_key(transaction, store.master, product.org_id)
@@ -204,7 +205,7 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
 
 
 ADDRESS_TTL_S = 3600
-"""Validity of the addresses of packs and deltas; clients request new ones after expiry."""
+"""The time for which the addresses of packs and deltas are valid. Afterwards, clients request new addresses."""
 
 
 class NotProcessed(NotFound):
@@ -221,9 +222,9 @@ async def permitted_build(
     """The release's build for the platform, its artifact, and whether it is public.
 
     Raises:
-        ProductNotFound, ReleaseNotFound: no such product or release, or the caller may not see it.
+        ProductNotFound, ReleaseNotFound: the product or release does not exist, or the caller may not see it.
         NotProcessed: the release has no build for this platform.
-        InsufficientScope, Unauthenticated, NotEntitled: as for a download of the artifact.
+        InsufficientScope, Unauthenticated, NotEntitled: the caller may not download the artifact.
     """
     entry = await visible_entry(store.database, caller, id_or_slug)
     release = await release_status(store.database, entry.product_id, version)

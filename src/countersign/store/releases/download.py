@@ -112,11 +112,11 @@ class DownloadableArtifact(NamedTuple):
 
 
 async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[DownloadableArtifact, bool]:
-    """The artifact, if the caller may download it; and whether it is public.
+    """Return the artifact if the caller may download it, and whether the artifact is public.
 
     Raises:
-        ArtifactNotFound: no such artifact, or the caller cannot see its release.
-        InsufficientScope: the caller's organisation owns it, but the token cannot read releases.
+        ArtifactNotFound: the artifact does not exist, or the caller cannot see its release.
+        InsufficientScope: the caller's organisation owns the artifact, but the token does not permit reading releases.
         Unauthenticated: the artifact requires an entitlement, and the request has no credential.
         NotEntitled: the artifact requires an entitlement, and the caller has none.
     """
@@ -152,7 +152,7 @@ async def _ready_artifact(reader: Reader, artifact_id: str) -> DownloadableArtif
 
 
 def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> StoredContent:
-    """The artifact's content with its headers; files of a yanked release are marked."""
+    """Return the artifact's content with its headers. A header marks files of a yanked release."""
     headers = (("Content-Disposition", attachment(artifact.filename)),)
     if artifact.release_status == "yanked":
         headers = (*headers, ("Release-Status", "yanked"))
@@ -160,7 +160,7 @@ def stored_content(artifact: DownloadableArtifact, *, is_for_anyone: bool) -> St
 
 
 async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str | None:
-    """The signed address at the CDN or bucket to redirect to; None if the service sends the bytes."""
+    """Return the signed address at the CDN or bucket to redirect to, or None if the service sends the bytes itself."""
     settings = store.settings
     if settings.downloads != "redirect":
         return None
@@ -172,7 +172,8 @@ async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str 
 
 
 def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
-    """A function that counts one download of the artifact today (UTC). A download succeeds even if counting fails."""
+    """Return a function that counts one download of the artifact for the current day (UTC). A download succeeds even if
+    the count fails."""
 
     async def count() -> None:
         day = clock.rfc3339(clock.now())[:10]

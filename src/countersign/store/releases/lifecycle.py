@@ -1,4 +1,4 @@
-"""Products and releases: create, replace, archive, draft, publish, yank and promote them; with their SQL."""
+"""The life cycle of products and releases: create, replace, archive, draft, publish, yank and promote."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -73,14 +73,14 @@ class ReleaseFile(NamedTuple):
 async def insert_product(
     transaction: Transaction, product_id: str, org_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
-    """Write a new product; False if its slug is taken."""
+    """Write a new product. Return False if its slug is taken."""
     return bool(await transaction.run(INSERT_PRODUCT, product_id, org_id, *_members(body), status, now))
 
 
 async def replace_product(
     transaction: Transaction, product_id: str, body: ProductWrite, status: str, now: Instant
 ) -> bool:
-    """Replace all writable members; False if another product has the slug."""
+    """Replace all writable members. Return False if another product has the slug."""
     return bool(await transaction.run(REPLACE_PRODUCT, product_id, *_members(body), status, now))
 
 
@@ -104,7 +104,7 @@ async def is_entitled(reader: Reader, product_id: str) -> bool:
 
 
 async def unfinished_artifact(reader: Reader, release_id: str) -> str | None:
-    """The name of a file of the release whose upload is unfinished, or None."""
+    """Return the name of a file of the release whose upload is unfinished, or None if all uploads are finished."""
     row = await reader.fetch_one(UNFINISHED_ARTIFACT, release_id)
     return None if row is None else row[0]
 
@@ -116,7 +116,7 @@ async def is_notes_only(reader: Reader, release_id: str) -> bool:
 
 
 async def files_of(reader: Reader, release_id: str) -> list[ReleaseFile]:
-    """The files of a release, by name."""
+    """Return the files of a release, ordered by name."""
     rows = await reader.fetch(FILES, release_id)
     return [ReleaseFile(filename, platform, bool(is_built)) for filename, platform, is_built in rows]
 
@@ -131,10 +131,10 @@ class StillEntitled(Refused):
 
 
 def check(body: ProductWrite) -> None:
-    """Check what the schema does not express.
+    """Check the rules that the schema does not express.
 
     Raises:
-        InvalidRequest: duplicate platforms or tags, or the slug has the form of an id.
+        InvalidRequest: platforms or tags contain duplicates, or the slug has the form of an id.
     """
     if len(set(body.platforms)) != len(body.platforms):
         raise invalid_member("/platforms", "must not contain duplicates")
@@ -145,7 +145,7 @@ def check(body: ProductWrite) -> None:
 
 
 async def create(transaction: Transaction, org_id: str, body: ProductWrite, product_id: str | None = None) -> str:
-    """Create a product of the organisation, by default a draft; return its id.
+    """Create a product of the organisation, and return its id. Without a status, the product is a draft.
 
     Raises:
         InvalidRequest: as raised by `check`.
@@ -160,12 +160,12 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
 
 
 async def replace(transaction: Transaction, product: OwnedProduct, body: ProductWrite) -> None:
-    """Replace all writable members; without a status, the status does not change.
+    """Replace all writable members. Without a status, the status does not change.
 
     Raises:
         InvalidRequest: as raised by `check`.
         SlugTaken: another product has the slug.
-        StillEntitled: the status is archived, and the product has entitlements.
+        StillEntitled: the new status is `archived`, and the product has entitlements.
     """
     check(body)
     status = body.status or product.status
@@ -177,7 +177,7 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
 
 
 async def archive(transaction: Transaction, product: OwnedProduct) -> None:
-    """Remove the product from the catalog permanently; archiving again has no effect.
+    """Remove the product from the catalog permanently. Archiving a product again has no effect.
 
     Raises:
         StillEntitled: the product has entitlements.
@@ -292,8 +292,8 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
 
 
 async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
-    """Change notes, channel and `notes_only`; omitted members do not change. Each condition is part of the UPDATE, so
-    that a concurrent publication cannot happen between check and change.
+    """Change notes, channel and `notes_only`. Omitted members do not change. Each condition is part of the UPDATE
+    statement, so that no concurrent publication can happen between the check and the change.
 
     Raises:
         Yanked: a yanked release cannot change its channel.
@@ -314,7 +314,8 @@ async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseU
 
 
 async def publish(transaction: Transaction, release: OwnedRelease) -> None:
-    """Publish a draft, and with the first release its product; publishing again has no effect.
+    """Publish a draft release. If it is the first release of a draft product, also publish the product. Publishing a
+    release again has no effect.
 
     Raises:
         Yanked: the release was yanked.
@@ -351,20 +352,21 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
 
 
 def _files_without_build(files: Sequence[ReleaseFile]) -> list[str]:
-    """The names of the files that block publication: those of platforms without a build; all files if there is no
-    build."""
+    """Return the names of the files that block publication: the files of platforms without a build, or all files if the
+    release has no build."""
     built = {each.platform for each in files if each.is_built}
     needed = {each.platform for each in files} - {None} if built else {each.platform for each in files}
     return [each.filename for each in files if each.platform in needed - built]
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:
-    """Publish the draft without refreshing the catalog; False if it is not a draft."""
+    """Publish the draft without refreshing the catalog. Return False if the release is not a draft."""
     return bool(await transaction.run(PUBLISH, release_id, clock.now()))
 
 
 async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
-    """Yank a published release: owners can still download it, marked with the reason. Yanking again has no effect.
+    """Yank a published release. Owners can still download it, and see the reason. Yanking a release again has no
+    effect.
 
     Raises:
         NotPublished: the release is a draft.

@@ -136,7 +136,7 @@ async def announce(
 
 
 async def remove(transaction: Transaction, product: OwnedProduct, media_id: str) -> None:
-    """Remove an image or video; the collector removes its blob if it is unused.
+    """Remove an image or video. The collector removes the blob later if it is unused.
 
     Raises:
         MediaNotFound: the product has no media of this id.
@@ -170,7 +170,8 @@ async def abandon(transaction: Transaction, upload: Upload) -> None:
 
 
 async def _content(store: Store, upload: Upload, sha256: str) -> Content:
-    """The uploaded video unchanged; an image re-encoded, its original blob removed."""
+    """Return the content to store. A video does not change; an image is re-encoded, and its original blob is
+    removed."""
     row = await store.database.fetch_one(KIND_OF, upload.subject_id)
     if row is None:
         raise UploadNotFound("the media of this upload were removed")
@@ -210,7 +211,7 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
-    """Raises UploadNotFound: the media were removed."""
+    """Raises UploadNotFound if the media were removed."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     kind = (content.media_type, content.width, content.height)
     if product is None or not await transaction.run(
@@ -236,7 +237,7 @@ MEDIA = Purpose("media", _content, _keep, abandon, _answer)
 WRITE_PRODUCTS = "write:products"
 SHARED = "public, max-age=31536000, immutable"
 PRIVATE = "private, no-cache"
-# Media are sent with the recognised media type, and cannot run scripts when opened directly.
+# These headers prevent media from running scripts when a browser opens their address directly.
 INERT = (
     ("Content-Security-Policy", "default-src 'none'; sandbox"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),

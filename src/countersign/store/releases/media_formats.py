@@ -1,4 +1,4 @@
-"""Uploaded images and videos: images are decoded and re-encoded, videos are recognised by their first bytes."""
+"""Formats of uploaded media: images are decoded and re-encoded; videos are recognised by their first bytes."""
 
 import asyncio
 import io
@@ -42,12 +42,13 @@ def media_type(head: bytes) -> str:
 
 
 MAX_PIXELS_A_SIDE = 8192
-# Decoding and encoding AVIF takes about 36 bytes a pixel: one image stays below 700 MB.
+# Decoding and encoding AVIF takes about 36 bytes of memory for each pixel: with this limit, an image takes less than
+# 700 MB.
 MAX_PIXELS = 18_000_000
 FORMATS = ("PNG", "JPEG", "WEBP", "AVIF")
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
 _LOSSY_QUALITY = 88
-# What Pillow raises for invalid or damaged images; other exceptions are bugs and are logged.
+# Pillow raises these exceptions for invalid or damaged images. Other exceptions are bugs and are logged.
 _BROKEN = (
     OSError,
     SyntaxError,
@@ -66,11 +67,11 @@ _BROKEN = (
     Image.DecompressionBombWarning,
 )
 
-# Looked up by name, because Pillow's stub does not declare the result's type.
+# Look the function up by name, because Pillow's type stub does not declare the type of its result.
 _SRGB = ImageCms.ImageCmsProfile(vars(ImageCms)["createProfile"]("sRGB"))
 
 _turn = asyncio.Semaphore(1)
-"""One image at a time in a process: the largest allowed image takes about 512 MiB."""
+"""A process re-encodes only one image at a time, because the largest allowed image takes about 512 MiB."""
 
 
 class UnsupportedImage(Refused):
@@ -95,11 +96,11 @@ class Picture(NamedTuple):
 
 
 async def reencode(data: bytes) -> Picture:
-    """The image in its own format, upright, in sRGB, without metadata and further frames.
+    """Return the image in the same format, upright, in sRGB, without metadata, and with only the first frame.
 
     Raises:
-        UnsupportedImage: the image is not PNG, JPEG, WebP or AVIF, is damaged, or exceeds 18 megapixels or 8192 pixels
-            a side.
+        UnsupportedImage: the image is not PNG, JPEG, WebP or AVIF, is damaged, has more than 18 megapixels, or has more
+            than 8192 pixels on a side.
     """
     async with _turn:
         return await asyncio.to_thread(_reencode, data)
@@ -132,7 +133,7 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
     """The pixels only: rotated according to EXIF, in RGB or RGBA, converted to sRGB."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
-        # 16-bit grey: `convert` would clip the upper half.
+        # Scale 16-bit grey values, because `convert` would clip all values above 255.
         shade: Image.Image = ImageMath.lambda_eval(lambda bands: bands["grey"] / 256, grey=upright.convert("I"))
         upright = shade.convert("L")
     is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
@@ -147,7 +148,7 @@ def _pixels_only(image: Image.Image, name: str) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
-    """The image in sRGB; an unreadable profile or one for another colour mode is ignored."""
+    """Return the image in sRGB. A profile that is unreadable or belongs to another colour mode is ignored."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         turned = ImageCms.profileToProfile(image, source, _SRGB, outputMode=mode)

@@ -1,4 +1,5 @@
-"""Permissions: callers edit products and releases of their own organisations; drafts of others answer 404."""
+"""Permissions: callers may edit products and releases of their own organisations. For drafts of other organisations,
+the response is 404."""
 
 from typing import NamedTuple
 
@@ -57,7 +58,7 @@ async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: 
     """The product, if the caller has the scope in its organisation.
 
     Raises:
-        ProductNotFound: no such product, or the product belongs to another organisation and is not public.
+        ProductNotFound: the product does not exist, or belongs to another organisation and is not public.
         NotYourOrganisation: the product is public and belongs to another organisation.
         InsufficientScope: the caller does not have the scope in its organisation.
     """
@@ -78,7 +79,7 @@ async def owned_release(reader: Reader, caller: Caller, id_or_slug: str, version
     """The release of that version of a product of the caller's organisation.
 
     Raises:
-        ProductNotFound, NotYourOrganisation, InsufficientScope: as `owned_product`.
+        ProductNotFound, NotYourOrganisation, InsufficientScope: the same conditions as in `owned_product`.
         ReleaseNotFound: the product has no such release.
     """
     product = await owned_product(reader, caller, id_or_slug, scope)

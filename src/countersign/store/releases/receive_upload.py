@@ -1,4 +1,4 @@
-"""PUT and GET of an upload address: bytes are staged as they arrive; the last part completes the upload."""
+"""PUT and GET of an upload address. Received bytes are staged at once, and the last part completes the upload."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ from countersign.store.releases.uploads import Content, Purpose, Upload
 
 class UploadBody:
     """The body of an upload. If the connection is aborted, the stream ends without an exception, so that the received
-    bytes can be stored; `gone` is then the error."""
+    bytes can be stored. `gone` then contains the error."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -53,7 +53,7 @@ class UploadBody:
                 return
 
     async def skip(self, count: int) -> bool:
-        """Read and discard the given number of bytes; False if the body ended before."""
+        """Read and discard the given number of bytes. Return False if the body ends earlier."""
         while count > 0 and await self.has_more():
             dropped = min(count, len(self._rest))
             self._rest = self._rest[dropped:]
@@ -64,7 +64,7 @@ class UploadBody:
 UNPROCESSABLE = 422
 ATTEMPTS = 3
 
-# Only one task in this process seals an upload: a client's retry waits for its first request.
+# These locks ensure that only one task of this process seals an upload: a client's retry waits for the first request.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
@@ -76,9 +76,9 @@ async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """Finish a complete upload according to its purpose; return the response.
 
     Raises:
-        ChecksumMismatch, or another 422 error: the content is invalid; upload and announcement are removed.
-        Unavailable: the same blob is being removed, or the blob store is unavailable; the call can be repeated.
-        StorageFull: no space is left; the received parts remain stored.
+        ChecksumMismatch, or another 422 error: the content is invalid. The upload and its announcement are removed.
+        Unavailable: the same blob is being removed, or the blob store is unavailable. The caller can repeat the call.
+        StorageFull: no space is left. The received parts remain stored.
         UploadNotFound: the file was announced again, or the upload has expired.
     """
     async with _turns.setdefault(upload.id, asyncio.Lock()):
@@ -110,8 +110,8 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
 
 
 async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
-    """Seal the parts. A known digest is recorded first, so that a process that dies in between leaves no blob that the
-    database does not know."""
+    """Seal the parts. If the digest is known beforehand, it is recorded first: if the process then dies, the database
+    still knows the blob."""
     expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
     if expected is not None:
         await blobs.note_new(store.database, store.blobs, expected)
@@ -122,12 +122,13 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
 
 
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
-    """Finish in one transaction; False if another request did, or the bytes must be sealed again."""
+    """Finish the upload in one transaction. Return False if another request finished it, or the bytes must be sealed
+    again."""
     try:
         async with store.database.transaction() as transaction:
             if not await uploads.finish(transaction, upload.id):
                 return False
-            # From here the blob cannot be removed: removal needs its row, which this transaction locks.
+            # After this call, the blob cannot be removed: the transaction locks the row, which a removal needs.
             await blobs.keep(transaction, content.sha256, content.size)
             if await store.blobs.size(content.sha256) != content.size:
                 raise _BlobMissing
@@ -138,7 +139,7 @@ async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Con
 
 
 async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
-    """Remove the upload and its announcement; False if another request finished it."""
+    """Remove the upload and its announcement. Return False if another request finished the upload."""
     async with store.database.transaction() as transaction:
         if not await uploads.drop_open(transaction, upload.id):
             return False
@@ -148,13 +149,14 @@ async def _void(store: Store, upload: Upload, purpose: Purpose) -> bool:
 
 
 async def _discard(store: Store, upload: Upload) -> None:
-    # The outcome is committed; the collector removes files that cannot be removed now.
+    # Ignore errors, because the outcome is already committed: the collector removes the remaining files later.
     with suppress(Unavailable):
         await store.blobs.discard(upload.id)
 
 
 STRETCH_S = 30
-"""A service stop loses at most the bytes sent in this time; an aborted connection loses nothing."""
+"""Received bytes are stored at least this often. If the service stops, only later bytes are lost; if a connection is
+aborted, no bytes are lost."""
 STRETCH_BYTES = 4 << 30
 
 
@@ -203,7 +205,8 @@ async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Res
     try:
         return await _receive(call, upload, span, purpose)
     except Unavailable:
-        # A node that finishes the upload removes all its staged files, including those that another node is writing.
+        # Another node may have finished the upload. It then removed all staged files, including files that this node
+        # was writing, so that the error can be ignored.
         present = await uploads.reload(store.database, upload)
         if present.finished_at is None:
             raise
@@ -223,7 +226,7 @@ async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: B
 
 
 async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: UploadBody) -> None:
-    """Stage the missing ranges of the span; each part is recorded once it is durable."""
+    """Stage the missing ranges of the span. Each part is recorded after it is stored durably."""
     taken: list[Part] = []
     position = span.start
     for gap in uploads.missing(known, span):

@@ -54,7 +54,7 @@ BY_ADDRESS = """
         ))
 """
 BY_ID = "SELECT id, org_id, purpose, subject_id, size, sha256, finished_at FROM upload WHERE id = $1"
-# Locks the row: other transactions cannot finish, drop or extend the upload until this one ends.
+# Locks the row, so that other transactions cannot finish, remove or extend the upload until this transaction ends.
 TAKE_OPEN = "UPDATE upload SET finished_at = NULL WHERE id = $1 AND finished_at IS NULL"
 FINISH = "UPDATE upload SET finished_at = $2 WHERE id = $1 AND finished_at IS NULL"
 PARTS = "SELECT start_at, length, sha256 FROM upload_part WHERE upload_id = $1 ORDER BY start_at"
@@ -89,7 +89,8 @@ class UploadNotFound(NotFound):
 
 
 class Upload(NamedTuple):
-    """An upload: `size` in bytes, `sha256` as announced, `subject_id` the artifact or media it belongs to."""
+    """An upload. `size` is in bytes, `sha256` is the announced digest, and `subject_id` is the id of the artifact or
+    media that the upload belongs to."""
 
     id: str
     org_id: str
@@ -118,8 +119,8 @@ async def announce(
     sha256: str | None,
     ttl_s: int,
 ) -> UploadAddress:
-    """Create an upload of the subject's file. The token permits sending it while `announced_by` (a caller's key) may
-    write for the organisation; only its hash is stored."""
+    """Create an upload of the subject's file. The token permits the upload for as long as the caller with the key
+    `announced_by` may write for the organisation. Only the hash of the token is stored."""
     token = new_secret("cup")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
@@ -156,12 +157,12 @@ async def reload(reader: Reader, upload: Upload) -> Upload:
 
 
 async def parts(reader: Reader, upload_id: str) -> list[Part]:
-    """The received parts, by offset."""
+    """Return the received parts, ordered by offset."""
     return [Part(*row) for row in await reader.fetch(PARTS, upload_id)]
 
 
 async def add_part(transaction: Transaction, upload_id: str, part: Part) -> bool:
-    """Record a staged part as received; False if the upload is finished or removed."""
+    """Record a staged part as received. Return False if the upload is finished or removed."""
     if not await transaction.run(TAKE_OPEN, upload_id):
         return False
     await transaction.run(PUT_PART, upload_id, part.offset, part.length, part.sha256)
@@ -180,7 +181,7 @@ async def forget_all_parts(transaction: Transaction) -> None:
 
 
 async def finish(transaction: Transaction, upload_id: str) -> bool:
-    """Mark the upload finished and delete its parts; False if it is finished or removed already."""
+    """Mark the upload as finished, and delete its parts. Return False if the upload is already finished or removed."""
     if not await transaction.run(FINISH, upload_id, clock.now()):
         return False
     await transaction.run(FORGET_PARTS, upload_id)
@@ -188,7 +189,7 @@ async def finish(transaction: Transaction, upload_id: str) -> bool:
 
 
 async def drop_open(transaction: Transaction, upload_id: str) -> bool:
-    """Remove an unfinished upload; False if it is finished or removed."""
+    """Remove an unfinished upload. Return False if the upload is finished or removed."""
     if not await transaction.run(TAKE_OPEN, upload_id):
         return False
     await _delete(transaction, upload_id)
@@ -225,7 +226,7 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The sealed blob of an upload; width and height in pixels for images."""
+    """The sealed blob of an upload. For images, it includes width and height in pixels."""
 
     sha256: str
     size: int
@@ -255,7 +256,7 @@ class Purpose:
 MAX_FILENAME_BYTES = 255
 MAX_PARTS = 10_000
 MAX_SHOWN = 100
-"""Maximum number of ranges in Upload-Received; GET lists all."""
+"""The maximum number of ranges in Upload-Received. A GET request lists all ranges."""
 
 
 class TooManyParts(Refused):
@@ -283,7 +284,8 @@ def check_filename(filename: str) -> None:
 
 
 def span_of_request(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
-    """The byte range of a request's body: from Content-Range, or the whole file.
+    """Return the byte range of a request's body, as stated in Content-Range. Without this header, the range is the
+    whole file.
 
     Raises:
         InvalidRequest: Content-Range is malformed or does not fit the file, or Content-Length does not match.
@@ -338,7 +340,7 @@ def received_header(parts: Iterable[Part]) -> str:
 
 
 def require_part_limit(parts: Sequence[Part]) -> None:
-    """Limit the number of parts of a file.
+    """Require that the file has not reached the maximum number of parts.
 
     Raises:
         TooManyParts: 10,000 parts were received.

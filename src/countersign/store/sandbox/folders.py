@@ -74,8 +74,8 @@ def used_within(data: Path, seconds: float) -> int:
 
 
 def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
-    """Lock an existing data set until the descriptor is closed, so that it is not removed; None if it does not exist.
-    A data set that was idle for too long is removed first.
+    """Lock an existing data set until the descriptor is closed, so that it is not removed. Return None if the data set
+    does not exist. A data set that was idle for too long is removed first.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -126,7 +126,8 @@ def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int
             _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
         fresh.mkdir(mode=0o700)
-        # The data set's own master key is created first: no key is created if there is a database.
+        # Create the data set's own master key before copying the database, because no key is created if a database
+        # exists.
         load_master_key(None, None, fresh)
         # Copy only files: all data sets read the blobs of the template.
         for path in [each for each in source.iterdir() if each.is_file()]:

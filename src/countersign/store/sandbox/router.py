@@ -121,8 +121,8 @@ class SandboxRouter:
         async with self.data_sets.used(name) as data_set:
             headers = [pair for pair in headers if pair[0] != b"cookie"]
             if is_owner:
-                # Not as Authorization, which some endpoints read themselves, because the caller did not send that
-                # header.
+                # Do not send the token as Authorization: the caller did not send this header, and some endpoints read
+                # it themselves.
                 headers.append((b"x-api-key", (await data_set.owner.token()).encode()))
             inner = {
                 **scope,

@@ -1,4 +1,4 @@
-"""Builds, packs and chunks in the database; the manifests of builds; the check which artifacts a caller may process."""
+"""Builds, packs and chunks in the database, manifests of builds, and the permission to process an artifact."""
 
 import asyncio
 import base64
@@ -73,8 +73,8 @@ KNOWN_CHUNKS: dict[Dialect, str] = {
         WHERE org_id = $1 AND id IN (SELECT jsonb_array_elements_text($2::text::jsonb))
     """,
 }
-# A chunk that the collector deleted concurrently is inserted again; if its pack was deleted too, the foreign key
-# fails the statement, and the job is retried.
+# If the collector deleted the chunk concurrently, this statement inserts the chunk again. If the collector also deleted
+# the pack, the statement violates the foreign key, and the job is retried.
 USE_CHUNK = """
     INSERT INTO chunk (org_id, id, size, pack_id, start_at, length, refs, idle_at)
     VALUES ($1, $2, $3, $4, $5, $6, 1, NULL)
@@ -126,7 +126,7 @@ class ReadyArtifact(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A processed artifact; `summary` and `sbom` are JSON, `blocks` concatenated 32-byte digests."""
+    """A processed artifact. `summary` and `sbom` are JSON texts. `blocks` contains 32-byte digests, concatenated."""
 
     artifact_id: str
     org_id: str
@@ -177,18 +177,18 @@ async def build(reader: Reader, artifact_id: str) -> Build | None:
 
 
 async def build_of_release(reader: Reader, release_id: str, platform: str) -> Build | None:
-    """The release's newest build for a platform ("": the build without a platform)."""
+    """Return the release's newest build for a platform. An empty `platform` selects the build without a platform."""
     row = await reader.fetch_one(BUILD_OF_RELEASE, release_id, platform)
     return None if row is None else Build(*row)
 
 
 async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
-    """The digest of the newest manifest for each platform."""
+    """Map each platform to the digest of its newest manifest."""
     return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
 
 
 async def earlier_builds(reader: Reader, new: ReadyArtifact, platform: str, limit: int) -> list[str]:
-    """The artifacts from which clients most likely update to this one, the newest first."""
+    """Return the artifacts from which clients most likely update to the new artifact, newest first."""
     rows = await reader.fetch(EARLIER_BUILDS, new.product_id, platform, new.release_id, new.channel, limit)
     return [artifact_id for (artifact_id,) in rows]
 
@@ -211,12 +211,12 @@ async def chunk_locations(database: Database, org_id: str, names: Sequence[str])
 
 
 async def add_build(transaction: Transaction, new: Build) -> bool:
-    """Insert the build; False if the artifact has a build already."""
+    """Insert the build. Return False if the artifact already has a build."""
     return bool(await transaction.run(ADD_BUILD, *new, clock.now()))
 
 
 async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
-    """Delete a build and release its chunks; False if it was removed or replaced."""
+    """Delete a build and release its chunks. Return False if the build was already removed or replaced."""
     if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
         return False
     await transaction.run(DROP_DELTAS, dropped.artifact_id)
@@ -233,7 +233,7 @@ async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: 
 
 
 async def use_chunks(transaction: Transaction, org_id: str, rows_in: Iterable[ChunkRow]) -> None:
-    """Increment the use count of each chunk; ordered by name to avoid deadlocks."""
+    """Increment the use count of each chunk. To avoid deadlocks, the chunks are updated in the order of their names."""
     rows = [(org_id, *row) for row in sorted(rows_in)]
     await transaction.run_many(USE_CHUNK, rows)
 
@@ -271,7 +271,7 @@ async def admit(
     """Check that the caller may start a job on the artifact.
 
     Raises:
-        ArtifactGone: no such artifact, or the artifact belongs to another organisation.
+        ArtifactGone: the artifact does not exist, or belongs to another organisation.
         InsufficientScope: the caller may not write releases.
     """
     locations = await ready_artifact(reader, payload.artifact_id)
@@ -286,7 +286,7 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
     """The manifest of a build, with its signature verified.
 
     Raises:
-        NotFound: its blob is missing.
+        NotFound: the manifest's blob is missing.
         SignatureRefused: the organisation's signature is invalid, or the manifest belongs to another build.
     """
     size = await store.blobs.size(build.envelope_sha256)
@@ -303,14 +303,16 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
 
 
 class _Chunks(msgspec.Struct, frozen=True):
-    """Only the chunks of a manifest: decoding a large manifest completely takes a hundred times the memory."""
+    """The part of a manifest that lists the chunks. Decoding a large manifest completely takes a hundred times as much
+    memory."""
 
     chunks: list[Chunk]
 
 
 async def chunk_names(store: Store, build: Build) -> list[str]:
-    """The names of a build's chunks, from its manifest. The signature is not verified: the blob is the store's own, and
-    clients verify it. Decoded in a thread, one manifest at a time, because manifests can be large.
+    """Return the names of a build's chunks, as listed in the manifest. The signature is not verified, because the store
+    wrote the manifest itself, and clients verify it. A thread decodes one manifest at a time, because manifests can be
+    large.
 
     Raises:
         NotFound: the manifest's blob is missing.

@@ -78,8 +78,8 @@ class PackWriter:
         self._begin()
 
     async def drop(self) -> None:
-        """Discard the unsealed pack. The collector removes parts that a thread still writes; errors of the blob store
-        are ignored in favour of the error that ended the job."""
+        """Discard the unsealed pack. Errors of the blob store are ignored, because the error that ended the job must be
+        reported instead. If a thread is still writing parts, the collector removes them later."""
         if self._staging is not None:
             self._staging.cancel()
             with suppress(asyncio.CancelledError, Refused):
@@ -88,7 +88,7 @@ class PackWriter:
                 await self._store.discard(self._id)
 
     async def _put(self, frame: bytes) -> None:
-        """Queue a frame for the blob store; raise the store's error if it failed."""
+        """Queue a frame for the blob store. If the blob store has failed, raise its error."""
         staging = self._staging
         putting = asyncio.ensure_future(self._frames.put(frame))
         if staging is not None and not putting.done():
@@ -113,7 +113,7 @@ class PackWriter:
 
 
 MIN_IDLE_S = 3600
-"""The age below which idle chunks are not removed: a running job may be about to use them."""
+"""A chunk is removed only after it was idle for this time, because a running job may be about to use it."""
 CHUNKS_PER_BATCH = 500
 PACKS_PER_BATCH = 20
 
@@ -215,8 +215,8 @@ async def _repack(store: Store, before: Instant) -> int:
 
 
 async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
-    """Move the chunks in use to a new pack. If a chunk is concurrently released or used, only the location in
-    its row changes, and only if the chunk is in this pack.
+    """Move the chunks in use to a new pack. Only the locations of chunks that are still in this pack are updated, so
+    that concurrent changes of the use counts are preserved.
 
     Raises:
         NotFound: the pack's blob is missing.

@@ -41,8 +41,8 @@ OF_PAIR = """
 
 
 class DeltaListing(msgspec.Struct, frozen=True):
-    """The listing of a delta: the `old` files it reads and the `files` it makes, by their indexes in the two manifests,
-    and the memory needed to apply it."""
+    """The listing of a delta. `old` and `files` contain the indexes of the files that the delta reads and makes, in the
+    old and the new manifest. The listing also states the memory that is needed to apply the delta."""
 
     old: Stretches
     files: Stretches
@@ -83,7 +83,7 @@ async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[t
 
 
 async def mark_ready(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
-    """Mark the pair as prepared; False if it is prepared already, or if one of its builds was removed."""
+    """Mark the pair as prepared. Return False if the pair is already prepared, or one of its builds was removed."""
     return bool(await transaction.run(READY, from_artifact, to_artifact))
 
 
@@ -114,7 +114,7 @@ class BuildRemoved(NotFound):
 
 
 async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
-    """Make and store the deltas of a pair; for a prepared pair, nothing changes.
+    """Make and store the deltas of a pair. If the pair is already prepared, nothing changes.
 
     Raises:
         BuildGone: one of the builds was removed.
@@ -201,7 +201,7 @@ async def _file_bytes(store: Store, side: _BuildFiles, number: int) -> bytes:
 
 
 def _size_in_chunks(artifact: DeltaBlob, old: _BuildFiles, new: _BuildFiles) -> int:
-    """The size of the chunks of the delta's files that the old build does not have."""
+    """Return the total size of the chunks that a client without the delta would download for the delta's files."""
     needed: set[str] = set()
     for start, stop in artifact.files:
         for file in new.described.files[start:stop]:

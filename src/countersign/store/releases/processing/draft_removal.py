@@ -1,4 +1,4 @@
-"""DELETE /products/{id}/releases/{version}: removes a draft release, its files, their builds and deltas."""
+"""DELETE /products/{id}/releases/{version}: removes a draft release with its files, builds and deltas."""
 
 from dataclasses import dataclass, field
 
@@ -47,7 +47,7 @@ async def remove(transaction: Transaction, release: OwnedRelease, release_builds
 
     Raises:
         AlreadyPublished: the release is not a draft.
-        JustChanged: a file was processed concurrently; the call can be repeated.
+        JustChanged: a file was processed concurrently. The caller can repeat the call.
     """
     await lifecycle.require_draft(transaction, release)
     for build, names in release_builds.builds:

@@ -38,7 +38,7 @@ _PIECE = 8 << 20
 def changed_ranges(path: Path, artifact: ReadyArtifact, build: Build | None) -> list[tuple[int, int]]:
     """The ranges in which the file differs from the artifact: offset and length of each.
 
-    A build has block digests that locate the differences; without a build, the range is the whole file.
+    The block digests of a build locate the differences. Without a build, the range is the whole file.
     """
     with path.open("rb") as stored:
         length = os.fstat(stored.fileno()).st_size
@@ -86,7 +86,8 @@ def _sha256(fd: int, length: int) -> str:
 
 
 LISTED_BYTES = 1 << 20
-"""Maximum size of the entries in one result: results are stored and listed many at a time."""
+"""The maximum size of the entries in one result. Results must be small, because they are stored, and many results are
+listed together."""
 
 
 async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
@@ -152,8 +153,8 @@ BYTES_SHARE, CHUNKS_SHARE = 0.3, 0.6
 
 
 async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
-    """Check bytes, signature, chunks and archive; the job also completes if something is corrupt, which the result
-    lists.
+    """Check bytes, signature, chunks and archive. If something is corrupt, the job still completes, and the result
+    lists what is corrupt.
 
     Raises:
         ArtifactGone: the artifact was removed.
@@ -182,7 +183,7 @@ class Verification:
         self.result = VerifyResult(artifact.id, True, [], [], 0)
 
     async def check_bytes(self, build: Build | None) -> Path | None:
-        """Check the artifact's bytes against their digests; None if they are missing."""
+        """Check the artifact's bytes against their digests. Return None if the bytes are missing."""
         self.result.checked.append("bytes")
         artifact = self._artifact
         try:
@@ -200,7 +201,7 @@ class Verification:
         return path
 
     async def check_signature(self, build: Build) -> Manifest | None:
-        """Check the signed manifest; None if it cannot be trusted."""
+        """Check the signed manifest, and return it. Return None if the manifest cannot be trusted."""
         self.result.checked.append("signature")
         try:
             return await builds.read_manifest(self._store, build)

@@ -1,4 +1,4 @@
-"""build.process: make a build of an artifact (file tree, chunks, signed manifest); and the list of job types."""
+"""build.process: make a build of an artifact (file tree, chunks, signed manifest). Also contains the job types."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,7 +44,7 @@ from countersign.updates.worker_protocol import (
 )
 
 READING_SHARE = 0.95
-"""The share of reading in a job's progress; the rest is signing and storing."""
+"""The part of a job's progress that reading the artifact accounts for. The rest is signing and storing."""
 
 Told: TypeAlias = Callable[[float], Awaitable[None]]
 """Reports the progress, 0 to 1."""
@@ -72,7 +72,8 @@ class ArtifactContents:
 
 
 class Ingest:
-    """Reads one artifact and stores its chunks. `again` stores every chunk again, to repair damaged ones."""
+    """Reads one artifact and stores its chunks. If `again` is true, every chunk is stored again, to repair damaged
+    chunks."""
 
     def __init__(
         self, store: Store, artifact: ReadyArtifact, report_progress: Callable[[float], Awaitable[None]], *, again: bool
@@ -136,7 +137,8 @@ class Ingest:
 
 MAX_SHOWN = 50
 MAX_MANIFEST_BYTES = 160 << 20
-"""Maximum size of a manifest: its envelope then has the maximum response size that a client accepts."""
+"""The maximum size of a manifest. The envelope of such a manifest has the maximum response size that a client
+accepts."""
 
 
 async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
@@ -163,7 +165,7 @@ async def _store_build(
     contents: ArtifactContents,
     before: Build | None,
 ) -> Outcome:
-    # In threads: a large manifest takes seconds, during which the leases of other jobs must be renewed.
+    # Use threads, because a large manifest takes seconds, and the event loop must renew leases of jobs meanwhile.
     described, payload = await asyncio.to_thread(_make_manifest, artifact, contents, limits_of(store.settings))
     signed = await asyncio.to_thread(_sign, payload, await signing_keys.ensure_key(store, artifact.org_id))
     envelope_sha256 = await blobs.put(store.database, store.blobs, signed)
@@ -199,7 +201,8 @@ async def _store_build(
 
 
 async def _previous_chunks(store: Store, before: Build, contents: ArtifactContents) -> list[str]:
-    """The chunks that the previous build uses. If its manifest is lost, the chunks of the same artifact just read."""
+    """Return the chunks that the previous build uses. If its manifest is lost, return the chunks that were just read
+    from the same artifact."""
     try:
         return await builds.chunk_names(store, before)
     except (NotFound, SignatureRefused):
@@ -212,7 +215,7 @@ async def _store_chunks(
     """Store the packs and increment the use count of every chunk.
 
     Raises:
-        Unavailable: the collector removed a pack before it was referenced; the job is retried.
+        Unavailable: the collector removed a pack before it was referenced. The job is retried.
     """
     for pack in contents.packs:
         await blobs.keep(transaction, pack.sha256, pack.size)
@@ -231,7 +234,7 @@ def _make_manifest(artifact: ReadyArtifact, contents: ArtifactContents, limits: 
         ManifestRefused: clients would reject the manifest.
     """
     described = _manifest(artifact, contents)
-    # The manifest was made by a process that reads untrusted input.
+    # Validate the manifest, because its entries come from a process that reads untrusted input.
     validate(described, limits)
     payload = manifest.encode(described)
     if len(payload) > MAX_MANIFEST_BYTES:
@@ -276,7 +279,7 @@ def _manifest(artifact: ReadyArtifact, contents: ArtifactContents) -> Manifest:
 
 
 def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
-    """The empty folders of the archive; other folders are implied by their files."""
+    """Return the empty folders of the archive. Other folders are not listed, because the paths of files imply them."""
     holding = {found.path.rpartition("/")[0] for found in entries}
     return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
 

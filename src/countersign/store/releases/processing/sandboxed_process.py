@@ -1,5 +1,5 @@
-"""Processes that read untrusted bytes: without settings or secrets, with resource limits, and ended with their
-parent."""
+"""Processes that read untrusted bytes. They have no settings or secrets, have resource limits, and end when their
+parent ends."""
 
 import asyncio
 import fcntl
@@ -58,7 +58,7 @@ class SandboxedProcess:
         return not looking.poll(0)
 
     def send_file(self, fd: int) -> None:
-        """Send an open file to the process, at most one; see `worker_protocol.receive_file`."""
+        """Send an open file to the process. At most one file can be sent; see `worker_protocol.receive_file`."""
         if self._file_socket is None:
             raise LookupError("the process was started without takes_file")
         with suppress(OSError), self._file_socket:
@@ -80,7 +80,7 @@ class SandboxedProcess:
             raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
 
     async def send(self, payload: bytes) -> None:
-        """Send a message. If the process has ended, the next `receive` raises."""
+        """Send a message. If the process has ended, no error is raised; the next `receive` raises it."""
         with suppress(ConnectionError):
             self._input.write(worker_protocol.encode_frame(payload))
             await self._input.drain()
@@ -96,8 +96,8 @@ class SandboxedProcess:
 
 
 async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
-    """Start a process that runs the module, without inherited files. With `takes_file`, its argument is the descriptor
-    of the socket on which it receives the file."""
+    """Start a process that runs the module and inherits no open files. If `takes_file` is true, it inherits a socket
+    on which it receives the file, and its argument is the descriptor of this socket."""
     # A thread reads from this pipe: an event-loop stream would copy the data several times.
     read_artifact, writing = os.pipe()
     output = os.fdopen(read_artifact, "rb", buffering=0)
@@ -110,7 +110,8 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
             unless_begun.callback(handing.close)
             handed_on.callback(taking.close)
             fds = (taking.fileno(),)
-        # A larger pipe is an optimisation: Linux limits pipe memory per user, and other systems lack the call.
+        # A larger pipe only makes reading faster. Ignore errors: Linux limits the memory of pipes per user, and other
+        # systems do not have this call.
         with suppress(OSError):
             fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
         command = (sys.executable, "-m", program, *map(str, fds))
@@ -125,7 +126,7 @@ async def start(program: str, *, takes_file: bool) -> SandboxedProcess:
 
 @asynccontextmanager
 async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[SandboxedProcess]:
-    """Run the module in a process during the block; the process is ended with the block."""
+    """Run the module in a process during the block. The process is ended when the block ends."""
     spare = _spare.get()
     if spare is not None and not (takes_file and spare.program == program):
         spare = None
@@ -139,19 +140,20 @@ async def running(program: str, *, takes_file: bool = False) -> AsyncGenerator[S
 
 
 class SpareProcess:
-    """A process started before it is needed: starting one takes longer than a small job."""
+    """A process that is started before it is needed, because starting a process takes longer than a small job."""
 
     def __init__(self, program: str) -> None:
         self.program = program
         self._starting: asyncio.Task[SandboxedProcess] | None = None
 
     def prepare(self) -> None:
-        """Start it, unless it was started."""
+        """Start the process, unless it was already started."""
         if self._starting is None:
             self._starting = asyncio.create_task(start(self.program, takes_file=True))
 
     async def take(self) -> SandboxedProcess:
-        """The process, which the caller must end; a new one if it died or could not be started."""
+        """Return the process, or a new process if the spare process died or could not be started. The caller must end
+        the process."""
         process = await self._removed()
         if process is not None:
             if process.is_running:
@@ -160,14 +162,14 @@ class SpareProcess:
         return await start(self.program, takes_file=True)
 
     async def close(self) -> None:
-        """End it."""
+        """End the process."""
         process = await self._removed()
         if process is not None:
             await process.end()
 
     async def _removed(self) -> SandboxedProcess | None:
-        """Remove and return the process; None if there is none. An error of its start is ignored, because it may be
-        old."""
+        """Remove and return the process, or return None if no process runs. An error that occurred when the process was
+        started is ignored, because the cause may no longer exist."""
         starting, self._starting = self._starting, None
         if starting is not None:
             with suppress(OSError):
@@ -222,7 +224,7 @@ class ArtifactReader:
         try:
             record = worker_protocol.decode_ingest_record(await self._process.receive())
         except CpuTimeExceeded as error:
-            # A retry would take the same time.
+            # Reject the artifact instead of raising an error that causes a retry: a retry would take the same time.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
         if isinstance(record, IngestFailed):
             if record.kind == "unknown":
@@ -239,9 +241,10 @@ class ArtifactReader:
 async def read_artifact(
     settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool
 ) -> AsyncGenerator[ArtifactReader]:
-    """Read the file during the block; the process is ended with the block.
+    """Read the file during the block. The process is ended when the block ends.
 
-    `name` is the artifact's file name, a hint at its format; `plain` accepts files that are not archives.
+    `name` is the artifact's file name, which is a hint at the format. If `plain` is true, files that are not archives
+    are accepted.
     """
     with _open_file(path) as fd:
         async with running(PROGRAM, takes_file=True) as process:

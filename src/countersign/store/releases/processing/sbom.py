@@ -1,4 +1,4 @@
-"""The SBOM of a build as one CycloneDX 1.5 document, collected from its own files."""
+"""The SBOM of a build as one CycloneDX 1.5 document, collected from the files of the build that list components."""
 
 import re
 from collections.abc import Iterable
@@ -87,7 +87,7 @@ def _components_of(note: MetadataFile) -> list[Component]:
 def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
-    # The first of duplicate fields counts.
+    # If a field occurs several times, use the first value.
     told = {key.lower(): fields.strip() for key, fields in reversed(_NAMED.findall(head))}
     name, version = told.get("name", ""), told.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
@@ -110,7 +110,7 @@ def _spdx(fields: _Document) -> list[Component]:
 
 
 def _npm_lock(fields: _Document) -> list[Component]:
-    """Packages of an npm lock file; the one with an empty path is the root."""
+    """Return the packages of an npm lock file, without the root package, which has an empty path."""
     locked = msgspec.convert(fields.packages or {}, dict[str, _Package])
     named = ((path.rpartition("node_modules/")[2], each.version) for path, each in locked.items() if path)
     return [_of_npm(name, version) for name, version in named if version]
