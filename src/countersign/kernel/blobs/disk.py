@@ -25,10 +25,10 @@ class _UnstableFolder(Exception):
 
 
 class DiskQuota:
-    """The quota of a folder; for any number of threads and processes.
+    """Limits the size of a folder, which any number of threads and processes may share.
 
     The size of the folder is measured periodically, and the writes of this process are counted in between. With several
-    processes, the limit may be exceeded by the bytes that the others write in two seconds.
+    processes, the folder may exceed the limit by the bytes that the other processes write in two seconds.
     """
 
     def __init__(self, folder: Path, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -54,7 +54,7 @@ class DiskQuota:
 
     @contextmanager
     def reserve(self, count: int) -> Generator[None]:
-        """Reserve this number of bytes, which the block writes.
+        """Reserve `count` bytes for what the block writes.
 
         Raises:
             StorageFull: the bytes would exceed the quota of the folder.
@@ -75,7 +75,7 @@ class DiskQuota:
         if now_s - self._measured_s > MEASURE_EVERY_S or self._left < count:
             self._measured_s = now_s
             with suppress(_UnstableFolder):
-                # Reserved bytes may not be in their file yet: a scan alone would release their space.
+                # A scan misses reserved bytes that are not written yet, so subtract them as well.
                 self._left = self._max_bytes - _used_bytes(self._folder) - self._writing
         if self._left < count:
             raise StorageFull(f"The files here may take at most {self._max_bytes} bytes, and would take more.")
@@ -84,7 +84,8 @@ class DiskQuota:
 
 
 def _used_bytes(folder: Path) -> int:
-    """The size of all files under the folder; a file that moves during the scan may count twice, but is never missed.
+    """Return the size of all files under the folder. A file that moves during the scan may count twice, but is never
+    missed.
 
     Folders are scanned from the last name to the first, since files move from `staging` to `sealed`.
 
@@ -101,7 +102,8 @@ def _used_bytes(folder: Path) -> int:
 
 
 def _scan(folder: str) -> tuple[int, list[str]]:
-    """The size of the folder's own files, and its subfolders; 0 and none if it was removed."""
+    """Return the size of the files directly in the folder, and the subfolders; 0 and no subfolders if it was
+    removed."""
     for _ in range(_TRIES):
         try:
             with os.scandir(folder) as scanned:
@@ -124,7 +126,8 @@ _FLUSH_BYTES = 32 * PIECE_BYTES
 
 
 class Descriptor:
-    """An open file that closes when it is no longer referenced, also by a thread that outlives its caller."""
+    """An open file, which is closed when nothing refers to it any more; a thread that outlives its caller may still do
+    so."""
 
     def __init__(self, path: Path, flags: int, mode: int = 0o600) -> None:
         self._fd = -1
@@ -136,11 +139,11 @@ class Descriptor:
         return self._fd
 
     def read(self, start: int, count: int) -> bytes:
-        """Up to `count` bytes from `start`; fewer only at the end of the file."""
+        """Return `count` bytes from `start`; fewer only at the end of the file."""
         return os.pread(self._fd, count, start)
 
     def close(self) -> None:
-        """Close; idempotent."""
+        """Close the file; idempotent."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -233,7 +236,8 @@ class IncomingFile:
         self.length = 0
 
     async def add(self, piece: bytes | bytearray) -> None:
-        """Add the next bytes. Returns when the previous bytes are written; raises the exception if that failed."""
+        """Add the next bytes. Returns when the previous bytes are written, and raises the exception if writing them
+        failed."""
         await self._settle()
         self.length += len(piece)
         self._working = [self._pool.submit(self._hash.update, piece), self._pool.submit(self._write, piece)]

@@ -23,7 +23,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class PartRange(NamedTuple):
-    """The bytes `start` (inclusive) to `stop` (exclusive) of the blob, from one part."""
+    """The bytes `start` (inclusive) to `stop` (exclusive) of the blob, which come from one part."""
 
     part: Part
     start: int
@@ -41,7 +41,7 @@ def is_digest(text: str) -> bool:
 
 
 def upload_name(upload: str) -> str:
-    """The upload's id, validated as a path segment.
+    """Return the upload's id after validating it as a path segment.
 
     Raises:
         NotFound: the id is not 1 to 64 letters, digits and hyphens, so that no upload can have it.
@@ -77,7 +77,7 @@ def part_name(part: Part) -> str:
 
 
 def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
-    """The spans of the blob, in order; if parts overlap, the later one in `parts` is used.
+    """Return the spans of the blob in order. Where parts overlap, the part that comes later in `parts` is used.
 
     Raises:
         ValueError: the parts have a gap in 0…size, or extend beyond it.
@@ -120,7 +120,7 @@ def check_digest(found: str, announced: str | None) -> None:
 
 
 def parts_missing() -> ChecksumMismatch:
-    """The refusal when a received part is missing, or its size differs."""
+    """The refusal for a received part that is missing or has a different size."""
     return ChecksumMismatch("A received part is missing.")
 
 

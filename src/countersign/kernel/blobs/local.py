@@ -22,7 +22,7 @@ _THREADS = 8
 
 
 class LocalBlobs:
-    """A BlobStore in the directory `root`; one machine, any number of processes.
+    """A BlobStore in the directory `root`, which any number of processes on one machine may use.
 
     `installation.json` is the marker, `staging/<upload>/` contains a file for each part, named by its digest, and
     `sealed/ab/cd/<sha256>` are the blobs. A file is renamed once its bytes are on the disk, and never modified again; a
@@ -46,7 +46,7 @@ class LocalBlobs:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """See BlobStore; needs about 3 MiB of memory.
+        """See BlobStore. A call needs about 3 MiB of memory.
 
         Raises:
             NotFound: the upload's id is malformed.
@@ -73,13 +73,13 @@ class LocalBlobs:
 
         Raises:
             ValueError: the parts do not cover 0…size exactly.
-            ChecksumMismatch: also when a received part is missing.
+            ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
         laid = layout.spans(parts, size)
         return await disk.in_thread(self._pool, self._seal, self._upload(upload), laid, sha256)
 
     async def put(self, data: bytes) -> str:
-        """See BlobStore; staged under a new id, which garbage collection removes after a crash."""
+        """See BlobStore. The bytes are staged under a new id; after a crash, garbage collection removes them."""
         stage = ids.new_uuid()
         try:
             part = await self.stage(stage, 0, _once(data))
@@ -98,7 +98,7 @@ class LocalBlobs:
         return await disk.in_thread(self._pool, _size, self._readable(sha256))
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-        """See BlobStore; ends at the blob's end when `stop` is beyond it."""
+        """See BlobStore. If `stop` is beyond the end of the blob, reading stops at the end."""
         held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
@@ -109,7 +109,7 @@ class LocalBlobs:
             yield piece
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """See BlobStore; returns the blob's own file."""
+        """See BlobStore. Returns the path of the blob's own file."""
         path = self._readable(sha256)
         if await disk.in_thread(self._pool, _size, path) is None:
             raise NotFound("There is no such blob.")
@@ -148,7 +148,7 @@ class LocalBlobs:
         await disk.in_thread(self._pool, (self._root / layout.MARKER).unlink, missing_ok=True)
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
-        """None: a directory has no URL."""
+        """Return None, since a directory has no URL."""
         return None
 
     async def check(self) -> None:
@@ -272,7 +272,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Sealed]:
-    """Each file with its last change and size, by name; files removed during the scan are left out."""
+    """List each file with its last change and size, sorted by name, without files that are removed during the scan."""
     found: list[Sealed] = []
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
@@ -298,7 +298,8 @@ def _read_marker(path: Path) -> bytes | None:
 
 
 def _write_marker(path: Path, content: bytes, *, is_new: bool) -> bool:
-    """Write the marker to a temporary file and rename it; of concurrent writers of a new marker, one succeeds."""
+    """Write the marker to a temporary file and rename it. If several callers write a new marker at once, one
+    succeeds."""
     disk.make_folder(path.parent)
     return disk.write_atomically(path, content, is_new=is_new)
 

@@ -22,7 +22,7 @@ _KNOWN = {"endpoint", "region", "allow_http"}
 
 
 class BucketAddress(NamedTuple):
-    """A bucket, as its URL names it, without credentials."""
+    """The address of a bucket, parsed from its URL, which contains no credentials."""
 
     bucket: str
     prefix: str
@@ -34,8 +34,9 @@ class BucketAddress(NamedTuple):
 def open_blobs(
     url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024, max_bytes: int = 0, beneath: str = ""
 ) -> BlobStore:
-    """The store at `url`; None or empty: the local `directory`, which keeps `reserve_bytes` free, takes at most
-    `max_bytes` (0: no limit), and also reads the blobs of the directory `beneath` (empty: none).
+    """Open the store at `url`. If `url` is None or empty, open the local `directory`, which keeps `reserve_bytes` free,
+    takes at most `max_bytes` (0: no limit), and also reads the blobs of the directory `beneath` (empty: no such
+    directory).
 
     `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. This does not connect; `check` does.
@@ -56,7 +57,7 @@ def open_blobs(
         config["endpoint"] = address.endpoint
     if address.region is not None:
         config["region"] = address.region
-    # A response may take as long as its receiver reads; a silent server times out.
+    # A response may take long, since its receiver may read slowly; only a server that sends nothing times out soon.
     client: ClientConfig = {
         "allow_http": address.allow_http,
         "connect_timeout": timedelta(seconds=5),

@@ -32,7 +32,7 @@ class Sealed(NamedTuple):
 
 
 class ChecksumMismatch(Refused):
-    """The received bytes do not match the announced digest; nothing of them is stored."""
+    """The received bytes do not match the announced digest; they are not stored."""
 
     status = 422
     code = "checksum_mismatch"
@@ -47,7 +47,7 @@ class BlobStore(Protocol):
     """
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """Store a range of an upload that begins at `offset`; durable when this returns, in constant memory.
+        """Store the range of an upload that begins at `offset`, in constant memory. The range is durable on return.
 
         A range that is sent again replaces the previous one. If `chunks` raises, the bytes of this call are discarded
         and the exception propagates.
@@ -65,10 +65,10 @@ class BlobStore(Protocol):
         ...
 
     async def put(self, data: bytes) -> str:
-        """Store bytes in memory as a blob, durable when it returns; returns its SHA-256.
+        """Store `data` as a blob, which is durable on return; returns the SHA-256 of the blob.
 
         Raises:
-            StorageFull, Unavailable: the store does not accept them; no blob exists.
+            StorageFull, Unavailable: the store does not accept the bytes, and no blob was created.
         """
         ...
 
@@ -84,15 +84,15 @@ class BlobStore(Protocol):
         """The bytes `start` (inclusive) to `stop` (exclusive) of a sealed blob, in pieces of at most 1 MiB.
 
         Raises:
-            NotFound: no such blob.
+            NotFound: the blob does not exist.
         """
         ...
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """A local, read-only file with the blob's bytes; downloaded into the folder if the store is remote.
+        """Return the path of a read-only file with the blob's bytes. A remote store downloads it into the folder.
 
         Raises:
-            NotFound: no such blob.
+            NotFound: the blob does not exist.
         """
         ...
 
@@ -109,11 +109,11 @@ class BlobStore(Protocol):
         ...
 
     async def marker(self) -> bytes | None:
-        """The content of the marker, at most `layout.MAX_MARKER_BYTES`; None without a marker."""
+        """Return the content of the marker, at most `layout.MAX_MARKER_BYTES`, or None if there is no marker."""
         ...
 
     async def mark(self, content: bytes, *, is_new: bool) -> bool:
-        """Write the marker, which names the owner of the store; durable when it returns. With `is_new`, an existing
+        """Write the marker, which names the owner of the store and is durable on return. With `is_new`, an existing
         marker stays unchanged, and the result is False."""
         ...
 

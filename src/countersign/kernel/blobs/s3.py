@@ -27,7 +27,7 @@ _DATA = re.compile(r"[0-9a-f]{16}-data-[0-9a-f-]{36}")
 
 
 class S3Blobs:
-    """A BlobStore in a bucket; any number of machines.
+    """A BlobStore in a bucket, which any number of machines may use.
 
     A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and SHA-256
     refers to them, so that sending the same range again cannot change a received part. The blobs are
@@ -40,7 +40,7 @@ class S3Blobs:
         self._store = store
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """See BlobStore; at most 78 GiB in one call (10,000 pieces of 8 MiB).
+        """See BlobStore. One call stores at most 78 GiB (10,000 pieces of 8 MiB).
 
         Raises:
             NotFound: the upload's id is malformed.
@@ -70,12 +70,12 @@ class S3Blobs:
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
         """See BlobStore.
 
-        A single complete part is copied in the store; several parts are read and written again, after a first read if
-        no digest was announced.
+        A single complete part is copied in the store; several parts are read and written again. If no digest was
+        announced, the parts are first read once more to compute it.
 
         Raises:
             ValueError: the parts do not cover 0…size exactly.
-            ChecksumMismatch: also when a received part is missing.
+            ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
         folder = _folder(upload)
         laid = layout.spans(parts, size)
@@ -93,7 +93,7 @@ class S3Blobs:
         return expected
 
     async def put(self, data: bytes) -> str:
-        """See BlobStore; one request up to 5 MiB."""
+        """See BlobStore. Up to 5 MiB are sent in one request."""
         digest = hashlib.sha256(data).hexdigest()
         with refusals():
             await obstore.put_async(self._store, layout.sealed_name(digest), data, attributes=dict(ATTRIBUTES))
@@ -116,7 +116,7 @@ class S3Blobs:
                 return None
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncGenerator[bytes, None]:
-        """See BlobStore; ends at the blob's end when `stop` is beyond it."""
+        """See BlobStore. If `stop` is beyond the end of the blob, reading stops at the end."""
         path = layout.sealed_name(sha256)
         with refusals(_no_blob):
             try:
@@ -131,7 +131,7 @@ class S3Blobs:
                     yield piece
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """See BlobStore; downloads in constant memory."""
+        """See BlobStore. The download uses constant memory."""
         size = await self.size(sha256)
         if size is None:
             raise _no_blob()
@@ -149,7 +149,8 @@ class S3Blobs:
                 await obstore.delete_async(self._store, [layout.sealed_name(sha256)])
 
     async def staged(self) -> AsyncIterator[Staged]:
-        """See BlobStore; a bucket lists its objects by name, so that those of one upload follow each other."""
+        """See BlobStore. A bucket lists objects in the order of their names, so the objects of one upload are
+        adjacent."""
         upload, changed_at = "", Instant(0)
         async for path, instant, _ in self._objects("staging/"):
             found = path.split("/")[1]

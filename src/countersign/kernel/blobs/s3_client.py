@@ -1,7 +1,7 @@
-"""The S3 client: multipart uploads that can be aborted, listings, and its errors, each with cause and remedy.
+"""The S3 client: multipart uploads that can be aborted, listings, and errors with their cause and remedy.
 
-No host, bucket or key is named. Settings and credentials are the operator's: cause and remedy are a note to the
-refusal, which callers of the API do not see.
+The errors name no host, bucket or key. Only the operator can correct settings and credentials, so cause and remedy are
+added to the refusal as a note, which callers of the API do not see.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _CONNECTION_LOST = Cause(
     "could not be reached, or aborted its response", "Try again; check the server and the network."
 )
 
-# The error codes of S3 (API reference, Error Responses), which other services with its API use as well.
+# The error codes of S3 (API reference, Error Responses). Other services that implement the S3 API use them as well.
 _S3_ERRORS = {
     "InvalidAccessKeyId": Cause(
         "was accessed with an access key that its server does not know", "Correct AWS_ACCESS_KEY_ID."
@@ -69,7 +69,7 @@ _S3_ERRORS = {
     "InternalError": _BUSY,
 }
 
-# Parts of the client's own messages without a response code, in the order of their checks.
+# Parts of the client's messages for errors without a response code, in the order in which they are checked.
 _CLIENT_ERRORS = {
     "://169.254.": _NO_CREDENTIALS,
     "redirect without LOCATION": _REGION,
@@ -97,7 +97,7 @@ _CLIENT_ERRORS = {
 
 
 def refusal(error: Exception) -> Refused:
-    """The refusal for an error of the client; cause and remedy are a note for the operator."""
+    """Return the refusal for an error of the client, with cause and remedy as a note for the operator."""
     said = str(error)
     status = next(iter(_STATUS.findall(said)), "")
     # The client has no exception class for a full disk; servers with their own disks respond with 507.
@@ -110,7 +110,7 @@ def refusal(error: Exception) -> Refused:
 
 
 def is_bucket_missing(error: Exception) -> bool:
-    """Whether the bucket is missing, and not an object."""
+    """Whether the error says that the bucket is missing, and not an object in the bucket."""
     return _code(str(error)) == NO_BUCKET
 
 
@@ -138,11 +138,13 @@ _PIECES_WAITING = 2
 _UPLOADS_AT_ONCE = 2
 
 ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
-"""Headers of a blob: a browser must not run HTML or SVG of it in the store's origin."""
+"""Headers of a blob. With them, a browser does not run HTML or SVG in the blob with the rights of the store's
+origin."""
 
 
 class _Lists(Protocol):
-    """The part of the client's `list` used here; its own types need a package that is not installed."""
+    """The part of the client's `list` that is used here. The client's own types need a package that is not
+    installed."""
 
     def list(
         self, store: S3Store, prefix: str, *, chunk_size: int

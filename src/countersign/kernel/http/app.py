@@ -41,7 +41,8 @@ _CREDENTIALS = ("authorization", "x-api-key")
 _NO_HEADERS = Headers([])
 _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
 ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
-"""Memory for compressed bodies of cached responses, and of documents, which no setting limits."""
+"""The memory for compressed bodies of cached responses, and for those of documents. No setting changes the second
+limit."""
 
 AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
@@ -53,11 +54,11 @@ class Authenticator(Protocol[AuthenticatedCallerT]):
     """The service's own authentication and authorization."""
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> AuthenticatedCallerT:
-        """The caller that the request's credentials identify; without credentials an anonymous one. A refusal names
-        the scope that the route needs.
+        """Return the caller that the request's credentials identify, or an anonymous caller if there are no
+        credentials. A refusal names the scope that the route needs.
 
         Raises:
-            Refused: 401, the presented credential is invalid.
+            Refused: the presented credential is invalid (401).
         """
         ...
 
@@ -65,7 +66,7 @@ class Authenticator(Protocol[AuthenticatedCallerT]):
         """Check that the caller may use a route that needs this scope (None: any credential).
 
         Raises:
-            Refused: 401 without a credential, 403 without the scope.
+            Refused: the caller has no credential (401), or the credential lacks the scope (403).
         """
         ...
 
@@ -74,13 +75,13 @@ class ErrorRenderer(Protocol):
     """The service's own format of errors."""
 
     def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-        """The response to a refused request for `target`; `route` may be missing: no route matches, or a batch."""
+        """Return the response to a refused request for `target`. `route` is None in a batch, or if no route matches."""
         ...
 
 
 def problem_renderer(root_url: str) -> ErrorRenderer:
-    """A renderer of errors: as problem details (RFC 9457) with types below this URL, as pages for browsers, and for
-    OAuth in the format of RFC 6749 §5.2."""
+    """Return a renderer that turns errors into problem details (RFC 9457) with types below this URL, into pages for
+    browsers, and into the format of RFC 6749 §5.2 for OAuth."""
 
     def render(refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
         if route is None:
@@ -174,7 +175,7 @@ class App(Generic[ContextT]):
 
     async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
         if exchange.started:
-            # The head was sent: only an aborted connection shows the client that the body is incomplete.
+            # The head is already sent, so only an aborted connection shows the client that the body is incomplete.
             raise ConnectionAbortedError(refused.code)
         answer = self._policy.render_error(refused, route, exchange.target, exchange.headers.get("accept"))
         await exchange.answer(self._with_caching(answer))
@@ -185,7 +186,8 @@ class App(Generic[ContextT]):
         return answer
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
-        """The request's route and path parameters; an early refusal counts against the rate limit, too."""
+        """Return the request's route and path parameters. A refusal at this stage counts against the rate limit,
+        too."""
         try:
             if not exchange.names_its_host:
                 raise invalid_parameter("Host", "must be sent exactly once")
@@ -201,7 +203,8 @@ class App(Generic[ContextT]):
         return route, path
 
     async def _answered_from_memory(self, exchange: Exchange) -> bool:
-        """Answer an anonymous repeated request from the cache, if it has a response of the current versions."""
+        """Answer an anonymous repeated request from the cache if it has a response for the current versions of the
+        data."""
         headers = exchange.headers
         if any(headers.get(name) is not None for name in _CREDENTIALS):
             return False
@@ -211,7 +214,7 @@ class App(Generic[ContextT]):
         target = (exchange.raw_path, exchange.query_string)
         if not self._pages.is_repeat(target):
             return False
-        # The versions are read before the response: it may be newer than its versions, never older.
+        # Read the versions before making the response, which may then be newer than its versions, but never older.
         exchange.versions = await self._versions()
         page = self._pages.get(target, exchange.versions)
         if page is None:
@@ -338,7 +341,7 @@ class App(Generic[ContextT]):
         return _not_cacheable(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
-        """A read whose response has an entity tag; repeated public ones are cached in memory."""
+        """Answer a read whose response has an entity tag. Responses to repeated public reads are cached in memory."""
         answer = await route.handler(call)
         if answer.status != 200:
             return answer
@@ -353,7 +356,8 @@ class App(Generic[ContextT]):
 
     @staticmethod
     def _conditional(answer: Response, exchange: Exchange) -> Response:
-        """The response, or 304 if If-None-Match names its tag, which is specific to its content coding."""
+        """Return the response, or 304 if If-None-Match names its tag. Each content coding of a response has its own
+        tag."""
         if answer.etag is None or not response.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return answer
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
@@ -387,8 +391,9 @@ class App(Generic[ContextT]):
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
     ) -> Response:
-        """The route's effect and the record of its response, in one transaction. A refusal below 500 is recorded as
-        well, and its effect rolled back; 429 and 5xx are not recorded, so that they can be retried."""
+        """Run the route's effect and record its response in one transaction. A refusal with a status below 500 is
+        recorded as well, and the effect is rolled back. Responses with status 429 or 5xx are not recorded, so that the
+        request can be retried."""
         try:
             if route.prepare is not None:
                 call.prepared = await route.prepare(call)
@@ -429,7 +434,7 @@ class App(Generic[ContextT]):
 
 
 async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Response:
-    """The route's effect without an idempotency key."""
+    """Run the route's effect for a request without an idempotency key."""
     if route.prepare is not None:
         call.prepared = await route.prepare(call)
     if not route.writes:

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, against slow clients and memory exhaustion.
+"""uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, which stop slow clients and memory exhaustion.
 
-One sweep over the open connections twice a second checks all deadlines; a request costs a few assignments, less than
-the timer per response that uvicorn would set.
+Twice a second, one sweep over the open connections checks all deadlines. For each request this costs only a few
+assignments, which is less than the timer that uvicorn would set for each response.
 """
 
 import asyncio
@@ -69,8 +69,8 @@ class _PipelineFlow(FlowControl):
 class DeadlineProtocol(HttpToolsProtocol):
     """One connection, with the phase of the request that its client sends and the start of that phase.
 
-    uvicorn tracks the request that is answered (`cycle`, `pipeline`): a client may send its next request before the
-    response, so the two are separate.
+    uvicorn tracks the request that is being answered (`cycle`, `pipeline`). A client may send its next request before
+    the response, so this class tracks the request that is being received separately.
     """
 
     def __init__(
@@ -102,16 +102,16 @@ class DeadlineProtocol(HttpToolsProtocol):
         self.flow = _PipelineFlow(transport, self.pipeline)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Notify the request that is being answered; uvicorn notifies the last one received.
+        """Notify the request that is being answered. uvicorn would notify the last request that was received.
 
-        Requests refer to their connection: drop them, or each connection is a reference cycle.
+        Requests refer to their connection, so drop them: otherwise each connection would be a reference cycle.
         """
         super().connection_lost(exc)
         if self._answering is not None:
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
-        # uvicorn starts with None here, too.
+        # uvicorn itself initializes `cycle` with None.
         vars(self)["cycle"] = self._answering = None
 
     def data_received(self, data: bytes) -> None:
@@ -169,7 +169,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._framing_bytes = self._body_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body extends its time."""
+        """Each part of the body extends the time allowed for the body."""
         self._framing_bytes = 0
         self._body_bytes += len(body)
         super().on_body(body)
@@ -198,7 +198,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._refuse(_BAD)
 
     def resume_writing(self) -> None:
-        """The client has received most of the buffered data."""
+        """Record that the client has received most of the buffered data."""
         self._unsent_since_s = self.loop.time()
         super().resume_writing()
 
@@ -232,8 +232,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         return math.inf if self._is_answering() else limits.idle_s
 
     def _is_stalled(self, now_s: float) -> bool:
-        """Whether the client has not received buffered data for too long. Data that the application adds is not
-        progress; a buffer that was drained enough to accept more is (`resume_writing`)."""
+        """Whether the client has not received buffered data for too long. Data that the application adds to the buffer
+        does not count as progress. Only a buffer that has drained enough to accept more data does
+        (`resume_writing`)."""
         unsent = self.transport.get_write_buffer_size()
         if unsent == 0 or unsent < self._unsent_bytes:
             self._unsent_since_s = now_s
@@ -241,7 +242,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         return now_s - self._unsent_since_s > self._deadlines.write_stall_s
 
     def _refuse(self, status: bytes) -> None:
-        """Close the connection, with this status for a started request without a response."""
+        """Close the connection. A request that has started and has no response yet is answered with this status."""
         if self._may_speak() and not self.transport.is_closing():
             date = b"".join(b"%b: %b\r\n" % header for header in self.server_state.default_headers[:1])
             self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, date))
@@ -264,7 +265,7 @@ async def sweep_connections(state: ServerState) -> None:
     """Sweep a worker's connections until cancelled, and keep its Date header current."""
     loop = asyncio.get_running_loop()
     while True:
-        # Only the first entry: a shutdown appends a header to every response.
+        # Replace only the first entry, since a shutdown appends a header to every response.
         state.default_headers[:1] = [(b"date", clock.http_date().encode())]
         now_s = loop.time()
         for connection in open_connections(state):

@@ -93,7 +93,7 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         name = place.lstrip("/").split("/")[0]
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
-        # msgspec accepts "null" as absent, "1e3" and "5.0" as integers, and "1" and "True" as true.
+        # Refuse what only msgspec accepts: "null" as absent, "1e3" and "5.0" as integers, and "1" and "True" as true.
         value = getattr(decoded, name, text)
         if value is None or (type(value) in (int, bool) and str(value).lower() != text):
             raise invalid_parameter(name, _plain_form(value))
@@ -112,7 +112,8 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
     accepts a list may be repeated (RFC 8707 §2).
 
     Raises:
-        InvalidRequest: as for `query`; the refusal names the member by its JSON pointer.
+        InvalidRequest: a member is invalid in one of the ways listed for `query`. The refusal names the member by its
+            JSON pointer.
     """
     values: dict[str, str | list[str]] = {}
     seen: set[str] = set()
@@ -180,7 +181,7 @@ def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form:
 
     Raises:
         UnsupportedMediaType: the body is neither JSON nor, if the route accepts forms, a form.
-        InvalidRequest: as for `json` and `form`.
+        InvalidRequest: the body is invalid in one of the ways listed for `json` and `form`.
     """
     media_type = (content_type or "").split(";")[0].strip().lower()
     if not raw and may_be_left_out(shape):
@@ -214,7 +215,8 @@ def member(value: object, shape: type[StructT], pointer: str) -> StructT:
     """Convert a member of a decoded body, whose shape depends on another member, to the struct.
 
     Raises:
-        InvalidRequest: as `json`; the pointer starts at the root of the body.
+        InvalidRequest: the member is invalid in one of the ways listed for `json`. The pointer starts at the root of
+            the body.
     """
     try:
         return msgspec.convert(value, shape)
@@ -252,7 +254,7 @@ def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
 
 
 def _names(hint: Any) -> list[str]:
-    """The members of a struct, by their names on the wire."""
+    """The names of a struct's members on the wire."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return [field.encode_name for field in msgspec.structs.fields(hint)]
     return []

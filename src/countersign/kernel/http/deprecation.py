@@ -1,6 +1,7 @@
-"""Deprecation: announced in headers (RFC 9745, RFC 8594) at least 90 days before the sunset, refused after it.
+"""Deprecation: it is announced in headers (RFC 9745, RFC 8594) at least 90 days before the sunset, and refused
+afterwards.
 
-A route is deprecated by its option; a parameter or a member by the annotation `deprecated` of its field.
+An option deprecates a route. The annotation `deprecated` of a field deprecates a parameter or a member.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +68,7 @@ def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
     (MemberGone); a member of a response is announced until a new version removes it.
 
     Raises:
-        ValueError: as for `Deprecation`.
+        ValueError: the sunset is less than 90 days after the announcement.
     """
     notice = Deprecation(since, sunset, link)
     said = {"deprecated": True, "x-sunset": sunset.isoformat(), "x-deprecation": link}
@@ -76,7 +77,7 @@ def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
 
 @lru_cache(maxsize=1024)
 def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
-    """The deprecated fields of a struct, by their names on the wire."""
+    """Map the names of a struct's deprecated fields on the wire to their deprecations."""
     found = inspect.type_info(shape)
     if not isinstance(found, inspect.StructType):
         return {}
@@ -96,7 +97,7 @@ def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[De
     """The deprecations of the parameters that were sent.
 
     Raises:
-        MemberGone: the sunset of one has passed.
+        MemberGone: the sunset of one of the parameters has passed.
     """
     known = of_fields(shape)
     return tuple(_present(name, known[name], is_parameter=True) for name in given if name in known) if known else ()
@@ -106,7 +107,7 @@ def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
     """The deprecations of the body's own members that differ from their default.
 
     Raises:
-        MemberGone: the sunset of one has passed.
+        MemberGone: the sunset of one of the members has passed.
     """
     known = of_fields(type(body))
     if not known:
@@ -130,14 +131,14 @@ def require_running(deprecation: Deprecation | None) -> None:
     """Check that the sunset of a route has not passed.
 
     Raises:
-        Gone: its sunset has passed.
+        Gone: the sunset of the route has passed.
     """
     if deprecation is not None and deprecation.is_over:
         raise EndpointGone(f"this endpoint ended on {deprecation.sunset.isoformat()}; see {deprecation.link}")
 
 
 def deprecation_headers(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
-    """The Deprecation, Sunset and Link headers of a response; for several deprecations the earliest dates."""
+    """Yield the Deprecation, Sunset and Link headers of a response, with the earliest dates of all deprecations."""
     if deprecations:
         since = min(_midnight(each.since) for each in deprecations)
         sunset = min(_midnight(each.sunset) for each in deprecations)

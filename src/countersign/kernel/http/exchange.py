@@ -1,4 +1,4 @@
-"""One HTTP exchange on the wire: the only reader and writer of ASGI messages; and the proxies that are trusted."""
+"""One HTTP exchange on the wire, which alone reads and writes ASGI messages, and the proxies that are trusted."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
@@ -13,13 +13,14 @@ from countersign.settings import BadSetting, Settings
 
 
 class TrustedProxies:
-    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`); any address in a network may name it."""
+    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). Any address in a network may stand for the
+    network."""
 
     def __init__(self, text: str) -> None:
         """Parse a list that is separated by commas.
 
         Raises:
-            ValueError: an entry with a slash is not a network; the text names it.
+            ValueError: an entry with a slash is not a network; the message names the entry.
         """
         parts = [part for part in map(str.strip, text.split(",")) if part]
         self._addresses = frozenset(part for part in parts if "/" not in part)
@@ -91,7 +92,7 @@ class Exchange:
         self.receive = receive
         self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
         self.send = send
-        # RFC 9112 §3.2; refuse what a proxy might parse differently.
+        # Require exactly one Host header (RFC 9112 §3.2): of several, a proxy might choose a different one.
         hosts = [name for name, _ in scope["headers"]].count(b"host")
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         client = scope.get("client")
@@ -184,7 +185,8 @@ class Exchange:
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
-            # The response already has the headers of the limit that was exceeded; omit those of the caller's quota.
+            # The response already has the headers of the limit that was exceeded; omit the headers of the caller's
+            # quota.
             self.limits = ()
         further = self.limits + self.notices
         if self.deprecations:
@@ -212,7 +214,8 @@ def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) ->
 
 
 def _counted(address: str) -> str:
-    """The form of an address in limits and logs: for IPv6 the /64 network, since one client owns all of it."""
+    """Return the form of an address for limits and logs: an IPv6 address becomes its /64 network, since one client owns
+    it."""
     if ":" not in address:
         return address
     try:

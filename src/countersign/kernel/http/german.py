@@ -1,4 +1,4 @@
-"""The German texts of the plain pages, by their English texts."""
+"""Maps the English texts of the plain pages to their German translations."""
 
 from collections.abc import Mapping
 

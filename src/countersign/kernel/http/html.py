@@ -152,7 +152,7 @@ def form_page(
     fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
     button = f"<button>{escape(translate(action))}</button>"
     body = f'{begun}{told}<form method="post">{fields}{button}</form>{link_list(links)}'
-    # In the title, so that screen readers announce the error first.
+    # Name the error in the title, so that screen readers announce it first.
     return page(title, body, status, prefix=translate("Error: ") if error else "")
 
 
@@ -199,7 +199,7 @@ def redirect_page(title: str, text: str, target: str) -> Response:
 
 
 def link_list(links: Links) -> str:
-    """The links at the end of a page; empty without any."""
+    """Return the links at the end of a page as HTML, or an empty text if there are no links."""
     items = "".join(f'<li><a href="{escape(address)}">{escape(translate(words))}</a></li>' for words, address in links)
     return f'<nav aria-label="{escape(translate("More"))}"><ul>{items}</ul></nav>' if items else ""
 

@@ -1,9 +1,9 @@
 """Idempotency-Key: the first response is stored in the transaction of its effect, and replayed.
 
 The first migration of each service creates the table `idempotency`. Its column `key_hash` is a hash of caller, method,
-path and key, and `request_hash` a hash of parameters and body; the other columns contain the response. A body with
-secrets is encrypted with the value of the key, of which only a hash is stored, so that the record alone cannot be
-decrypted.
+path and key. The column `request_hash` is a hash of parameters and body. The other columns contain the response. A body
+with secrets is encrypted with the value of the key. Only a hash of that value is stored, so that the record alone
+cannot be decrypted.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class Key:
 
 
 def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes) -> Key | None:
-    """The request's key, bare or quoted, or None without one; `content` must be equal in a retry.
+    """Return the request's key, which may be quoted, or None if it has no key. A retry must have the same `content`.
 
     Raises:
         InvalidRequest: the key is not a UUID, or was sent twice.
@@ -86,7 +86,7 @@ def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes
 
 
 def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
-    """The key, bare or quoted, for requests of this scope; `content` as for `key_of`.
+    """Return the key for requests of this scope; `sent` may be quoted. A retry must have the same `content`.
 
     Raises:
         InvalidRequest: the key is not a UUID.
@@ -102,7 +102,7 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
 
 
 class RunningKeys:
-    """The keys whose first request runs in this process; concurrent ones are refused."""
+    """The keys whose first request runs in this process. Concurrent requests with the same key are refused."""
 
     def __init__(self) -> None:
         self._hashes: set[bytes] = set()
@@ -131,10 +131,10 @@ class StoredResponse(NamedTuple):
 
 
 async def find(reader: Reader, key: Key) -> StoredResponse | None:
-    """The stored response of the key's first request, marked as replayed; None without one.
+    """Return the stored response of the key's first request, marked as replayed, or None if no response is stored.
 
     Raises:
-        KeyReused: that request had another body.
+        KeyReused: the first request had a different body.
     """
     oldest = clock.later(clock.now(), seconds=-VALID_S)
     row = await reader.fetch_one(SELECT_RESPONSE, key.hash, oldest)
@@ -185,12 +185,12 @@ async def store(
 
 
 async def replace(transaction: Transaction, key: Key, answer: Response, *, secret: bool) -> None:
-    """Replace the stored response by the final one."""
+    """Replace the stored response with the final response."""
     await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
 
 
 def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
-    """Headers and body as stored, and the form of the body."""
+    """Return the headers and the body to store, and the form in which the body is stored."""
     kept, body = PLAIN, answer.body
     if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
         kept, body = DERIVED, b""

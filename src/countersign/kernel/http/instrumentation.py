@@ -30,17 +30,18 @@ _tracers: list[Tracer] = []
 
 
 def current_tracer() -> Tracer | None:
-    """The tracer of this process; None: traces are off."""
+    """Return the tracer of this process, or None if traces are off."""
     return _tracers[-1] if _tracers else None
 
 
 @contextmanager
 def export_spans(url: str) -> Generator[None]:
-    """Export spans to the collector at this base URL while the block lasts; with an empty URL, none. Enter it in the
-    process that answers requests, since it starts threads.
+    """Export spans to the collector at this base URL while the block runs. With an empty URL, no spans are exported.
+    Enter the block in the process that answers requests, since the exporter starts threads.
 
     Raises:
-        TracesUnavailable, ValueError: as `require_exporter`.
+        TracesUnavailable: the packages are not installed.
+        ValueError: `url` is not an http(s) URL.
     """
     if not url:
         yield
@@ -64,7 +65,7 @@ def require_exporter(url: str) -> Callable[[str, str], Tracer]:
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("COUNTERSIGN_OTLP_URL must be an http or https address, like http://127.0.0.1:4318")
     try:
-        # The packages are optional, and slow to import.
+        # Import the packages only when needed: they are optional, and slow to import.
         from countersign.kernel.otlp import OtlpTracer
     except ImportError as error:
         raise TracesUnavailable(f"COUNTERSIGN_OTLP_URL is set, and {error.name} is not installed") from error
@@ -104,7 +105,7 @@ def update_process_metrics() -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
     PROCESSOR.of().value = used.ru_utime + used.ru_stime
     MAX_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    # Available on Linux only.
+    # The memory and the number of open files are available on Linux only.
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text().split()[1]
         MEMORY.of().value = int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -143,7 +144,8 @@ class RequestInstrumentation:
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
 
     def begin(self, exchange: Exchange) -> float:
-        """Record the start of a request; returns the time for `end`. Log lines of its task now contain its id."""
+        """Record the start of a request; returns the start time for `end`. From now on, log lines of the task contain
+        its id."""
         self._running.value += 1
         telemetry.REQUEST.set(exchange)
         return clock.monotonic_s()
@@ -179,7 +181,7 @@ class RequestInstrumentation:
         )
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
-        """The series of such requests, cached for matched routes, which have few keys."""
+        """Return the series of these labels. Series of matched routes are cached, since there are few of them."""
         shown = method if method in METHODS else metrics.OTHER
         found = REQUESTS.of(self._service, route or UNMATCHED, shown, f"{status // 100}xx" if status else CUT)
         if route and shown == method:

@@ -25,7 +25,7 @@ from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxe
 PATIENCE_S = 2.0
 """Timeout of a worker's answer."""
 CHECK_S = 5.0
-"""Timeout of the checks, which run concurrently; a probe waits longer."""
+"""Timeout of the checks, which run concurrently. A probe must wait longer."""
 MEASURE_S = 5.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 ALIVE, NUMBERS, CHECKS, MEASURES = "alive", "numbers", "checks", "measures"
@@ -135,7 +135,8 @@ def _host(authority: str) -> str:
 
 class ManagementApp:
     """An ASGI application with three endpoints. It requires no authentication and exposes no secrets and no tenant
-    data. Concurrent requests share one run of the checks, so that they cost the workers and the database one."""
+    data. Concurrent requests share one run of the checks, so that many requests cost the workers and the database as
+    much as one."""
 
     def __init__(
         self,
@@ -144,10 +145,10 @@ class ManagementApp:
         machine: ServiceChecks,
         is_ours: Callable[[str], bool] | None = None,
     ) -> None:
-        """`siblings` are the services' workers, first in the scoreboard; `machine` is checked in this process.
-
-        `is_ours` decides which host names are accepted: a page in the operator's browser could reach a port on
-        loopback under a name of its own (DNS rebinding). None: any name.
+        """`siblings` are the workers of the services, which come first in the scoreboard. The checks of `machine` run
+        in this process. `is_ours` decides which host names are accepted; None accepts any name. The check is needed
+        because a page in the operator's browser could reach a port on loopback under a host name of the page's site
+        (DNS rebinding).
         """
         self._is_ours = is_ours
         self._siblings = siblings
@@ -228,8 +229,8 @@ class ManagementApp:
         return Finding("workers", "ok", f"{self._siblings.count} of {self._siblings.count} answer")
 
     async def _checked_by(self, service: str, missing: Sequence[int]) -> list[Finding]:
-        """The findings of one worker of the service; none if all of its workers are silent, which another finding
-        reports."""
+        """Return the findings of one worker of the service. If all of its workers are silent, return no findings:
+        another finding reports that."""
         worker = self._worker_of(service, missing)
         if worker is None:
             return []
@@ -283,7 +284,7 @@ async def _run_check(check: Check) -> Finding:
         async with asyncio.timeout(CHECK_S):
             return Finding(check.name, "ok", await check.run())
     except Refused as refused:
-        # The notes of the exception are not shown to callers of the API.
+        # Add the notes of the exception, which callers of the API do not see, but the operator should.
         detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
         return Finding(check.name, "failed", str(telemetry.redacted(detail)))
     except TimeoutError:

@@ -83,8 +83,8 @@ def problem(refused: Refused, root_url: str, target: str) -> Response:
 
 
 def _instance(root_url: str, target: str) -> str:
-    """The requested address as an absolute URI (RFC 9457 §3.1.5), without secrets, since others may log it: an upload's
-    address and a set-up link contain secrets in path and query."""
+    """Return the requested address as an absolute URI (RFC 9457 §3.1.5). Others may log the URI, so the secrets that an
+    upload's address and a set-up link contain in path and query are left out."""
     address = str(telemetry.redacted(target))
     whole = root_url + address if address.startswith("/") else address
     return quote(whole.encode("latin-1", "replace"), safe=_URI)

@@ -1,4 +1,4 @@
-"""Responses with stored bytes, complete or a range, with validators and digests (RFC 9110 §13, §14; RFC 9530)."""
+"""Responses with all stored bytes or a range of them, with validators and digests (RFC 9110 §13, §14; RFC 9530)."""
 
 import base64
 import re
@@ -91,12 +91,12 @@ RANGE_READS = ("Range", "If-Range", "If-None-Match")
 _KEPT = ("ETag", "Cache-Control", "Accept-Ranges")
 _RANGE_HEADERS = (*_KEPT, "Repr-Digest", "Content-Disposition")
 RANGE_SENDS: Mapping[int, tuple[str, ...]] = {200: _RANGE_HEADERS, 206: (*_RANGE_HEADERS, "Content-Range"), 304: _KEPT}
-"""The request and response headers of stored bytes, for its route's `reads` and `sends`."""
+"""The request and response headers of a route that serves stored bytes, for its options `reads` and `sends`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """A blob to serve. `caching` is the Cache-Control, `headers` are additional ones."""
+    """A blob to serve. `caching` is the value of Cache-Control, and `headers` are additional headers."""
 
     sha256: str
     size: int
@@ -124,7 +124,7 @@ async def range_response(
     begin: Callable[[], Awaitable[None]] | None = None,
 ) -> Response:
     """The response 304, 206 or 200, according to If-None-Match, If-Range and Range. `begin` is awaited before the first
-    byte of the blob is sent; it is not called for HEAD, or for a range that begins at a later byte.
+    byte of the blob is sent; it is not called for HEAD, nor for a range that begins after the first byte.
 
     Raises:
         RangeNotSatisfiable: the range is beyond the end.

@@ -34,7 +34,7 @@ _LOCK_PAUSE_S = 1.0
 
 
 class Quota(msgspec.Struct, frozen=True, gc=False):
-    """The state of a limit after a hit: `remaining` hits until the window ends in `reset_s` whole seconds."""
+    """The state of a limit after a hit: `remaining` hits are left until the window ends, in `reset_s` whole seconds."""
 
     limit: int
     remaining: int
@@ -45,7 +45,7 @@ class Quota(msgspec.Struct, frozen=True, gc=False):
 class Counters(Protocol):
     """A store of fixed windows, each beginning at its key's first hit.
 
-    A hit is allowed while the costs in its window stay within the limit; a refused hit counts nothing. Limits
+    A hit is allowed while the costs in its window stay within the limit; a refused hit is not counted. Limits
     and windows are at most 2^32 - 1. An unreachable store raises no exception.
     """
 
@@ -54,7 +54,8 @@ class Counters(Protocol):
         ...
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """The remaining quota, without counting; `allowed` says whether a hit of cost 1 would be."""
+        """Return the remaining quota without counting a hit; `allowed` says whether a hit of cost 1 would be
+        allowed."""
         ...
 
     async def close(self) -> None:
@@ -63,11 +64,11 @@ class Counters(Protocol):
 
 
 class SharedMemoryCounters:
-    """Counters in a memory-mapped file that all workers of a node share; for the event loop's thread alone.
+    """Counters in a memory-mapped file that all workers of a node share. Only the event loop's thread may use them.
 
-    Counts survive a restart. When a key's bucket is full of live windows, the one that ends first is evicted. A worker
-    killed during a write loses at most that count. A worker stopped while it holds the lock delays the others by a
-    quarter of a second per second; they then count without the lock.
+    Counts survive a restart. When a key's bucket is full of live windows, the window that ends first is evicted. A
+    worker that is killed during a write loses at most that count. A worker that is stopped while it holds the lock
+    delays the other workers by a quarter of a second in each second; after that delay they count without the lock.
     """
 
     def __init__(self, directory: Path, slots: int = 65_536) -> None:
@@ -92,11 +93,11 @@ class SharedMemoryCounters:
         self._place = _placer(hash_key, slots)
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """As `Counters.hit`; does not wait for anything."""
+        """Like `Counters.hit`, but never waits."""
         return self.hit_now(key, limit, window_s, cost)
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """As `Counters.peek`; does not wait for anything."""
+        """Like `Counters.peek`, but never waits."""
         bucket, name = self._place(key)
         now = clock.now()
         slot = self._find(bucket, name)
@@ -104,7 +105,7 @@ class SharedMemoryCounters:
         return _quota(limit, count, start + window_s * clock.SECOND - now, limit > count)
 
     def hit_now(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """As `Counters.hit`, without a coroutine: 2 to 3 µs without contention."""
+        """Like `Counters.hit`, but not a coroutine. It takes 2 to 3 µs without contention."""
         bucket, name = self._place(key)
         try:
             fcntl.lockf(self._lock, _LOCK)
@@ -190,7 +191,8 @@ class _Placer(Protocol):
 
 
 def _placer(hash_key: bytes, slots: int) -> _Placer:
-    """The offset of a key's bucket, and its hash, which is keyed so that callers cannot target another's bucket."""
+    """Return a function that maps a key to its bucket's offset and its hash, which callers cannot predict (keyed
+    hash)."""
     keyed = hashlib.blake2b(key=hash_key, digest_size=_NAME_BYTES)
     buckets = slots // _BUCKET_SLOTS
 
@@ -207,7 +209,7 @@ def _placer(hash_key: bytes, slots: int) -> _Placer:
 def _open_file(path: Path, slots: int) -> mmap.mmap:
     size = _HEAD.size + slots * _SLOT_BYTES
     if not path.is_file() or path.stat().st_size != size:
-        # Never truncate a file that other processes may have mapped, which would kill them: replace it by a new file.
+        # Replace the file with a new one. To truncate a file that other processes have mapped would kill them.
         _create_file(path, size, slots)
     with path.open("r+b") as opened:
         memory = mmap.mmap(opened.fileno(), size)
@@ -238,7 +240,7 @@ def _head(slots: int) -> bytes:
 
 WINDOW_S = 60
 DOCUMENTS = "documents"
-"""The quota of documents, problem pages and self-serve keys, by address."""
+"""The name of the quota for documents, problem pages and self-serve keys, which counts per client address."""
 
 
 class RateLimited(Refused):
@@ -265,12 +267,12 @@ class HitCounter(Protocol):
 
 
 class RateLimiter:
-    """Counts each request against its caller's quota (requests per minute, by quota name)."""
+    """Counts each request against its caller's quota. `quotas` maps a quota's name to its requests per minute."""
 
     def __init__(
         self, counters: HitCounter, quotas: Mapping[str, int], ways_up: Mapping[str, str] | None = None
     ) -> None:
-        """`ways_up` explain, by quota name, how a caller gets a higher quota."""
+        """`ways_up` maps the name of a quota to an explanation of how a caller gets a higher quota."""
         self._counters = counters
         self._quotas = quotas
         self._ways_up = ways_up or {}

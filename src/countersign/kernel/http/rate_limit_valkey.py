@@ -1,4 +1,4 @@
-"""Rate limit counters in Valkey or Redis, shared by the workers of several nodes. Its client is slow to import."""
+"""Rate limit counters in Valkey or Redis, shared by the workers of several nodes. The client is slow to import."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,8 +24,9 @@ _MAX_CONNECTIONS = 16
 _KEY_PREFIX = "countersign:quota:"
 RIGHTS = "~countersign:* +evalsha +script|load +get +set +incrby +pttl +pexpire"
 
-# A key without expiry (PTTL -1: damage), or with an expiry beyond one window from now (the limit was changed, the
-# server's clock went back), is repaired. Returns allowed, count, milliseconds left.
+# The script repairs a key without an expiry (PTTL -1), which was damaged, and a key that expires more than one window
+# from now, because the limit was changed or the server's clock went back. It returns whether the hit is allowed, the
+# count, and the milliseconds left.
 _HIT = """
 local limit, window, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local left = redis.call('PTTL', KEYS[1])
@@ -55,17 +56,17 @@ class _Client(Protocol):
 
 
 class ValkeyCounters:
-    """Counters in one Valkey or Redis server, by one atomic script per call.
+    """Counters in one Valkey or Redis server; each call runs one atomic script.
 
     While the server does not answer within a quarter of a second, this node counts in `fallback`: requests continue,
     and limits apply per node. The server is retried after a second; `warn` is called once a minute.
     """
 
     def __init__(self, url: str, fallback: SharedMemoryCounters, warn: Callable[[str], None]) -> None:
-        """Takes `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
+        """Accepts URLs with `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
 
         Raises:
-            ValueError: the URL has another scheme, or cannot be parsed; the text quotes nothing of it.
+            ValueError: the URL has another scheme, or cannot be parsed. The message quotes no part of the URL.
         """
         self._fallback = fallback
         self._warn = warn
@@ -76,12 +77,12 @@ class ValkeyCounters:
         self._hit = self._client.register_script(_HIT)
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """As `Counters.hit`; waits for the server for at most a quarter of a second."""
+        """Like `Counters.hit`, but waits for the server for at most a quarter of a second."""
         quota = await self._ask(key, limit, window_s, cost)
         return self._fallback.hit_now(key, limit, window_s, cost) if quota is None else quota
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """As `Counters.peek`; waits for the server for at most a quarter of a second."""
+        """Like `Counters.peek`, but waits for the server for at most a quarter of a second."""
         quota = await self._ask(key, limit, window_s, 0)
         if quota is None:
             return await self._fallback.peek(key, limit, window_s)
@@ -96,7 +97,7 @@ class ValkeyCounters:
         if self._is_down:
             if clock.monotonic_s() < self._ask_again_s:
                 return None
-            # One call retries; concurrent calls do not wait for it.
+            # Only this call retries the server; concurrent calls use the fallback meanwhile.
             self._ask_again_s = clock.monotonic_s() + PAUSE_S
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -117,14 +118,14 @@ class ValkeyCounters:
 
 
 def why_down(error: Exception) -> str:
-    """The cause of a failure, and the remedy; never the error's text, which may contain the URL's password."""
+    """Return the cause of a failure and the remedy, but not the error's text, which may contain the URL's password."""
     if isinstance(error, AuthenticationError):
         return f"refuses user and password: correct them in {SETTING}"
     if isinstance(error, NoPermissionError):
         return f"does not permit this user to count: allow {RIGHTS} there"
     if isinstance(error, ResponseError):
         return f"refuses the command: correct the database's number in {SETTING}, or check its log"
-    # The client raises its own error while it handles the system's.
+    # The client raises its own error while it handles the system's error, which is the cause.
     cause = error.__cause__ or error.__context__ or error
     if isinstance(cause, gaierror):
         return f"cannot be resolved: correct the host in {SETTING}"

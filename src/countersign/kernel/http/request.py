@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 """One ASGI event."""
 
 STATE_KEY = "stopping"
-"""The key, in the state of the ASGI scope, of the event that is set when the server stops."""
+"""The key under which the state of the ASGI scope contains the event that is set when the server stops."""
 
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -43,7 +43,7 @@ class RequestCaller(Protocol):
 
 
 class Headers:
-    """The request's headers by lower-case name; the values of a repeated header are joined by commas
+    """The request's headers, accessed by lower-case name. The values of a repeated header are joined by commas
     (RFC 9110 §5.3)."""
 
     __slots__ = ("_pairs", "_values")
@@ -99,8 +99,9 @@ INNER_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Subrequest:
-    """A request inside another. `target` is the path with its query, as it would be sent; `headers` have lower-case
-    names; `max_bytes` limits the body of the response; `batched` is set if it is one of several."""
+    """A request inside another request. `target` is the path with its query, as it would be sent; `headers` have
+    lower-case names; `max_bytes` limits the body of the response; `batched` is set if the subrequest is one of
+    several."""
 
     method: str
     target: str
@@ -140,7 +141,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
 
     `path` contains the parameters of the route's template; `address` is the client's IP address (from a trusted
     proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
-    the server stops: long-running responses end then. `root_path` is the path below which the whole application is
+    the server stops: long-running responses must then end. `root_path` is the path below which the whole application is
     served. The body of a raw route is bytes.
     """
 

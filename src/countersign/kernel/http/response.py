@@ -92,7 +92,7 @@ def require_match(header: str | None, etag: str) -> None:
 
 
 def _bare(tag: str) -> str:
-    """The tag of the body that was sent in a content coding."""
+    """Return the tag of the uncoded body, given the tag of the body in any content coding."""
     for coding in CODINGS:
         if tag.endswith(f'-{coding}"'):
             return tag[: -len(coding) - 2] + '"'

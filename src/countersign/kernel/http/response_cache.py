@@ -27,7 +27,7 @@ _GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
 
 
 def negotiate_coding(headers: Headers) -> Coding | None:
-    """The content coding for the response to this request; None: identity."""
+    """Return the content coding for the response to this request, or None to send the body uncoded."""
     accepted = headers.get("accept-encoding")
     if accepted is None or any(headers.get(name) is not None for name in CREDENTIALS):
         return None
@@ -57,7 +57,7 @@ def _weight(parameters: list[str]) -> float:
 
 
 class EncodingCache:
-    """Compressed bodies by their entity tags, which identify their content; the least recently used are evicted.
+    """Maps entity tags, which identify content, to compressed bodies. The least recently used bodies are evicted.
 
     A body above the limit is not compressed: it could not be cached, and would be compressed for every request.
     """
@@ -105,7 +105,7 @@ MAX_ASKED = 10_000
 
 @dataclass(slots=True)
 class CachedResponse:
-    """An encoded 200 for anonymous callers, and the versions of its data; `headers` lack its entity tag."""
+    """An encoded 200 for anonymous callers, and the versions of its data; `headers` do not contain its entity tag."""
 
     versions: tuple[int, ...]
     body: bytes

@@ -1,4 +1,4 @@
-"""Routes: each endpoint declared once, found by a tree of path segments, with preflights for other origins (CORS)."""
+"""Routes: each endpoint is declared once, and found in a tree of path segments. Includes preflights (CORS)."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
 MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
-"""The number of paths of raw routes that are cached; the paths of commands are few."""
+"""The maximum number and the maximum length of paths of raw routes that are cached. There are few paths of commands."""
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):
@@ -169,7 +169,7 @@ def route(
 ) -> Route[ContextT]:
     """Declare an endpoint. The handler's docstring is its summary; `{name}` in the path is a parameter.
 
-    Without `query` or `body` the handler's type there is `Nothing`.
+    A handler of a route without `query` or `body` declares the type `Nothing` for the missing one.
 
     Raises:
         TypeError: the handler has no docstring.
@@ -236,7 +236,7 @@ class Router(Generic[ContextT]):
 
         Raises:
             RouteNotFound: no route has this path.
-            MethodNotAllowed: the path has routes for other methods, which Allow names.
+            MethodNotAllowed: the path has only routes for other methods, which the header Allow lists.
             NotFound: a parameter is not valid UTF-8 text.
         """
         node = self._static.get(raw_path)
@@ -294,7 +294,7 @@ def _decoded(segment: str) -> str:
     return text
 
 
-# Never with Access-Control-Allow-Credentials: pages of other origins use their own tokens, not our cookies.
+# Access-Control-Allow-Credentials is never sent, since pages of other origins use their own tokens, not our cookies.
 CORS_HEADERS = (
     ("Access-Control-Allow-Origin", "*"),
     (
@@ -311,7 +311,7 @@ class Preflight(msgspec.Struct, frozen=True):
 
 
 def preflight_routes(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]:
-    """An OPTIONS route for each path with routes for other origins."""
+    """Return an OPTIONS route for each path that has a route with `cross_origin`."""
     methods: dict[tuple[str, bool], list[str]] = {}
     for each in routes:
         if each.cross_origin:

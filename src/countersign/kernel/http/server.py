@@ -36,7 +36,7 @@ class Listener(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker process: its index in its program, its number among all, and the shared state."""
+    """One worker process: its index in its program, its number among all workers, and the state that they share."""
 
     place: int
     number: int
@@ -75,7 +75,7 @@ class CannotListen(OSError):
 
 class Server(NamedTuple):
     """What to serve and how. `on_ready` is called once, when the first worker of each program accepts connections;
-    `explain` and `sd_watchdog_s` are those of `workers.Supervised`."""
+    `explain` and `sd_watchdog_s` are passed on to `workers.SupervisorConfig`."""
 
     programs: Sequence[Program]
     deadlines: Deadlines = Deadlines()
@@ -104,7 +104,7 @@ def run(server: Server) -> None:
 
     def work(number: int, ready: Callable[[], None]) -> None:
         program, index = places[number]
-        # Shutting down one program closes its port: workers of others must not hold a copy of its socket.
+        # Shutting down one program closes its port, so workers of other programs must not hold a copy of its socket.
         _close(each for other, each in enumerate(sockets) if other != program)
         place = _WorkerSetup(
             server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard)
@@ -113,7 +113,8 @@ def run(server: Server) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             uvloop.run(_serve(server, place, ready))
 
-    # Memory allocated so far is shared with the workers, as long as the garbage collector does not write to it.
+    # Freeze all objects: the workers share the memory allocated so far as long as the garbage collector does not write
+    # to it.
     gc.collect()
     gc.freeze()
     try:
@@ -236,7 +237,7 @@ async def _accept(
     try:
         return Acceptor(await loop.create_server(connection, sock=place.socket.dup(), backlog=BACKLOG), connection)
     except OSError as error:
-        # Two processes may bind the same address until one listens; the second fails here.
+        # Two processes may bind the same address until one of them listens. The other process then fails to listen.
         raise CannotListen(place.listener, error) from error
 
 
@@ -257,7 +258,7 @@ async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
 
 
 def _waiting(bound: socket.socket) -> list[socket.socket]:
-    """The connections in the backlog, which the system would reset at the close."""
+    """Accept the connections in the backlog, which the system would reset when the socket is closed."""
     found: list[socket.socket] = []
     with contextlib.suppress(OSError):
         while len(found) < BACKLOG:
@@ -285,7 +286,7 @@ async def _finish_connections(state: ServerState) -> None:
     for connection in open_connections(state):
         if connection.has_spoken:
             connection.shutdown()
-    # A client that has just connected has sent nothing yet, and would get a reset instead of a response.
+    # Wait a moment: a client that has just connected has sent nothing yet, and would get a reset instead of a response.
     for _ in range(FIRST_CALLS):
         if all(connection.has_spoken for connection in open_connections(state)):
             break

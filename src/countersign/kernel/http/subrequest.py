@@ -1,4 +1,4 @@
-"""Subrequests: requests inside another one, by the same caller, without a connection of their own."""
+"""Subrequests: requests inside another request, by the same caller, without a connection of their own."""
 
 import asyncio
 from collections.abc import Callable
@@ -55,8 +55,8 @@ def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
 
 
 def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
-    """The route, which reads a streamed response completely before its transaction commits, so that a request whose
-    response is too long, or not JSON, has no effect."""
+    """Return the route with a handler that reads a streamed response completely before the transaction commits. A
+    request whose response is too long, or is not JSON, therefore has no effect."""
     derive = route.derive
 
     async def collected(call: Request[ContextT, Any, Any, Any]) -> Response:

@@ -40,7 +40,7 @@ class State(IntEnum):
 
 
 class Slot(NamedTuple):
-    """One worker: its current process, and how often that was replaced."""
+    """One worker: its current process, and how often its process was replaced."""
 
     pid: int = 0
     state: State = State.WAITING
@@ -51,7 +51,7 @@ class Slot(NamedTuple):
 
 
 class Scoreboard:
-    """A slot for every worker; `programs` names the program of each."""
+    """A slot for every worker; `programs` contains the name of each worker's program."""
 
     def __init__(self, programs: Sequence[str]) -> None:
         self.programs = tuple(programs)
@@ -109,7 +109,7 @@ class Scoreboard:
 
 
 class StallDetector:
-    """How long the event loop of one process has not run although it could.
+    """Measures for how long the event loop of one process has not run although it could have run.
 
     Each check counts the time since the last check, at most one tick: while the machine, the container or this process
     was suspended, no check ran. Time in which the process itself was stopped (SIGSTOP, a debugger) is not counted where
@@ -185,11 +185,12 @@ class WorkerMailboxes:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: str, patience_s: float) -> list[bytes | None]:
-        """The answer of each worker, by its number; None for a timeout."""
+        """Return the answers in the order of the workers' numbers, with None for a worker that did not answer in
+        time."""
         return list(await asyncio.gather(*(self.ask_one(each, question, patience_s) for each in range(self.count))))
 
     async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
-        """The answer of one worker; None for a timeout."""
+        """Return the answer of one worker, or None if it did not answer in time."""
         box = self._boxes[index][1]
         mine, theirs = socket.socketpair()
         with suppress(TimeoutError, OSError):
@@ -209,8 +210,8 @@ class WorkerMailboxes:
 
 
 async def _send_question(box: socket.socket, question: str, back: socket.socket) -> None:
-    """Send the question to the mailbox, with the socket for its answer. A full mailbox, of some hundred questions, is
-    retried until the worker has read from it."""
+    """Send the question to the mailbox, with the socket for its answer. A mailbox holds some hundred questions. If it
+    is full, sending is retried until the worker has read from it."""
     while True:
         try:
             socket.send_fds(box, [question.encode()], [back.fileno()])

@@ -1,4 +1,4 @@
-"""Worker processes under one supervisor: started, monitored, replaced, stopped together.
+"""Worker processes, which one supervisor starts, monitors, replaces and stops.
 
 Each program (a service, the management port) has its own workers, so that a hanging one does not affect the others.
 The supervisor runs no event loop and answers no request.
@@ -23,18 +23,19 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http.worker_ipc import SD_ALIVE, Scoreboard, StallDetector, sd_notify, sd_watchdog_s
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], None]
-"""The main function of a worker; takes its number and a callback for readiness; returns after SIGTERM."""
+"""The main function of a worker. It takes the worker's number and a callback for readiness, and returns after
+SIGTERM."""
 
 CLOSING_S = 3.0
 """Time beyond the grace time for a running worker to cancel requests and to close its application."""
 _KILLED_WITHIN_S = 4.0
 STOPPING_S = 2 * CLOSING_S + _KILLED_WITHIN_S
-"""The maximum time of a shutdown beyond the grace time, in which programs that outlast the others close, and killed
-processes end. The service manager must wait longer than the sum of both times."""
+"""The maximum time of a shutdown beyond the grace time. In this time, programs that outlast the others close, and
+killed processes end. The service manager must wait longer than the grace time plus this time."""
 BEAT_S = 0.5
 """Interval of a worker's heartbeats."""
 TICK_S, STOP_TICK_S = 1.0, 0.25
-"""Interval of the supervisor's checks, and during a shutdown."""
+"""The interval of the supervisor's checks while the server runs, and while it shuts down."""
 STILL_S = 3 * BEAT_S
 """An event loop without a heartbeat for this time is stalled, and does not react to SIGTERM."""
 
@@ -63,7 +64,7 @@ class Unrecoverable(Exception):
 
 
 class Program(NamedTuple):
-    """A program and its number of workers. One that `outlasts` the others is stopped after them."""
+    """A program and its number of workers. A program that `outlasts` the others is stopped after them."""
 
     name: str
     workers: int
@@ -106,10 +107,10 @@ class _Failure(msgspec.Struct):
 
 
 def supervise(wanted: SupervisorConfig) -> None:
-    """Run the workers until SIGTERM or SIGINT; one that dies or stalls is replaced, with exponential backoff.
+    """Run the workers until SIGTERM or SIGINT. A worker that dies or stalls is replaced, with exponential backoff.
 
-    The first of each program is started before its others, so that it can migrate the database before they open it.
-    During the shutdown, a second SIGINT kills the workers at once.
+    The first worker of each program is started before the program's other workers, so that it can migrate the database
+    before they open it. During the shutdown, a second SIGINT kills the workers at once.
 
     Raises:
         WorkerFailed: a worker cannot start or continue.
@@ -124,7 +125,7 @@ def supervise(wanted: SupervisorConfig) -> None:
 
 
 class _SignalPipe:
-    """Signals through a pipe, handled only where they are waited for, so that no step is interrupted."""
+    """Receives signals through a pipe. Only `wait` returns them, so that they interrupt no other step."""
 
     def __init__(self) -> None:
         self._reading, writing = os.pipe()
@@ -146,7 +147,7 @@ class _SignalPipe:
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """Python writes signals to the pipe only if they have a handler."""
+    """Do nothing: Python writes only signals that have a handler to the pipe."""
 
 
 @dataclass(slots=True, eq=False)
@@ -166,11 +167,11 @@ class _Worker:
     ready_s: float = 0.0
     pause_s: float = _MIN_PAUSE_S
     due_s: float | None = None
-    """When to start its next process; None: one is running, or none is wanted."""
+    """When to start the worker's next process; None: a process is running, or no process is wanted."""
 
     @property
     def name(self) -> dict[str, object]:
-        """Its members in log lines."""
+        """The members that identify the worker in log lines."""
         return {"service": self.program.name, "worker": self.number}
 
 
@@ -256,7 +257,7 @@ class _Supervisor:
         """The id of the new process, which does not return from this call."""
         inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
-        # Signals between the fork and the worker's own handlers stay pending.
+        # Block signals, so that those between the fork and the installation of the worker's own handlers stay pending.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
         try:
             pid = os.fork()
@@ -300,10 +301,10 @@ class _Supervisor:
                         self._note_end(each, ended[1], replaces=replaces)
 
     def _note_end(self, worker: _Worker, status: int, *, replaces: bool) -> None:
-        """Handle the end of its process.
+        """Handle the end of the worker's process.
 
         Raises:
-            WorkerFailed: as `_reap`.
+            WorkerFailed: with `replaces`, the worker cannot be replaced.
         """
         while worker.pipe >= 0 and self._hear(worker):
             pass
@@ -327,8 +328,8 @@ class _Supervisor:
         telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
 
     def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
-        """Whether a worker that ended cannot be replaced: it reported that, it could not start, or the server was never
-        ready."""
+        """Whether a worker that ended cannot be replaced, because it reported so, it could not start, or the server was
+        never ready."""
         if failure is None:
             return not self._is_up and worker in self._firsts
         return failure.is_final or not worker.was_ready
@@ -350,8 +351,8 @@ class _Supervisor:
         _end_stalled(late, _STACK_WITHIN_S)
 
     def stop(self) -> None:
-        """Stop the workers by SIGTERM, and kill those that take too long. Those that outlast the others are stopped
-        last."""
+        """Stop the workers with SIGTERM, and kill those that take too long. Workers of programs that outlast the others
+        are stopped last."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._board.stop()
         self._wanted.on_stop()
@@ -367,7 +368,8 @@ class _Supervisor:
         self._kill()
 
     def _stop(self, workers: Sequence[_Worker], grace_ends_s: float) -> bool:
-        """Stop them, and kill those that do not end in time. False: a second ctrl-C interrupted this."""
+        """Stop the workers, and kill those that do not end in time. Returns False if a second ctrl-C interrupted the
+        wait."""
         for each in _alive(workers):
             os.kill(each.pid, signal.SIGTERM)
         ends_s = max(grace_ends_s, clock.monotonic_s()) + CLOSING_S
@@ -386,7 +388,8 @@ class _Supervisor:
         return True
 
     def _kill(self) -> None:
-        """Kill the rest. The wait is bounded: a process that waits for a disk cannot end before the disk responds."""
+        """Kill the remaining workers. The wait is bounded: a process that waits for a disk cannot end before the disk
+        responds."""
         for each in _alive(self._workers):
             os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
@@ -407,7 +410,7 @@ def _nameless_file() -> IO[bytes]:
 
 
 def _failure(received: bytes) -> _Failure | None:
-    """The failure that a worker sent; None without one."""
+    """Return the failure that a worker sent, or None if it sent no failure."""
     if not received.startswith(_FAILED):
         return None
     try:
@@ -468,13 +471,14 @@ def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[
         faulthandler.register(_STACK_SIGNAL, stacks, all_threads=True)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
         if sys.platform == "linux":
-            # Not SIGTERM, which a stalled loop ignores: an orphan must not keep the port or the data.
+            # Die with the supervisor: an orphan must not keep the port or the data. A stalled loop would ignore
+            # SIGTERM.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
             with _report_failure(wanted, number, writing):
                 wanted.work(number, lambda: _send(writing, _READY))
             exit_code = 0
-    except Exception:  # the process edge: sent to the supervisor by now
+    except Exception:  # the process edge: the failure was already sent to the supervisor
         exit_code = 1
     finally:
         sys.stderr.flush()
