@@ -28,10 +28,9 @@ def now() -> Instant:
 
 @contextmanager
 def fixed(instant: Instant) -> Generator[None]:
-    """Make now() return this moment in the whole process while the block lasts.
-
-    For tests, and for demonstration data that is created before anything is served. Blocks may overlap without nesting:
-    leaving a block removes only its own moment.
+    """Make now() return this moment in the whole process while the block lasts. This is for tests, and for
+    demonstration data that is created before anything is served. Blocks may overlap without nesting: leaving a block
+    removes only its own moment.
     """
     block = object()
     _fixed[block] = instant
@@ -52,12 +51,13 @@ def monotonic_s() -> float:
 
 
 def sleep(seconds: float) -> None:
-    """Block the thread for this time; for processes that only watch others, never on an event loop."""
+    """Block the thread for this time. Only processes that watch other processes may call this, and never on an event
+    loop."""
     time.sleep(seconds)
 
 
 def later(instant: Instant, *, seconds: float) -> Instant:
-    """The moment `seconds` after (negative: before) the given one."""
+    """Return the moment `seconds` after the given moment; before it if `seconds` is negative."""
     return Instant(instant + int(seconds * SECOND))
 
 

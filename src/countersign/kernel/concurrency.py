@@ -25,7 +25,8 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def periodic(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
-    """Repeat the work while the block lasts, also after failures, which a `ThrottledErrorLog` reports."""
+    """Repeat the work while the block lasts. After a failure, which a `ThrottledErrorLog` reports, the work is repeated
+    as well."""
     async with background(_repeat(work, every_s)):
         yield
 
@@ -43,10 +44,11 @@ async def _repeat(work: Callable[[], Awaitable[None]], every_s: float) -> None:
 
 
 async def uncancellable(work: "asyncio.Future[T]") -> T:
-    """The result of the work, which this call never cancels.
+    """Return the result of the work, which this call never cancels.
 
-    When the waiting task is cancelled, this call still waits for the work, and raises the cancellation afterwards: a
-    connection in another thread or in the middle of a COMMIT is never left in an unknown state.
+    When the waiting task is cancelled, this call still waits for the work, and raises the cancellation afterwards. A
+    connection that another thread uses, or that is in the middle of a COMMIT, is therefore never left in an unknown
+    state.
     """
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
@@ -70,7 +72,7 @@ class SingleFlight(Generic[T]):
         self._running: asyncio.Task[T] | None = None
 
     async def __call__(self) -> T:
-        """The result of the current run; without one, a new run starts."""
+        """Return the result of the current run. If there is no current run, start one."""
         task = self._running
         if task is None:
             task = self._running = asyncio.create_task(self._work())
@@ -82,10 +84,9 @@ class SingleFlight(Generic[T]):
 
 
 class CooperativeIterator(Generic[T]):
-    """The items for `async for`; yields to the event loop after every `each` of them.
-
-    A statement on SQLite and a value from memory never suspend: a loop over thousands of them would block every other
-    request of the process.
+    """Iterates the items with `async for`, and yields to the event loop after every `each` items. Statements on SQLite
+    and values from memory never suspend, so a loop over thousands of items would block every other request of the
+    process.
     """
 
     EACH = 20

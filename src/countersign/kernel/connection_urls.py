@@ -1,6 +1,7 @@
 """URLs of other servers in settings, which may contain a password: an unreadable URL is never quoted.
 
-A parser's message quotes the part that it cannot read, which is a part of the password after an unencoded `/` in it.
+A parser's message quotes the part that the parser cannot read. If the password contains an unencoded `/`, that part is
+the rest of the password.
 """
 
 import re
@@ -8,7 +9,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 REMEDY = "percent-encode special characters of user and password (/ is %2F, @ %40, : %3A, # %23, ? %3F, [ %5B, % %25)"
 _MAX_PORT = 65_535
-# User names in the query string may contain an @.
+# User names and passwords in the query string may contain an @.
 _LOGIN = ("user=", "username=", "password=")
 
 
@@ -16,8 +17,8 @@ def require_readable(url: str, setting: str) -> SplitResult:
     """Parse the URL `scheme://user:password@host:port/…`, with one host or several, separated by commas.
 
     Raises:
-        ValueError: a port is not a number, or the password contains an unencoded delimiter; the text names the setting
-            and quotes nothing.
+        ValueError: a port is not a number, or the password contains an unencoded delimiter; the message names the
+            setting and quotes no part of the URL.
     """
     parts = _parts(url)
     if parts is None or _is_cut(parts) or not are_hosts(parts.netloc.rpartition("@")[2]):
@@ -69,7 +70,7 @@ def _is_host(host: str) -> bool:
 DATABASE_SETTING = "COUNTERSIGN_DATABASE_URL"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
-# libpq refuses such a URL, and quotes it.
+# Matches invalid percent-encodings: libpq refuses a URL with one, and quotes the URL.
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 
 
@@ -77,7 +78,8 @@ def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
     """Check that the URL can be parsed: the drivers quote unreadable parts, which may contain the password.
 
     Raises:
-        ValueError: the URL cannot be parsed; the text names the setting and the remedy, and quotes nothing.
+        ValueError: the URL cannot be parsed; the message names the setting and the remedy, and quotes no part of the
+            URL.
     """
     parts = require_readable(url, setting)
     # asyncpg ends the password at the first @, and would resolve the rest as a host.
@@ -87,10 +89,11 @@ def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
 
 
 def describe_postgres(url: str) -> str:
-    """The database for messages: user, if the URL names one, hosts, ports and name; never the password.
+    """Describe the database for messages: the user, if the URL names one, the hosts, ports and name, but never the
+    password.
 
     Raises:
-        ValueError: as `require_postgres`.
+        ValueError: the URL cannot be parsed. The message quotes no part of the URL.
     """
     parts = require_readable(url, DATABASE_SETTING)
     user = parts.username or "".join(parse_qs(parts.query).get("user", ()))
@@ -98,10 +101,10 @@ def describe_postgres(url: str) -> str:
 
 
 def postgres_location(url: str) -> str:
-    """Hosts, ports and name of the database, independent of the user.
+    """Return the hosts, ports and name of the database, which identify it for every user.
 
     Raises:
-        ValueError: as `require_postgres`.
+        ValueError: the URL cannot be parsed. The message quotes no part of the URL.
     """
     parts = require_readable(url, DATABASE_SETTING)
     hosts = parts.netloc.rpartition("@")[2]

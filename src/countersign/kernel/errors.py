@@ -20,7 +20,7 @@ class Refused(Exception):
 
     Subclasses are defined next to the code that raises them and set `status`, `code`, `title` and, where the caller
     can act, `resolution`. `detail` is for people and never contains a secret. `members` are additional members of the
-    response's body (RFC 9457 §3.2), `headers` additional headers.
+    response's body (RFC 9457 §3.2). `headers` are additional headers.
     """
 
     status: ClassVar[int] = 400
@@ -52,12 +52,12 @@ class InvalidRequest(Refused):
 
 
 def invalid_parameter(name: str, detail: str) -> InvalidRequest:
-    """The refusal of one query, path or header parameter."""
+    """Return the refusal of a query, path or header parameter."""
     return InvalidRequest(f"{name}: {detail}", faults=[InvalidField(name, detail, is_parameter=True)])
 
 
 def invalid_member(pointer: str, detail: str) -> InvalidRequest:
-    """The refusal of one member of the body, named by its JSON pointer (RFC 6901)."""
+    """Return the refusal of a member of the body, which `pointer` names (RFC 6901)."""
     return InvalidRequest(f"{pointer}: {detail}", faults=[InvalidField(pointer, detail)])
 
 
@@ -108,15 +108,16 @@ class NotEmpty(Refused):
 
 
 ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""No space on the device, the user's quota exceeded, and a file at its maximum size."""
+"""The error numbers for a full device, an exceeded quota of the user, and a file of the maximum size."""
 _SQLITE_FULL = 13
 _SQLSTATE_DISK_FULL = "53100"
 _MIN_FREE_BYTES = 65_536
-"""SQLite needs more for the files next to a database, and reports the failure as an I/O error."""
+"""A volume with less free space counts as full. SQLite needs more for the files next to a database, and reports a lack
+of space for them as an I/O error."""
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether the error, or one of its causes, is a full disk."""
+    """Whether the error, or one of its causes, reports a full disk."""
     while error is not None:
         if isinstance(error, StorageFull) or getattr(error, "sqlstate", None) == _SQLSTATE_DISK_FULL:
             return True

@@ -16,7 +16,8 @@ _seeded: list[random.Random] = []
 
 
 def new_uuid() -> str:
-    """A new UUIDv7 (RFC 9562 §5.7): sorts by creation to the microsecond, so that indexes stay dense."""
+    """Return a new UUIDv7 (RFC 9562 §5.7). These ids sort by the microsecond of their creation, so that indexes stay
+    dense."""
     stamp_ms, stamp_us = divmod(clock.now(), 1_000)
     # RFC 9562 §6.2, method 3: the twelve bits after the version are the fraction of the millisecond.
     fraction = (stamp_us << 12) // 1_000
@@ -28,8 +29,8 @@ def new_uuid() -> str:
 def seeded(seed: str) -> Generator[None]:
     """Generate ids and random bytes from the seed, in the whole process, while the block lasts.
 
-    For tests, and for demonstration data that is created before anything is served; never for secrets. Blocks may
-    overlap without nesting: leaving a block removes only its own seed.
+    This is for tests, and for demonstration data that is created before anything is served, and never for secrets.
+    Blocks may overlap without nesting: leaving a block removes only its own seed.
     """
     source = random.Random(seed)
     _seeded.append(source)

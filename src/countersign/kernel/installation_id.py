@@ -32,7 +32,7 @@ FILE_NAME = "installation.json"
 LOCK_NAME = "installation.lock"
 ADOPT = "countersign installation adopt"
 SAMPLE = 20
-"""Files of the database that are searched in a blob store without an id."""
+"""The number of files from the database that are looked up in a blob store without an id."""
 
 STORED = "SELECT id, collected_at FROM installation"
 INSERT = "INSERT INTO installation (one, id, collected_at) VALUES (1, $1, 0) ON CONFLICT (one) DO NOTHING"
@@ -54,7 +54,7 @@ _SIBLING_READABLE = """
     WHERE n.nspname = $1 AND c.relname = 'installation'
       AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
 """
-# Held until the transaction ends, by every service of the database.
+# Every service of the database takes this lock, and holds it until the transaction ends.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('countersign.installation'))"
 
 
@@ -101,9 +101,9 @@ class DirectoryId(msgspec.Struct, frozen=True):
 class ServiceTables(NamedTuple):
     """The schemas, tables and statements that are used to check a service's database.
 
-    They are its schema; the table that has rows once the service is used, and the statement that checks for such a row;
-    for a service with files, the statement that reads $1 digests that the blob store must have; and the schema of the
-    other service in the same PostgreSQL database, with the statement that reads the id in that schema.
+    `used_table` has rows once the service is used, and `is_used` checks for a row. For a service with files, `files`
+    reads $1 digests that the blob store must have. `sibling_schema` is the schema of the other service in the same
+    PostgreSQL database, and `sibling_id` reads the id in that schema.
     """
 
     schema: str
@@ -118,8 +118,8 @@ class ServiceTables(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class InstallationPlaces:
     """The locations of one service: the data directory, the database (its URL is empty for SQLite in the directory),
-    and the blob store with its display name, None for a service without files. `database` may be missing: a service
-    without a database yet; `sibling` is then the id in the other service's database."""
+    and the blob store with its display name. A service without files has no blob store. `database` is missing while the
+    service has no database yet; `sibling` is then the id in the other service's database."""
 
     folder: Path
     database_url: str
@@ -143,8 +143,8 @@ class InstallationPlaces:
 
 
 class InstallationState(NamedTuple):
-    """The id that each location has, or None. `sibling` is the other service's id, in the same database; `own` is the
-    id in the directory's file, settled or not."""
+    """The id that each location has, or None. `sibling` is the id of the other service in the same database. `own` is
+    the id in the directory's file, whether it is settled or not."""
 
     own: DirectoryId | None
     blobs: str | None
@@ -154,7 +154,7 @@ class InstallationState(NamedTuple):
 
     @property
     def directory(self) -> str | None:
-        """The directory's id, if it is settled."""
+        """The directory's id, or None if it is not settled."""
         return self.own.id if self.own and self.own.is_settled else None
 
     @property
@@ -193,7 +193,8 @@ async def examine(places: InstallationPlaces) -> InstallationState:
     """Read the id of each location, and check that they belong together.
 
     Raises:
-        InstallationMismatch: the locations do not belong together; the text names two of them with their ids.
+        InstallationMismatch: the locations do not belong together; the message names two of the locations with their
+            ids.
         DatabaseMoved: the directory's migration marker cannot be read.
         Unavailable: the database cannot be reached.
     """
@@ -264,7 +265,7 @@ async def advance(database: Database, blobs: BlobStore, name: str) -> None:
     now = max(clock.now(), Instant(row.collected_at + 1))
     async with database.transaction() as transaction:
         await transaction.run(ADVANCE, now)
-    # Another transaction: the row must be durable before the marker is written.
+    # Use another transaction, since the row must be durable before the marker is written.
     async with database.transaction() as transaction:
         await transaction.run(LOCK_ROW)
         row = await _row_of_latest(transaction, blobs, name)
@@ -314,7 +315,7 @@ async def forget(transaction: Transaction) -> None:
 
 
 async def database_id(reader: Database) -> str | None:
-    """The id in the database; None without one, or before its table exists."""
+    """Return the id in the database, or None if the database has no id, or no table for it yet."""
     if await reader.fetch_one(_TABLE_EXISTS[reader.dialect], "installation") is None:
         return None
     row = await reader.fetch_one(STORED)
@@ -351,7 +352,7 @@ async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
 
 
 def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
-    """Write the id, which the databases of these services have, to the data directory; durable when this returns.
+    """Write the id, which the databases of these services have, to the data directory. The id is durable on return.
 
     Raises:
         OSError: the file cannot be written.
@@ -402,7 +403,8 @@ def _require_marked(places: InstallationPlaces) -> None:
 
 
 async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
-    """Check that a blob store without an id has files that the database refers to, or that both have none."""
+    """Check that a blob store without an id has files that the database refers to, or that neither of the two has
+    files."""
     known = await _known_files(places)
     for sha256 in known:
         if await blobs.size(sha256) is not None:
@@ -458,7 +460,7 @@ def _begun(places: InstallationPlaces) -> Database:
 
 
 async def _record(places: InstallationPlaces, database: Database, proposed: str) -> str:
-    """Write the id to the database, unless another process was first; returns the stored id."""
+    """Write the id to the database, unless another process has written one first; returns the stored id."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(_ONE_AT_A_TIME)
@@ -501,8 +503,8 @@ def _name_in_directory(places: InstallationPlaces, own: str) -> None:
 
 
 def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None) -> None:
-    """Write the id, and add the service to those that have it already. The caller holds the lock of the file, since
-    both services may start concurrently."""
+    """Write the id, and add the service to the services that have the id already. The caller holds the lock of the
+    file, since both services may start concurrently."""
     others = found.services if found is not None and found.id == own else ()
     write_directory(places.folder, own, {*others, places.service.schema})
 
@@ -514,7 +516,7 @@ def _locked(folder: Path) -> Generator[None]:
     Raises:
         OSError: the lock cannot be acquired.
     """
-    # The lock is a separate file, since every write replaces the file with the id.
+    # Lock a separate file, since every write replaces the file that contains the id.
     held = disk.Descriptor(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(held.fd, fcntl.LOCK_EX)

@@ -48,7 +48,7 @@ def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH, checks_texts: bool = T
     must check them.
 
     Raises:
-        NotJson, DuplicateKey, TooDeep, TooManyValues, UnstorableText: see each.
+        NotJson, DuplicateKey, TooDeep, TooManyValues, UnstorableText: see the classes.
     """
     if isinstance(raw, bytes) and not has_at_most(MAX_VALUES, raw):
         raise TooManyValues(f"the body has more than {MAX_VALUES:,} values")
@@ -64,7 +64,7 @@ def read_as(raw: bytes, shape: type[ShapeT]) -> ShapeT:
     """Parse a JSON text into a struct.
 
     Raises:
-        InvalidJson: as `read`.
+        InvalidJson: `read` refuses the text.
         msgspec.ValidationError: the value does not have this shape.
     """
     read(raw)
@@ -78,7 +78,7 @@ def has_at_most(count: int, raw: bytes) -> bool:
     """
     if 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
         return True
-    # The content of texts does not count. Each text is a value or a key.
+    # Remove texts before counting, since their content does not count. Each text is a value or a key.
     texts = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if texts.count(b'"') > 4 * count:
         return False
@@ -119,10 +119,10 @@ def _require_storable(text: str) -> None:
 
 
 def _refuse_duplicates(raw: bytes | str, members: int) -> None:
-    # Each member has one colon outside of texts: without further colons there is no duplicate key.
+    # Each member has one colon outside of texts. If there are no more colons than members, no key is duplicated.
     colons = raw.count(b":") if isinstance(raw, bytes) else raw.count(":")
     if colons > members:
-        # The values of numbers are not needed, and Python refuses to parse numbers of several thousand digits.
+        # Do not parse numbers: their values are not needed, and Python refuses numbers of several thousand digits.
         json.loads(raw, object_pairs_hook=_unique, parse_int=len, parse_float=len)
 
 
@@ -149,12 +149,12 @@ def read_object(data: bytes) -> Members:
     """Parse a JSON object of at most 16 levels.
 
     Raises:
-        ValueError: as `read`, or the text is not a JSON object. The message quotes nothing of the bytes.
+        ValueError: `read` refuses the text, or it is not a JSON object. The message quotes no part of the text.
     """
     try:
         value = read(data, max_depth=MAX_OBJECT_DEPTH)
     except (NotJson, DuplicateKey):
-        # The cause would quote the input.
+        # Drop the cause, which would quote the input.
         raise ValueError("not a JSON object in UTF-8 with unique keys") from None
     except InvalidJson as error:
         raise ValueError(str(error)) from None

@@ -1,8 +1,8 @@
 """Metrics of the running process, in the Prometheus text format (exposition format 0.0.4).
 
-A family is declared once, next to the code that counts, and listed in `FAMILIES`. Label values are few and chosen by
-this code (a route's template, a class of statuses), never input of callers: a family has at most MAX_SERIES series, and
-further ones are counted as `other`.
+A family is declared once, next to the code that counts, and listed in `FAMILIES`. Code chooses the few label values (a
+route's template, a class of statuses); they never come from callers. A family has at most MAX_SERIES series, and
+further series are counted as `other`.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ Labels: TypeAlias = tuple[str, ...]
 MAX_SERIES = 5_000
 OTHER = "other"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
-"""Upper bounds of a histogram's buckets, in seconds; the last bucket has none."""
+"""The upper bounds of a histogram's buckets, in seconds. The last bucket has no upper bound."""
 
 
 class Family:
@@ -30,7 +30,8 @@ class Family:
         FAMILIES[name] = self
 
     def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
-        """The samples of this process, each with the labels of `also` before its own."""
+        """Return the sample lines of this process. In each line, the labels of `also` precede the sample's own
+        labels."""
         return []
 
     def sample(self, value: float, *values: str, also: Sequence[tuple[str, str]] = ()) -> str:
@@ -60,7 +61,7 @@ class Numbers(Family):
         self._series: dict[Labels, Series] = {}
 
     def of(self, *values: str) -> Series:
-        """The series of these labels; callers that count often keep it."""
+        """Return the series of these labels. Callers that count often should keep it."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -95,7 +96,7 @@ class Histogram(Family):
         self._series: dict[Labels, Durations] = {}
 
     def of(self, *values: str) -> Durations:
-        """The series of these labels; callers that count often keep it."""
+        """Return the series of these labels. Callers that count often should keep it."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -145,7 +146,7 @@ def histogram(name: str, meaning: str, *labels: str) -> Histogram:
 
 
 def counted(also: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The sample lines of this process, by family."""
+    """Map the name of each family to the sample lines of this process."""
     found = {name: "\n".join(family.lines(also)) for name, family in FAMILIES.items()}
     return {name: lines for name, lines in found.items() if lines}
 

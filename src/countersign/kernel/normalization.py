@@ -6,7 +6,8 @@ from functools import cache
 from typing import Literal
 
 MAX_MARKS = 30
-"""The longest run of combining marks that is sorted; no writing system needs more (UAX #15, Stream-Safe Format)."""
+"""The longest run of combining marks that is sorted. No writing system needs a longer run (UAX #15, Stream-Safe
+Format)."""
 _WHERE_MARKS_ARE = (0x300, 0x1F000)
 _BECOMING_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
 """Characters that are not combining marks, but decompose to combining marks."""

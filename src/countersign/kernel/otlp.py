@@ -1,7 +1,7 @@
 """Exporting spans with OpenTelemetry's SDK; imported only when a collector is configured.
 
 The timeouts of requests apply to each piece that arrives, so a collector that sends a byte a second never times out.
-Every export therefore has a deadline of its own, after which its connections are cut off.
+Every export therefore has its own deadline, at which its connections are closed.
 """
 
 import socket
@@ -47,8 +47,8 @@ def session() -> requests.Session:
 
 @contextmanager
 def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
-    """Use the session in this thread during the block. Its connections are closed when the block ends, at the latest
-    after `limit_s`."""
+    """Use the session in this thread during the block. The connections of the session are closed when the block ends,
+    or after `limit_s`, whichever is earlier."""
     with _ConnectionCutter(limit_s) as cutting:
         token = _UNDER_WAY.set(cutting)
         try:
@@ -63,8 +63,8 @@ def _discard_body(answer: requests.Response, *_: object, **__: object) -> None:
 
 
 class _ConnectionCutter:
-    """Shuts down the connections of the block at its deadline. It has its own copies of their descriptors, since TLS
-    replaces the sockets."""
+    """Shuts down the connections of the block at its deadline. The object has its own copies of the file descriptors,
+    since TLS replaces the sockets."""
 
     def __init__(self, limit_s: float) -> None:
         self._made: list[socket.socket] = []
@@ -192,7 +192,7 @@ class OtlpTracer:
             each.join(max(0.0, until_s - clock.monotonic_s()))
 
     def _provider(self, service: str) -> TracerProvider:
-        """The provider of a service; a process may run two services."""
+        """Return the provider of a service. A process may run two services, so each service has its own."""
         found = self._providers.get(service)
         if found is None:
             names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}

@@ -1,4 +1,5 @@
-"""Columns encrypted with the master key: the keys that they need, and re-encryption with the current one."""
+"""Columns that are encrypted with the master key: finding the keys that they need, and re-encryption with the current
+key."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -11,9 +12,9 @@ from countersign.kernel.security.encryption import DecryptionFailed
 from countersign.kernel.security.masterkey import MasterKey
 
 BATCH_SIZE = 100
-"""Values per transaction, so that other writers do not wait for long."""
+"""The number of values in one transaction, which is small so that other writers do not wait for long."""
 MAX_KEYS = 100
-"""Maximum number of keys in a column; damaged values may look like more."""
+"""The maximum number of keys that are read from a column, since damaged values may look like many keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
 
 
 async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
-    """Skip from the smallest value of each key to the next key: one read per key, however many values."""
+    """List the keys that encrypted values of the column. One read for each key suffices, however many values there are:
+    it skips from the smallest value of one key to the next key."""
     found: list[str] = []
     at = b""
     for _ in range(MAX_KEYS):
@@ -75,7 +77,7 @@ async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
 
 
 async def key_usage(database: Database, column: EncryptedColumn, master: MasterKey) -> list[KeyUsage]:
-    """Decrypt every value; returns the counts by key.
+    """Decrypt every value; returns the counts for each key.
 
     Raises:
         Unavailable: the database cannot be read.
@@ -92,8 +94,9 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
 
 
 async def reencrypt(database: Database, column: EncryptedColumn, master: MasterKey) -> int:
-    """Re-encrypt values of other keys with the current key; returns their number. Values that cannot be decrypted, or
-    that change concurrently, are left unchanged. After an interruption, the next call continues.
+    """Re-encrypt the values of all other keys with the current key; returns the number of these values. Values that
+    cannot be decrypted, or that change concurrently, are left unchanged. After an interruption, the next call
+    continues.
 
     Raises:
         StorageFull, Unavailable: the database cannot be written.
@@ -118,7 +121,8 @@ async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[
 
 
 def _reencrypted(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
-    """The parameters of `replace` for the row; None if its key is current, or it cannot be decrypted."""
+    """Return the parameters of `replace` for the row, or None if its value has the current key or cannot be
+    decrypted."""
     before, *key = row
     if encryption.encryption_key_id(bytes(before)) == master.current.id:
         return None

@@ -1,7 +1,8 @@
-"""An HTTP client for addresses that users configure: JSON by GET or POST, never to the internal network (SSRF).
+"""An HTTP client for addresses that users configure. It sends GET and POST requests for JSON, but never to the internal
+network (SSRF).
 
-Each name is resolved in a separate thread: a name whose servers never answer delays no other name, no shutdown, and no
-other work that waits for a thread.
+Each name is resolved in a separate thread, so that a name whose servers never answer does not delay other names, a
+shutdown, or other work that waits for a thread.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 import httptools
 
 MAX_LOOKUPS = 128
-"""Concurrent lookups. Concurrent requests for one name share one lookup."""
+"""The maximum number of concurrent lookups. Concurrent requests for one name share one lookup."""
 
 _Name: TypeAlias = tuple[str, int]
 
@@ -30,7 +31,7 @@ _changing = Lock()
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host for TCP, in the system's order, without duplicates.
 
-    A cancelled caller does not end the lookup for the others: the system cannot abort it.
+    When a caller is cancelled, the lookup continues for the other callers; the system could not abort it anyway.
 
     Raises:
         OSError: the host has no address, or too many lookups are running.
@@ -43,7 +44,7 @@ async def resolve(host: str, port: int) -> list[str]:
             if len(_under_way) >= MAX_LOOKUPS:
                 raise OSError(f"{MAX_LOOKUPS} name lookups are running already")
             found = _under_way[name] = Future()
-            # A running future cannot be cancelled by one of its waiters.
+            # Mark the future as running, so that no waiter can cancel it for the other waiters.
             found.set_running_or_notify_cancel()
             Thread(target=_look_up, args=(name, found), name="lookup", daemon=True).start()
     return await asyncio.wrap_future(found)
@@ -92,7 +93,7 @@ class RequestTimeout(Unreachable):
 
 
 class UrlParts(NamedTuple):
-    """The parsed URL: `target` is the path with its query, `authority` the value of the Host header."""
+    """The parsed URL: `target` is the path with its query, and `authority` is the value of the Host header."""
 
     is_secure: bool
     host: str
@@ -109,9 +110,8 @@ class Document(NamedTuple):
 
 
 def address(url: str, *, private: bool) -> UrlParts:
-    """Parse an absolute ASCII URL without user and fragment.
-
-    `private` also allows http, for tests and private networks.
+    """Parse an absolute ASCII URL without user and fragment. With `private`, http is allowed as well, for tests and
+    private networks.
 
     Raises:
         ValueError: the URL is malformed, or longer than 2,048 characters; the text names the remedy.
@@ -143,10 +143,11 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
 
 
 async def get_json(url: str, *, private: bool) -> Document:
-    """The document at the URL, by one GET of at most 3 s and 64 KiB in total.
+    """Fetch the document at the URL with one GET request, within 3 s and up to 64 KiB in total.
 
-    Every IP address of the host must be public, unless `private`; the connection goes to the address that was checked,
-    so that DNS rebinding has no effect. Redirects are not followed; proxies, cookies and credentials are not used.
+    Every IP address of the host must be public, unless `private` is set. The connection goes to the address that was
+    checked, so that DNS rebinding has no effect. Redirects are not followed; proxies, cookies and credentials are not
+    used.
 
     Raises:
         Unreachable: the request failed.
@@ -156,7 +157,7 @@ async def get_json(url: str, *, private: bool) -> Document:
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
-    """Send a JSON document by one POST of at most 10 s in total; returns the status of the response.
+    """Send a JSON document with one POST request, within 10 s in total; returns the status of the response.
 
     IP addresses are checked and pinned as in `get_json`. Only the head of the response is read, at most 16 KiB;
     redirects are not followed.
@@ -180,7 +181,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 async def _exchange(
     url: str, total_s: float, *, private: bool
 ) -> AsyncGenerator[tuple[UrlParts, asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection that is closed with the block; the block has a deadline.
+    """Open a connection that is closed when the block ends. The block has a deadline.
 
     Raises:
         RequestTimeout: the deadline passed.
@@ -201,12 +202,13 @@ async def _exchange(
 
 
 async def _open_connection(place: UrlParts, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first checked address that accepts it; https verifies the certificate of the host."""
+    """Connect to the first checked address that accepts a connection. With https, verify the certificate of the
+    host."""
     ips = await resolve(place.host, place.port)
     for ip in ips:
         if not private and not is_public(ip_address(ip)):
             raise Unreachable(f"{place.host} resolves to {ip}, which is not public")
-    # Loading the trusted certificates is slow.
+    # Load the trusted certificates in a thread, since that is slow.
     tls = await asyncio.to_thread(ssl.create_default_context) if place.is_secure else None
     name = place.host if place.is_secure else None
     refused = OSError(f"{place.host} has no address")
@@ -219,7 +221,7 @@ async def _open_connection(place: UrlParts, *, private: bool) -> tuple[asyncio.S
 
 
 class _ResponseParser:
-    """The response as parsed so far; data after its end is ignored."""
+    """The part of the response that has been parsed so far. Data after the end of the response is ignored."""
 
     def __init__(self) -> None:
         self.headers: dict[bytes, bytes] = {}
@@ -278,7 +280,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
         try:
             parser.feed_data(piece)
         except httptools.HttpParserError:
-            # The body is not read.
+            # Stop after the head, since the body is not needed.
             if not answer.has_head:
                 raise
     return parser.get_status_code()

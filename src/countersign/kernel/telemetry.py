@@ -41,7 +41,7 @@ class RequestInfo(Protocol):
 
     @property
     def principal(self) -> str:
-        """The id of the caller; empty while it is not known, and for anonymous callers."""
+        """The id of the caller. It is empty for anonymous callers, and while the caller is not known yet."""
         ...
 
 
@@ -163,17 +163,17 @@ def redacted(value: object) -> object:
     return _SECRET_TEXTS.sub(HIDDEN, str(value))
 
 
-# For commands that are not servers: structlog would otherwise print to standard output.
+# Commands that are not servers do not call `configure`, and structlog would otherwise print to standard output.
 _write_lines("warning")
 
 
 REPEAT_S = 600.0
-"""A failure that lasts is logged again after this time."""
+"""The interval after which a failure that continues is logged again."""
 
 
 class ThrottledErrorLog:
-    """Logs the failures of repeated work: the first one, then one every ten minutes, then the recovery. A full disk
-    thus makes a few log lines, however often the work is retried.
+    """Logs the failures of repeated work: the first failure, then one failure every ten minutes, then the recovery. A
+    full disk thus makes a few log lines, however often the work is retried.
 
     A refusal is logged with its reason, any other exception with its traceback.
     """

@@ -1,9 +1,10 @@
 """Spans of requests.
 
 A span contains the same data as an access line: route template, method, status, request id (OpenTelemetry's stable
-semantic conventions for HTTP servers), and never addresses, queries, headers, bodies or the caller. A `traceparent`
-(W3C Trace Context) of a trusted caller makes it part of the caller's trace. Others are only linked: an attacker must
-not control the trace id and the sampling of an attack.
+semantic conventions for HTTP servers), and never addresses, queries, headers, bodies or the caller. With a
+`traceparent` (W3C Trace Context) from a trusted caller, the span becomes part of the caller's trace. With a
+`traceparent` from any other caller, the span only has a link to the trace, since an attacker must not control the trace
+id and the sampling of an attack.
 """
 
 import re
@@ -18,8 +19,8 @@ SCOPE = "countersign"
 
 
 class Span(NamedTuple):
-    """A completed request. `traceparent` is the header as received, and `is_believed` whether a trusted proxy sent it;
-    `status` is 0 without a response."""
+    """A completed request. `traceparent` is the header as received. `is_believed` is set if a trusted proxy sent the
+    header. `status` is 0 if there was no response."""
 
     service: str
     route: str
@@ -52,7 +53,7 @@ class Parent(NamedTuple):
 
 
 def parent_of(traceparent: str | None) -> Parent | None:
-    """Parse the header (W3C Trace Context §3.2); None if it is invalid."""
+    """Parse the header (W3C Trace Context §3.2); returns None if the header is invalid."""
     found = _TRACEPARENT.fullmatch(traceparent or "")
     if found is None or not int(found[1], 16) or not int(found[2], 16):
         return None

@@ -34,7 +34,7 @@ class BucketAddress(NamedTuple):
 def open_blobs(
     url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024, max_bytes: int = 0, beneath: str = ""
 ) -> BlobStore:
-    """Open the store at `url`. If `url` is None or empty, open the local `directory`, which keeps `reserve_bytes` free,
+    """Open the store at `url`. Without a `url`, open the local `directory`, which keeps `reserve_bytes` free,
     takes at most `max_bytes` (0: no limit), and also reads the blobs of the directory `beneath` (empty: no such
     directory).
 

@@ -1,4 +1,4 @@
-"""Metrics of a database: the duration of reads and transactions, and how many are running, on any engine."""
+"""Metrics of a database on any engine: the duration of reads and transactions, and the number that is running."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ WAL = metrics.gauge("countersign_database_wal_bytes", "Size of SQLite's write-ah
 
 
 def wal_bytes(path: Path) -> int:
-    """The size of the write-ahead log of a SQLite file; 0 without one."""
+    """Return the size of the write-ahead log of a SQLite file, or 0 if it has no log."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
     except FileNotFoundError:
@@ -45,7 +45,8 @@ def wal_bytes(path: Path) -> int:
 class InstrumentedDatabase:
     """A database with metrics for its transactions.
 
-    Reads are the inner database's methods, which measure themselves: another call per read would double the cost.
+    Reads call the methods of the inner database directly, and these methods measure themselves: another call for each
+    read would double the cost.
     """
 
     def __init__(self, inner: Database, name: str) -> None:

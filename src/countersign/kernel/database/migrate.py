@@ -1,8 +1,8 @@
 """Migrations: numbered SQL files of a service, applied once, in order, forward only.
 
-A file is called `0001_what_it_does.sql` and never changes after it was shipped. Each is applied in one transaction
+A file is called `0001_what_it_does.sql` and never changes after it was shipped. Each file is applied in one transaction
 together with its row in `schema_migration`, so that an interrupted upgrade continues where it stopped. If several
-processes start at once, one applies the migration and the others wait.
+processes start at once, one process applies the migration and the other processes wait.
 
 The text is written once, for SQLite's STRICT tables with four types: TEXT, BIGINT, REAL, BLOB. On PostgreSQL every TEXT
 column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table applies to SQLite only.
@@ -58,7 +58,8 @@ def _of_engine(text: str, dialect: Dialect) -> str:
 
 
 def _statements(text: str) -> list[list[str]]:
-    """Each statement as its tokens: words, literals, comments; the semicolon starts the next list."""
+    """Split the text into statements, each a list of tokens (words, literals, comments). A semicolon starts the next
+    list."""
     found: list[list[str]] = [[]]
     for piece in _PIECE.findall(text):
         if piece == ";":
@@ -107,7 +108,8 @@ _LEDGER_EXISTS: dict[Dialect, str] = {
 _APPLIED = "SELECT number, name, sha256 FROM schema_migration ORDER BY number"
 _APPLY = "INSERT INTO schema_migration (number, name, sha256, applied_at) VALUES ($1, $2, $3, $4)"
 
-# Held until the transaction ends; the key includes the schema, so that two services do not wait for each other.
+# The lock is held until the transaction ends. Its key includes the schema, so that two services do not wait for each
+# other.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('schema_migration.' || current_schema()))"
 
 
@@ -135,7 +137,7 @@ class Migration(NamedTuple):
 
 
 def migrations(package: str) -> list[Migration]:
-    """The migrations in the package's folder, by number.
+    """Return the migrations in the package's folder, sorted by number.
 
     Raises:
         SchemaMismatch: a file is misnamed, or the numbers do not run from 1 without a gap.
@@ -158,10 +160,10 @@ def migrations(package: str) -> list[Migration]:
 
 
 async def pending(database: Database, package: str) -> list[str]:
-    """The names of the pending migrations, in order; read-only.
+    """Return the names of the pending migrations in order; read-only.
 
     Raises:
-        SchemaMismatch: as `upgrade`.
+        SchemaMismatch: an applied file was changed, or newer code has migrated the database.
     """
     known = migrations(package)
     if await database.fetch_one(_LEDGER_EXISTS[database.dialect]) is None:
@@ -178,7 +180,7 @@ async def check_current(database: Database, package: str) -> str:
     """Check that the database matches this code, for a health check.
 
     Raises:
-        Unavailable: migrations are pending, or newer code has migrated it.
+        Unavailable: migrations are pending, or newer code has migrated the database.
     """
     try:
         left = await pending(database, package)
@@ -194,7 +196,7 @@ async def require_applied(database: Database, package: str, schema: str) -> None
 
     Raises:
         SchemaBehind: migrations are pending; the remedy is the command that applies them.
-        SchemaMismatch: as `upgrade`.
+        SchemaMismatch: an applied file was changed, or newer code has migrated the database.
     """
     names = await pending(database, package)
     if names:
@@ -247,11 +249,11 @@ async def require_rights(database: Database) -> None:
 
 
 async def create_within(transaction: Transaction, package: str, dialect: Dialect) -> None:
-    """Apply every migration in an open transaction, in a schema that has none; concurrent callers wait.
+    """Apply every migration in an open transaction, in a schema without migrations. Concurrent callers wait.
 
     Raises:
         NotEmpty: another process has already started to use the database.
-        SchemaMismatch, NotPortable: as `upgrade`.
+        SchemaMismatch, NotPortable: for the same reasons as in `upgrade`.
     """
     await _lock_migrations(transaction, dialect)
     if await transaction.fetch_one(_LEDGER_EXISTS[dialect]) is not None:
@@ -264,7 +266,7 @@ async def create_scratch(transaction: Transaction, package: str, dialect: Dialec
     """Apply all migrations except for the last `leaving` in a temporary schema, to compare the result.
 
     Raises:
-        NotPortable: as `upgrade`.
+        NotPortable: a file uses a feature that only one of the engines supports.
     """
     known = migrations(package)
     await transaction.run(ledger(dialect))
@@ -276,7 +278,7 @@ async def count_pending_within(reader: Reader, package: str) -> int:
     """The number of pending migrations of a database that has a ledger.
 
     Raises:
-        SchemaMismatch: as `upgrade`.
+        SchemaMismatch: an applied file was changed, or newer code has migrated the database.
     """
     return len(await _unapplied(reader, migrations(package)))
 
@@ -285,7 +287,7 @@ async def upgrade_within(transaction: Transaction, package: str, dialect: Dialec
     """Apply the pending migrations in an open transaction, to tables that are not visible to others yet.
 
     Raises:
-        SchemaMismatch, NotPortable: as `upgrade`.
+        SchemaMismatch, NotPortable: for the same reasons as in `upgrade`.
     """
     left = await _unapplied(transaction, migrations(package))
     for migration in left:
@@ -294,7 +296,7 @@ async def upgrade_within(transaction: Transaction, package: str, dialect: Dialec
 
 
 async def _lock_migrations(transaction: Transaction, dialect: Dialect) -> None:
-    """Lock out concurrent migrations; on SQLite a transaction is exclusive anyway."""
+    """Lock out concurrent migrations. SQLite needs no lock, since a transaction is exclusive."""
     if dialect == "postgres":
         await transaction.run("SET LOCAL lock_timeout = 0")
         await transaction.fetch(_ONE_AT_A_TIME)

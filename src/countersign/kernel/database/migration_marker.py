@@ -3,7 +3,7 @@
 A migration to PostgreSQL writes the marker before the target becomes visible. If the migration is killed in between,
 the files are not served, so that there are never two active installations. A folder without SQLite files gets the
 marker when PostgreSQL is opened for it. Otherwise a command without the setting would create an empty installation in
-the folder, and back up the empty one.
+the folder, and back up this empty installation.
 """
 
 import os
@@ -20,8 +20,8 @@ FILES = "*.sqlite"
 
 
 class MigrationMarker(msgspec.Struct, frozen=True):
-    """The content of the file: the id of the migration, which the target has as well, the target (without a password),
-    the start (RFC 3339), and whether it is complete."""
+    """The content of the file: the id of the migration, which the target also contains; the target (without a
+    password); the time of the start (RFC 3339); and whether the migration is complete."""
 
     id: str
     to: str
@@ -38,7 +38,7 @@ class DatabaseMoved(Refused):
 
 
 def read_marker(folder: Path) -> MigrationMarker | None:
-    """The folder's marker, or None.
+    """Return the folder's marker, or None if it has none.
 
     Raises:
         DatabaseMoved: the marker cannot be read.
@@ -110,7 +110,7 @@ def write_marker(folder: Path, mark: MigrationMarker) -> None:
     Raises:
         OSError: the marker cannot be written.
     """
-    # Several processes may start in a new folder at once.
+    # Several processes may start in a new folder at once, so each of them writes a file of its own.
     path = folder / f"{FILE_NAME}.{os.getpid()}.unfinished"
     with path.open("wb") as file:
         file.write(msgspec.json.encode(mark))

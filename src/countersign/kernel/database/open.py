@@ -1,4 +1,4 @@
-"""Opening a database by its URL: the only module that chooses the engine."""
+"""Opens the database at a URL. Only this module chooses the engine."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ async def open_database(
 
     On PostgreSQL the service's tables are in `schema`, which is created if missing, and `pool` is the number of
     connections. A SQLite file belongs to one service, so that it needs no schema; `reserve_bytes` is the free space
-    that writes leave on its volume, `max_bytes` its maximum size (0: unlimited). `name` is its label in metrics, by
-    default the schema.
+    that writes leave on the volume of the file, and `max_bytes` is the maximum size of the file (0: unlimited). `name`
+    is the label of the database in metrics (default: the schema).
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
-        ValueError: the URL has another scheme, or cannot be parsed; the text quotes nothing of it.
+        ValueError: the URL has another scheme, or cannot be parsed. The message quotes no part of the URL.
     """
     name = name or schema
     if url.startswith(SQLITE):

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
 Value: TypeAlias = None | int | float | str | bytes
-"""A parameter. Points in time are `Instant` (microseconds), lists and objects are JSON text."""
+"""A parameter. Pass points in time as `Instant` (microseconds), and lists and objects as JSON text."""
 
 Row: TypeAlias = tuple[Any, ...]
 """A result row, in the order of the selected columns; the function of the query converts it to a type."""
@@ -18,7 +18,8 @@ class Reader(Protocol):
     """Runs statements that only read. Statements use `$1`, `$2`, … for values."""
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows. For statements bounded by an index and a limit: on SQLite they run on the event loop."""
+        """Return all rows. Use this only for statements that an index and a limit bound: on SQLite they run on the
+        event loop."""
         ...
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
@@ -30,7 +31,8 @@ class Transaction(Reader, Protocol):
     """An open transaction. Leaving its block commits, an exception rolls back."""
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run a statement that writes, or several without values; returns the rows changed by the (last) one."""
+        """Run one writing statement, or several without values; returns the number of rows that the last one
+        changed."""
         ...
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
@@ -38,11 +40,12 @@ class Transaction(Reader, Protocol):
         ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
+        """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
+        transaction."""
         ...
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Call the action after the commit; never after a rollback."""
+        """Call the action after the commit. After a rollback, it is not called."""
         ...
 
 
@@ -61,7 +64,7 @@ class Database(Reader, Protocol):
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows of a read that no index bounds: off the event loop, with the read deadline.
+        """Return all rows of a read that no index bounds. It runs off the event loop, and has the read deadline.
 
         Raises:
             Unavailable: the deadline passed.
@@ -69,14 +72,14 @@ class Database(Reader, Protocol):
         ...
 
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches of at most MAX_ROWS and about MAX_BYTES, in constant memory, from one snapshot.
+        """Yield the rows of one snapshot in batches of at most MAX_ROWS and about MAX_BYTES, in constant memory.
 
         The stream uses a connection until it ends: leave it early only inside `contextlib.aclosing`.
         """
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A writing transaction, durable (fsync) when the block has been left normally.
+        """Open a writing transaction, which is durable (fsync) when the block has been left normally.
 
         Raises:
             StorageFull: there is no space; the transaction was rolled back.
@@ -112,7 +115,7 @@ def length(row: Row) -> int:
 
 
 def first(rows: Iterator[Row]) -> list[Row]:
-    """The next batch; empty at the end."""
+    """Return the next batch, which is empty at the end."""
     batch: list[Row] = []
     size = 0
     for row in rows:
@@ -124,7 +127,7 @@ def first(rows: Iterator[Row]) -> list[Row]:
 
 
 def split(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """All of the rows in batches."""
+    """Yield all rows in batches."""
     left = iter(rows)
     while batch := first(left):
         yield batch

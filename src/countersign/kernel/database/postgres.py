@@ -1,7 +1,8 @@
 """PostgreSQL behind the database port: a pool of asyncpg connections without session state.
 
-The pool's reset query is switched off, which saves a round trip per use. Therefore no code may leave session state
-behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory lock beyond its transaction.
+The pool's reset query is switched off, which saves a round trip each time a connection is used. Therefore no code may
+leave session state behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory lock beyond its
+transaction.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from countersign.kernel.database.postgres_privileges import privileges
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
 
 _FIRST_ROWS = 32
-"""The first batch of a stream, before the size of its rows is known."""
+"""The number of rows in the first batch of a stream, when the size of its rows is not known yet."""
 CACHED_STATEMENTS = 500
 LOCK_WAIT_MS = 10_000
 
@@ -36,7 +37,7 @@ _LOST = (
 
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
 
-# The remedy by SQLSTATE or its class (PostgreSQL documentation, appendix A).
+# Maps an SQLSTATE, or the class of an SQLSTATE, to the remedy (PostgreSQL documentation, appendix A).
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
     "25P03": "PostgreSQL ended the transaction, which was idle for too long; try again.",
@@ -73,10 +74,10 @@ class PostgresTransaction:
             refuse(error)
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run the statement, or several without values; returns the rows changed by the last one.
+        """Run one statement, or several without values; returns the number of rows that the last one changed.
 
         Raises:
-            StorageFull: no space.
+            StorageFull: there is no space.
             ConstraintViolation: a constraint was violated; the transaction is aborted.
         """
         try:
@@ -99,14 +100,15 @@ class PostgresTransaction:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
+        """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
+        transaction."""
         await self.run("SAVEPOINT inner_block")
         kept = len(self.actions)
         try:
             yield
         except BaseException:
             del self.actions[kept:]
-            # Without a connection there is nothing to roll back; the first exception names the cause.
+            # Without a connection there is nothing to roll back. Keep the first exception, which names the cause.
             with suppress(Unavailable):
                 await uncancellable(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
             raise
@@ -128,15 +130,15 @@ class PostgresDatabase:
         self._pool = pool
         self._reads = instrumentation.READS.of(name)
         self._reading = instrumentation.RUNNING.of(name, "read")
-        # Every connection of the pool may be dead; each attempt removes one.
+        # Every connection of the pool may be dead, and each attempt removes one of them, so allow as many attempts.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s
-        # Never set: PostgreSQL restarts by itself.
+        # This event is never set, since PostgreSQL recovers by itself.
         self.broken = asyncio.Event()
 
     @property
     def dialect(self) -> Dialect:
-        """PostgreSQL's."""
+        """Return the dialect of PostgreSQL."""
         return "postgres"
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
@@ -158,7 +160,7 @@ class PostgresDatabase:
         raise AssertionError("the last attempt returns or raises")
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None; otherwise as `fetch`."""
+        """Like `fetch`, but return only the first row, or None."""
         started_s = clock.monotonic_s()
         for attempt in range(self._last_attempt + 1):
             try:
@@ -171,7 +173,7 @@ class PostgresDatabase:
         raise AssertionError("the last attempt answers or raises")
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, until the read deadline, when the server cancels the statement.
+        """Return all rows. At the read deadline, the server cancels the statement.
 
         Raises:
             Unavailable: the deadline passed.
@@ -179,7 +181,7 @@ class PostgresDatabase:
         return await self.fetch(statement, *values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches, by a server-side cursor in a REPEATABLE READ transaction."""
+        """Yield the rows in batches, with a server-side cursor in a REPEATABLE READ transaction."""
         try:
             async with (
                 self._leased() as connection,
@@ -198,10 +200,10 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
-        """A writing transaction, durable when its block has been left.
+        """Open a writing transaction, which is durable when its block has been left normally.
 
         Raises:
-            StorageFull: no space; the transaction was rolled back.
+            StorageFull: there is no space; the transaction was rolled back.
             Unavailable: the server cannot be reached, or the transaction conflicts with another. When the connection
                 is lost during COMMIT, only the server knows whether it was committed.
         """
@@ -218,7 +220,7 @@ class PostgresDatabase:
             await _returned(lease)
 
     async def _begun(self) -> tuple[Lease, Connection]:
-        """A connection with an open transaction; dead connections are replaced."""
+        """Return a connection with an open transaction. Dead connections are replaced."""
         for attempt in range(self._last_attempt + 1):
             lease = self._pool.acquire()
             try:
@@ -268,8 +270,8 @@ class PostgresDatabase:
 async def open_postgres(
     url: str, *, schema: str, pool: int = 10, read_deadline_s: float = 5.0, name: str = ""
 ) -> PostgresDatabase:
-    """Open a pool of up to `pool` connections to the database; `schema` is created if missing. `name` is its label in
-    metrics, by default the schema.
+    """Open a pool of up to `pool` connections to the database; `schema` is created if missing. `name` is the label of
+    the database in metrics (default: the schema).
 
     Raises:
         Unavailable: the server cannot be reached, or refuses the user; the text names the cause.
@@ -281,7 +283,7 @@ async def open_postgres(
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
-        # Statements are short: parallel workers and compilation cost more than they save.
+        # Statements are short, so parallel workers and compilation would cost more than they save.
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
     }
@@ -313,9 +315,10 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
     """Create the schema if it is missing."""
     found = await privileges(database, schema)
     found.require_use()
-    # Checked first, so that a role without the CREATE privilege can use an existing schema.
+    # Check first whether the schema exists, so that a role without the CREATE privilege can use an existing schema.
     if not found.has_schema:
-        # Even with IF NOT EXISTS, concurrent statements conflict in the catalog.
+        # Even with IF NOT EXISTS, concurrent statements conflict in the catalog. Then another process has created the
+        # schema.
         with suppress(ConstraintViolation, asyncpg.DuplicateSchemaError):
             async with database.transaction() as transaction:
                 ((create,),) = await transaction.fetch(_MAKE_SCHEMA, schema)
@@ -333,7 +336,7 @@ async def _commit(connection: Connection, transaction: PostgresTransaction) -> N
     except _ERRORS as error:
         refuse(error)
     if tag != "COMMIT":
-        # A statement has failed, and the block ignored the exception.
+        # A statement failed, and the block ignored the exception, so nothing can be committed.
         raise ConstraintViolation("a statement failed and the transaction was rolled back: use a savepoint")
     for action in transaction.actions:
         asyncio.get_running_loop().call_soon(action)
@@ -348,7 +351,7 @@ async def _roll_back(connection: Connection) -> None:
 
 
 def _close(connection: Connection) -> None:
-    """Close immediately; the driver raises when it has noticed that the server is gone."""
+    """Close the connection immediately. The driver raises an exception if it has noticed that the server is gone."""
     with suppress(asyncpg.InterfaceError):
         connection.terminate()
 
@@ -357,7 +360,7 @@ def refuse(error: BaseException) -> NoReturn:
     """Convert the error to a refusal and raise it; errors of the statement itself are raised unchanged.
 
     Raises:
-        StorageFull: no space on the server's volume.
+        StorageFull: the server's volume has no space.
         InvalidRequest: a value is too long for an index.
         Unavailable: the server cannot be reached, is out of a resource, or timed out.
         ConstraintViolation: a constraint was violated.
@@ -378,7 +381,7 @@ def refusal(error: BaseException) -> Refused | None:
     if is_disk_full(error):
         return disk_full("the database of the PostgreSQL server")
     if type(error) is asyncpg.ProgramLimitExceededError:
-        # An index entry has at most 2,704 bytes after compression; SQLite has no such limit.
+        # PostgreSQL limits an index entry to 2,704 bytes after compression; SQLite has no limit.
         return InvalidRequest("a text is too long to be indexed (about 650 of the longest characters): shorten it")
     if isinstance(error, TimeoutError):
         return Unavailable("The database did not answer in time; narrow the search, or try again.")

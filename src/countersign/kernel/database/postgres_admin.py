@@ -97,10 +97,10 @@ _connect = cast(_Connect, asyncpg.connect)
 
 @asynccontextmanager
 async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
-    """A connection for the block, with a short lock timeout and no statement timeout.
+    """Open a connection for the block, with a short lock timeout and no statement timeout.
 
     Raises:
-        StorageFull, Unavailable: the server cannot be reached, has no space, or refused a statement; errors of the
+        StorageFull, Unavailable: the server cannot be reached, has no space, or refused a statement; errors inside the
             block are converted as well.
     """
     settings = {
@@ -143,7 +143,7 @@ def row_count(tag: str) -> int:
 
 
 async def try_lock(connection: AdminConnection, lock: str) -> bool:
-    """Run a LOCK statement; False when the lock was not free in time, which ends the transaction."""
+    """Run a LOCK statement. If the lock is not free in time, return False; the transaction has then ended."""
     try:
         await connection.execute(lock)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
@@ -165,7 +165,7 @@ FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = $1
 LIMIT 1
 """
-# Views and foreign keys of other schemas: CASCADE would drop them as well.
+# Finds views and foreign keys of other schemas, which CASCADE would drop as well.
 _DEPENDENTS = """
 WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname = ANY($1))
 SELECT v.oid::regclass::text
@@ -198,8 +198,8 @@ class DatabaseInUse(Refused):
 
 
 class Schemas(NamedTuple):
-    """The existing schemas with their numbers of tables, and the ids of installations in them with the time of their
-    last garbage collection."""
+    """The existing schemas with the number of tables in each, and the ids of the installations in these schemas with
+    the time of the last garbage collection of each."""
 
     tables: dict[str, int]
     ids: dict[str, int]
@@ -261,9 +261,10 @@ _lock_connect = cast("_LockConnect", asyncpg.connect)
 
 @asynccontextmanager
 async def advisory_lock(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool]:
-    """Hold the advisory lock of that name during the block; yields whether it was acquired within `patience_s`.
+    """Hold the advisory lock `name` during the block; yields whether the lock was acquired within `patience_s`.
 
-    The lock has a separate connection, so that it is released when the process dies or the node is disconnected.
+    The lock has a separate connection, so that PostgreSQL releases the lock when the process dies or the node is
+    disconnected.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.

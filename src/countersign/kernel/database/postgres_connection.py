@@ -1,4 +1,4 @@
-"""The part of asyncpg that this package uses, with types; and errors of connecting, each with cause and remedy.
+"""The part of asyncpg that this package uses, with types, and the cause and remedy of each connection error.
 
 The texts name hosts, users and databases: they are meant for operators, and never sent to callers of the API.
 """
@@ -75,7 +75,7 @@ class Pool(Protocol):
         ...
 
     def terminate(self) -> None:
-        """Close its connections immediately, without notifying the server."""
+        """Close the pool's connections immediately, without notifying the server."""
         ...
 
 
@@ -105,7 +105,7 @@ _HBA = (
     f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS_SETTING}."
 )
 
-# The remedy by a part of PostgreSQL's English message for the SQLSTATE 28000.
+# Maps a part of PostgreSQL's English message for the SQLSTATE 28000 to the remedy.
 _LOGINS = {
     "no encryption": f"If it accepts this user over TLS only, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
     "pg_hba.conf": _HBA,
@@ -113,7 +113,7 @@ _LOGINS = {
     "not permitted to log in": "Allow the user to log in: ALTER ROLE … LOGIN.",
 }
 
-# The remedy by SQLSTATE (PostgreSQL documentation, appendix A).
+# Maps an SQLSTATE to the remedy (PostgreSQL documentation, appendix A).
 _STATES = {
     "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
     "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf there.",

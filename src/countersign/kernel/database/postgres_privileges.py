@@ -1,11 +1,12 @@
-"""The privileges of the database's role, checked before they are needed: a refusal names the GRANT."""
+"""The privileges of the database's role. They are checked before they are needed, so that a refusal can name the
+GRANT."""
 
 from typing import NamedTuple, NoReturn, Protocol
 
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import NotEmpty, Refused
 
-# The tables of the job engine have this prefix; they do not count as tables of the service.
+# Tables with the prefix of the job engine do not count as tables of the service.
 _PRIVILEGES = """
 SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(s.name),
     s.oid IS NOT NULL,
@@ -50,7 +51,7 @@ class PrivilegeReader(Protocol):
 class Privileges(NamedTuple):
     """The privileges of the role on one schema. Names are quoted identifiers.
 
-    has_schema, has_tables  whether the schema exists; whether it has tables of a service
+    has_schema, has_tables  whether the schema exists, and whether it has tables of a service
     is_empty                whether it has no objects
     schema_owner            the owner of the schema if it is a different role; otherwise empty
     owners                  the other roles that own tables in the schema
@@ -81,7 +82,7 @@ class Privileges(NamedTuple):
             self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
 
     def require_write(self) -> None:
-        """Check that the tables of the schema can be read and written, too.
+        """Check, like `require_use`, that the schema can be used, and that its tables can be read and written.
 
         Raises:
             PrivilegeMissing: the role may not use the schema, or may not read or write a table.
@@ -92,10 +93,10 @@ class Privileges(NamedTuple):
             self._refuse("read and write every table of", statement)
 
     def require_upgrade(self) -> None:
-        """Check that tables can be created and altered, too.
+        """Check, like `require_write`, that tables can be written, and that they can be created and altered.
 
         Raises:
-            PrivilegeMissing: the role lacks a privilege that this needs.
+            PrivilegeMissing: the role lacks one of the required privileges.
         """
         self.require_write()
         if self.has_schema and not self.may_create:
@@ -146,6 +147,6 @@ class Privileges(NamedTuple):
 
 
 async def privileges(asked: PrivilegeReader, schema: str | None = None) -> Privileges:
-    """The privileges of the role on the schema; None: on the current schema."""
+    """Return the privileges of the role on the schema, or without `schema` on the current schema."""
     (row,) = await asked.fetch(_PRIVILEGES, schema)
     return Privileges(*row)

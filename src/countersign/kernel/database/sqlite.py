@@ -1,4 +1,5 @@
-"""SQLite behind the database port: one writer with group commit; reads on the event loop or, when slow, in threads."""
+"""SQLite behind the database port. One writer uses group commit. Reads run on the event loop or, when slow, in
+threads."""
 
 import asyncio
 import queue
@@ -31,7 +32,7 @@ class ReadDeadline:
         self.is_over = False
 
     def __call__(self) -> bool:
-        """Whether to stop now; called by SQLite every few thousand steps."""
+        """Whether to stop now. SQLite calls this every few thousand steps."""
         return self.is_over or clock.monotonic_s() >= self._deadline_s
 
 
@@ -43,12 +44,12 @@ class SqliteReaders:
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite.Connection] = queue.SimpleQueue()
-        # Open the first one now, so that an unreadable file is refused immediately.
+        # Open the first connection now, so that an unreadable file is refused immediately.
         self._idle.put(sqlite.connect(path, use="read"))
         self._is_closed = False
 
     async def scan(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
-        """All rows. The deadline counts from the call, including the wait for a thread.
+        """Return all rows. The deadline counts from the call, and includes the wait for a thread.
 
         Raises:
             Unavailable: the deadline passed.
@@ -71,10 +72,10 @@ class SqliteReaders:
         return await self._in_thread(scan, patience)
 
     async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
-        """The rows in batches, from the snapshot of the first one.
+        """Yield the rows in batches, all from the snapshot of the first batch.
 
         The stream has a separate connection, so that a slow consumer does not block scans, and it has no deadline.
-        While the stream is open, the write-ahead log grows, since it cannot be reset.
+        While the stream is open, the write-ahead log cannot be reset, and therefore grows.
         """
         patience = ReadDeadline(float("inf"))
 
@@ -95,7 +96,7 @@ class SqliteReaders:
                 connection.close(True)
 
     def _connection(self) -> sqlite.Connection:
-        """An idle connection; there are never more than threads."""
+        """Return an idle connection. There are never more connections than threads."""
         try:
             return self._idle.get_nowait()
         except queue.Empty:
@@ -119,7 +120,7 @@ class SqliteReaders:
         )
 
     async def close(self) -> None:
-        """Wait for running scans, then close; an open stream is Unavailable at its next batch."""
+        """Wait for running scans, then close. An open stream raises Unavailable at its next batch."""
         self._is_closed = True
         await uncancellable(asyncio.ensure_future(asyncio.to_thread(self._threads.shutdown)))
         while not self._idle.empty():
@@ -148,13 +149,14 @@ class EventLoopBudget:
     left = 0
 
     def __call__(self) -> bool:
-        """Whether to stop now; called by SQLite every thousand steps."""
+        """Whether to stop now. SQLite calls this every thousand steps."""
         self.left -= 1
         return self.left < 0
 
 
 class SqliteDatabase:
-    """One file, for the event loop that opened it. Several processes of one machine may open the same file."""
+    """A database in one file, for use by the event loop that opened it. Several processes of one machine may open the
+    same file."""
 
     def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders, name: str) -> None:
         self._reads = instrumentation.READS.of(name)
@@ -166,7 +168,7 @@ class SqliteDatabase:
 
     @property
     def dialect(self) -> Dialect:
-        """SQLite's."""
+        """Return the dialect of SQLite."""
         return "sqlite"
 
     @property
@@ -175,7 +177,8 @@ class SqliteDatabase:
         return self._writer.broken
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, read on the event loop: fast, and only for statements bounded by an index and a limit.
+        """Return all rows, read on the event loop. This is fast, and only for statements that an index and a limit
+        bound.
 
         Raises:
             Unavailable: the file cannot be read.
@@ -187,17 +190,17 @@ class SqliteDatabase:
         return rows
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None; otherwise as `fetch`."""
+        """Like `fetch`, but return only the first row, or None."""
         started_s = clock.monotonic_s()
         row = sqlite_connection.fetch_one(self._reader, statement, values)
         self._reads.add(clock.monotonic_s() - started_s)
         return row
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows: read on the event loop within a short budget, else in a thread until the deadline.
+        """Return all rows, read on the event loop within a short budget, or else in a thread until the deadline.
 
-        A thread costs a third of the throughput of fast reads, and only the execution shows which reads are fast: slow
-        statements are remembered for a while, so that they are seldom started twice.
+        A thread costs a third of the throughput of fast reads, and only running a statement shows whether it is fast.
+        Slow statements are therefore remembered for a while, so that they seldom run twice.
 
         Raises:
             Unavailable: the deadline passed.
@@ -226,11 +229,12 @@ class SqliteDatabase:
         return await self._readers.scan(statement, values)
 
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches of at most 500, read in a thread, from one snapshot."""
+        """Yield the rows of one snapshot in batches of at most 500, read in a thread."""
         return self._readers.stream(statement, values)
 
     def transaction(self) -> AbstractAsyncContextManager[SqliteTransaction]:
-        """A writing transaction, durable when its block has been left; see `SqliteWriter.transaction`."""
+        """Open a writing transaction, which is durable when its block has been left normally; see
+        `SqliteWriter.transaction`."""
         return self._writer.transaction()
 
     async def close(self) -> None:
@@ -250,11 +254,12 @@ async def open_sqlite(
     max_bytes: int = 0,
     name: str = "sqlite",
 ) -> SqliteDatabase:
-    """Open the file, or create it. `readers` threads serve scans and streams; `name` is its label in metrics.
+    """Open the file, or create it. `readers` threads serve scans and streams. `name` is the label of the database in
+    metrics.
 
     A transaction waits up to `busy_timeout_ms` for another process that writes. It is refused if less than
     `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full volume. A
-    write that would make the file larger than `max_bytes` is refused as well; 0: no limit.
+    write that would make the file larger than `max_bytes` (0: no limit) is refused as well.
 
     Raises:
         Unavailable: the file cannot be opened or is not a database.
@@ -267,5 +272,5 @@ async def open_sqlite(
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, max_bytes=max_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
-    # The first process that opens a file after a crash reads its whole log.
+    # Open the file in a thread: the first process that opens it after a crash reads the whole log.
     return await asyncio.to_thread(opened)

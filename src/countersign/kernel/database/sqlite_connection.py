@@ -21,11 +21,12 @@ MAX_KEPT_LENGTH = 16 * 1024
 seldom repeated."""
 
 CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
-"""The page cache of a connection. A writer changes random pages of every index, and reads those in the log again."""
+"""The size of a connection's page cache. A writer needs more: it changes random pages of every index, and would read
+pages from the log again."""
 
 OPEN_PATIENCE_MS = 5_000
 PAGE_BYTES = 4096
-"""SQLite's default, which all of our files use."""
+"""The default page size of SQLite, which all of our files use."""
 PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
@@ -42,7 +43,7 @@ _RESTORE = (
 )
 
 LIBRARY = apsw.sqlite_lib_version()
-"""The version of SQLite that comes with its driver."""
+"""The version of the SQLite library that the driver includes."""
 
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.BusyError, "Another process locked the database for too long; find out which, or try again."),
@@ -59,11 +60,12 @@ _REMEDIES: list[tuple[type[apsw.Error], str]] = [
 
 
 _OF_FILES = (apsw.IOError, apsw.CantOpenError)
-"""SQLite's errors when a full volume has no space for the journal and the shared memory next to the database."""
+"""The errors that SQLite raises when the volume has no space for the journal and the shared memory next to the
+database."""
 
 
 class Cursor(Protocol):
-    """The part of `apsw.Cursor` used here."""
+    """The part of `apsw.Cursor` that this package uses."""
 
     def fetchall(self) -> list[Row]:
         """The remaining rows."""
@@ -81,7 +83,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """The part of `apsw.Connection` used here, with the types of the port."""
+    """The part of `apsw.Connection` that this package uses, with the types of the port."""
 
     @property
     def filename(self) -> str:
@@ -106,11 +108,11 @@ class Connection(Protocol):
         ...
 
     def changes(self) -> int:
-        """Rows changed by the last writing statement."""
+        """Return the number of rows that the last writing statement changed."""
         ...
 
     def total_changes(self) -> int:
-        """Rows changed since the connection was opened."""
+        """Return the number of rows that were changed since the connection was opened."""
         ...
 
     def set_busy_timeout(self, milliseconds: int) -> None:
@@ -118,17 +120,17 @@ class Connection(Protocol):
         ...
 
     def set_progress_handler(self, callable: Callable[[], bool] | None, nsteps: int = 100) -> None:
-        """Call every `nsteps` steps; True interrupts the statement."""
+        """Call `callable` every `nsteps` steps. If it returns True, the statement is interrupted."""
         ...
 
     def close(self, force: bool = False) -> None:
-        """Close; with `force` even after an error."""
+        """Close the connection; with `force` even after an error."""
         ...
 
 
 def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) -> Connection:
-    """A connection to the file, which a writer creates if it is missing. A reader is read-only. The file does not grow
-    beyond `max_bytes`; 0: no limit.
+    """Open a connection to the file, which a writer creates if it is missing. A reader is read-only. The file does not
+    grow beyond `max_bytes` (0: no limit).
 
     The journal is in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
 
@@ -140,10 +142,10 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
-        # Plans must not depend on values: SQLite would plan a statement again whenever its LIMIT is bound.
+        # Plans must not depend on values. Otherwise SQLite would plan a statement again whenever its LIMIT is bound.
         opened.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection = cast(Connection, opened)
-        # Wait while another process recovers the file; BEGIN has its own timeout.
+        # Wait while another process recovers the file. The timeout of BEGIN is set separately.
         connection.set_busy_timeout(OPEN_PATIENCE_MS)
         if use == "write":
             _keep_log(connection)
@@ -163,9 +165,9 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
 
 
 def _create_private(path: Path) -> None:
-    """Create a missing file, readable by its owner only; SQLite copies the mode to the log and its index."""
+    """Create the file if it is missing, readable only by its owner. SQLite copies the mode to the log and its index."""
     try:
-        # Never open an existing file: closing it would release the locks that this process has on it.
+        # O_EXCL prevents opening an existing file: closing it would release the locks that this process has on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
@@ -176,7 +178,8 @@ def _create_private(path: Path) -> None:
 
 
 def _keep_log(connection: Connection) -> None:
-    """Switch the file to WAL mode. For this, SQLite itself does not wait for other processes that open a new file."""
+    """Switch the file to WAL mode. SQLite itself does not wait here for other processes that open the new file, so this
+    function does."""
     deadline_s = clock.monotonic_s() + OPEN_PATIENCE_MS / 1000
     while True:
         try:
@@ -209,7 +212,7 @@ def empty_log(connection: Connection) -> None:
 
 
 def numbered(statement: str) -> str:
-    """The statement with `?1` for `$1`; literals, quoted names and comments are unchanged."""
+    """Replace `$1` by `?1` in the statement, but not in literals, quoted names and comments."""
     return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _numbered(statement)
 
 
@@ -235,10 +238,10 @@ def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> li
 def fetch_within(
     connection: Connection, statement: str, values: Sequence[Value], is_over: Callable[[], bool], steps: int
 ) -> list[Row] | None:
-    """All rows of the statement, or None when `is_over`, called every `steps` steps of SQLite, interrupted it.
+    """Return all rows of the statement, or None if `is_over`, which SQLite calls every `steps` steps, interrupted it.
 
     Raises:
-        as `fetch`.
+        StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
     """
     try:
         connection.set_progress_handler(is_over, steps)
@@ -253,10 +256,10 @@ def fetch_within(
 
 
 def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -> Row | None:
-    """The first row, or None; the statement stops there.
+    """Return the first row, or None. The statement stops after the first row.
 
     Raises:
-        as `fetch`.
+        StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
     """
     try:
         cursor = connection.execute(numbered(statement), values)
@@ -271,7 +274,7 @@ def rows(connection: Connection, statement: str, values: Sequence[Value]) -> Ite
     """The rows of the statement, one at a time.
 
     Raises:
-        as `fetch`.
+        StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
     """
     try:
         yield from connection.execute(numbered(statement), values)
@@ -280,7 +283,7 @@ def rows(connection: Connection, statement: str, values: Sequence[Value]) -> Ite
 
 
 def begin_snapshot(path: Path, begin: str) -> Connection:
-    """A connection with a transaction that has read something: only then is its snapshot fixed.
+    """Open a connection with a transaction that has read something, since only a read fixes its snapshot.
 
     Raises:
         Unavailable: the file cannot be opened, or another process has locked it for too long.
@@ -305,7 +308,7 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
         made = apsw.Connection(str(path))
         target = cast(Connection, made)
         try:
-            # Only the caller uses the copy, and flushes it when it must be durable.
+            # Only the caller uses the copy, and flushes it when it must be durable, so the copy needs no journal.
             target.pragma("journal_mode", "OFF")
             target.pragma("synchronous", "OFF")
             with made.backup("main", cast(apsw.Connection, connection), "main") as backup:
@@ -340,7 +343,7 @@ def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str
 
 def refusal(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> Refused | None:
     """The refusal for the error, or None for an error of the statement itself. Notes are for the operator."""
-    # A closed connection has no file name.
+    # A closed connection has no file name, so do not ask for it.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename
     refused = _meaning(error, file)

@@ -53,10 +53,10 @@ class SqliteTransaction:
         return self._writer.act(self, lambda connection: sqlite.fetch_one(connection, statement, values))
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run the statement, or several without values; returns the rows changed by the last one.
+        """Run one statement, or several without values; returns the number of rows that the last one changed.
 
         Raises:
-            StorageFull: no space.
+            StorageFull: there is no space.
             ConstraintViolation: a constraint was violated.
         """
 
@@ -84,7 +84,8 @@ class SqliteTransaction:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
+        """Open a block. If it ends with an exception, its writes are rolled back, but not the rest of the
+        transaction."""
         await self.run("SAVEPOINT inner_block")
         kept = len(self.actions)
         try:
@@ -112,7 +113,7 @@ class SqliteWriter:
 
     After an I/O error during COMMIT, the state on the disk is unknown (the kernel may have dropped the pages that it
     could not write). Therefore, as in PostgreSQL, no transaction can begin until the process has been restarted and
-    SQLite has read the file again. `broken` is then set; reads continue.
+    SQLite has read the file again. In this case `broken` is set, and reads continue.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -141,12 +142,13 @@ class SqliteWriter:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
-        """A transaction, durable when the block has been left normally; an exception rolls back only this transaction.
+        """Open a transaction. It is durable when the block has been left normally; an exception rolls back only this
+        transaction.
 
         A block that waits for anything except its own statements blocks every other writer.
 
         Raises:
-            StorageFull: the free space is less than the reserve, or there is none; the transaction was rolled back.
+            StorageFull: the volume is full, or has less free space than the reserve; the transaction was rolled back.
             Unavailable: the file is locked or damaged, or an earlier COMMIT failed on the disk.
             RuntimeError: this task is in a transaction already.
         """
@@ -189,7 +191,7 @@ class SqliteWriter:
         group.actions += member.actions
 
     def _undo(self, group: CommitGroup) -> None:
-        """Roll back one member's writes; if that fails, those of the whole group."""
+        """Roll back the writes of one member. If that fails, roll back the writes of the whole group."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO member; RELEASE member")
@@ -200,7 +202,7 @@ class SqliteWriter:
         self._end(group, self._ended_by or Unavailable(_TRANSACTION_ENDED))
 
     def act(self, member: SqliteTransaction, work: Callable[[sqlite.Connection], T]) -> T:
-        """Run the work on the connection, for an open transaction.
+        """Run the work on the connection, within the open transaction of the member.
 
         Raises:
             RuntimeError: the transaction's block has been left, or another task is using the transaction.
@@ -211,7 +213,7 @@ class SqliteWriter:
         if not self._using.acquire(blocking=False):
             raise RuntimeError("another statement of this transaction is still running")
         try:
-            # Without a transaction, the statement would autocommit.
+            # Refuse: without a transaction, the statement would be committed at once.
             if not self._connection.in_transaction:
                 ended_by = self._ended_by or Unavailable(_TRANSACTION_ENDED)
                 raise type(ended_by)(ended_by.detail)
@@ -239,8 +241,8 @@ class SqliteWriter:
                     sqlite.refuse(error, self._connection)
             except apsw.Error as error:
                 sqlite.refuse(error, self._connection)
-            # Another process writes. SQLite's own busy handler sleeps up to 0.1 s at a time, and starves next to a busy
-            # writer.
+            # Another process writes: wait and try again. SQLite's own busy handler sleeps up to 0.1 s at a time, and
+            # would starve next to a busy writer.
             await asyncio.sleep(BUSY_POLL_S)
         self._require_here()
         self._ended_by = None
@@ -273,11 +275,13 @@ class SqliteWriter:
                     failure = await self._committed(group)
                     self._end(group, failure)
         finally:
-            # This happens only if the event loop is shut down while the committer runs: no member may assume a commit.
+            # This happens only if the event loop is shut down while the committer runs. No member may then assume a
+            # commit.
             self._end(group, Unavailable(_TRANSACTION_ENDED))
 
     async def _committed(self, group: CommitGroup) -> Refused | None:
-        """Commit; returns None, or the refusal. If nothing was changed, it does not wait for the disk."""
+        """Commit the group; returns None, or the refusal if that failed. If nothing was changed, this does not wait for
+        the disk."""
         try:
             if self._connection.total_changes() == group.changes:
                 self._connection.execute("COMMIT")
@@ -302,7 +306,7 @@ class SqliteWriter:
         self.broken.set()
 
     def _end(self, group: CommitGroup, failure: Refused | None) -> None:
-        """Set the outcome for the members; their actions run before they continue."""
+        """Set the outcome for the members. Their `after_commit` actions run before the members continue."""
         if group.done.done():
             return
         if self._group is group:
@@ -313,7 +317,7 @@ class SqliteWriter:
         group.done.set_result(failure)
 
     async def close(self) -> None:
-        """Commit open transactions, then close; later transactions are Unavailable."""
+        """Commit open transactions, then close. Later transactions raise Unavailable."""
         self._refusal = Unavailable("The service is stopping.")
         is_closed = False
         while not is_closed:

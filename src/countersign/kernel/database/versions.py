@@ -1,4 +1,4 @@
-"""Named version counters, for cache validation by one small read.
+"""Named version counters, so that one small read can validate caches.
 
 The table `version (name TEXT PRIMARY KEY, number BIGINT NOT NULL)` contains them; the service's own migration creates
 it together with a row for each name.
@@ -24,7 +24,7 @@ async def check_writable(transaction: Transaction) -> None:
 
 
 async def bump(transaction: Transaction, name: str) -> int:
-    """Count a change; the new number is the current time (µs), or the previous number plus one if that is larger.
+    """Count a change. The new number is the current time (µs), or the previous number plus one, whichever is larger.
 
     Call this last in the transaction: on PostgreSQL the row stays locked until the transaction ends, so that numbers
     are committed in order.
@@ -39,7 +39,7 @@ async def bump(transaction: Transaction, name: str) -> int:
 
 
 class Versions:
-    """Reads the counters with the given names, never staler than the call.
+    """Reads the counters with the given names. The numbers are never older than the call.
 
     On PostgreSQL, callers that arrive during a read share the next read: one round trip serves them all, and no caller
     gets a number that was read before its call.
@@ -73,7 +73,7 @@ class Versions:
         return await self.read()
 
     async def read(self) -> tuple[int, ...]:
-        """As `current`, by a separate read, for callers in a transaction."""
+        """Like `current`, but with a separate read, for callers in a transaction."""
         numbers = dict(await self._database.fetch(_EVERY_NUMBER))
         missing = [name for name in self._names if name not in numbers]
         if missing:

@@ -75,7 +75,7 @@ class ErrorRenderer(Protocol):
     """The service's own format of errors."""
 
     def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-        """Return the response to a refused request for `target`. `route` is None in a batch, or if no route matches."""
+        """Return the response to a refused request for `target`. There is no `route` in a batch, or if none matches."""
         ...
 
 

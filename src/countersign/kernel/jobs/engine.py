@@ -10,17 +10,18 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.telemetry import ThrottledErrorLog
 
 TakeJob: TypeAlias = Callable[[], Awaitable[bool]]
-"""Runs the next job; False if no job is due. Calls do not overlap."""
+"""Runs the next job, and returns False if no job is due. Calls must not overlap."""
 
 
 class Engine(Protocol):
-    """Wakes a worker when there is work, and another one when that worker dies.
+    """Wakes a worker when there is work, and wakes another worker if the first one dies.
 
     Leases in the job table assign jobs to workers, so that a redundant wake-up is harmless.
     """
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
-        """Wake a worker after the transaction commits, and not before `run_after`; never after a rollback."""
+        """Wake a worker after the transaction commits, but not before `run_after`. After a rollback, no worker is
+        woken."""
         ...
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
@@ -33,7 +34,7 @@ class Engine(Protocol):
 
 
 POLL_EVERY_S = 0.04
-"""On SQLite a poll takes about 20 µs, and the delay is not noticeable."""
+"""The interval of polls. On SQLite a poll takes about 20 µs, and the delay is not noticeable."""
 RETRY_S = 1.0
 
 
@@ -44,7 +45,7 @@ class EmbeddedEngine:
         """Do nothing: workers poll."""
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
-        """Poll until stopping is set; waits for an unavailable database."""
+        """Poll until stopping is set. While the database is unavailable, wait for it."""
         failures = ThrottledErrorLog("jobs", "no job could be taken")
         while not stopping.is_set():
             try:
@@ -59,7 +60,7 @@ class EmbeddedEngine:
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:
-    """Sleep, until stopping is set."""
+    """Sleep for this time, or until stopping is set."""
     try:
         async with asyncio.timeout(seconds):
             await stopping.wait()

@@ -17,7 +17,7 @@ async def open_engine(choice: str, database: Database, url: str, schema: str, *,
         return EmbeddedEngine()
     if not is_postgres:
         raise BadSetting("COUNTERSIGN_JOB_ENGINE: procrastinate needs PostgreSQL; use embedded or auto")
-    # Imported on use: it loads a second PostgreSQL driver.
+    # Import the module only when it is used, since it loads a second PostgreSQL driver.
     from countersign.kernel.jobs.procrastinate import ProcrastinateEngine
 
     engine = ProcrastinateEngine(url, schema, lease_s=lease_s)

@@ -1,4 +1,4 @@
-"""Worker processes: supervised and restarted by their parent; limited in priority, memory and lifetime."""
+"""Worker processes. Their parent supervises and restarts them; priority, memory and lifetime of each are limited."""
 
 import asyncio
 import ctypes
@@ -25,10 +25,10 @@ STEADY_S = 60.0
 
 @asynccontextmanager
 async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_s: float) -> AsyncGenerator[None]:
-    """Run `count` processes of the command while the block lasts; then SIGTERM, and SIGKILL after the grace time.
+    """Run `count` processes of the command during the block; then send SIGTERM, and SIGKILL after the grace time.
 
-    Each gets `orders` as the first line of its standard input, which stays open as long as this process lives. A
-    process that dies is restarted with exponential backoff.
+    Each process gets `orders` as the first line of its standard input, which stays open as long as this process lives.
+    A process that dies is restarted with exponential backoff.
     """
     running = [_Supervised(command, orders, number) for number in range(count)]
     tasks = [asyncio.create_task(each.keep()) for each in running]
@@ -55,7 +55,7 @@ class _Supervised:
         self._stopping = asyncio.Event()
 
     async def keep(self) -> None:
-        """Start it, and restart it until it is stopped."""
+        """Start the process, and restart it until it is stopped."""
         pause_s = MIN_PAUSE_S
         while not self._stopping.is_set():
             began_s = clock.monotonic_s()
@@ -86,12 +86,12 @@ class _Supervised:
         return await process.wait()
 
     def stop(self) -> None:
-        """Stop it by SIGTERM."""
+        """Stop the process with SIGTERM."""
         self._stopping.set()
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the process."""
         self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
@@ -102,7 +102,7 @@ class _Supervised:
 
 _PR_SET_PDEATHSIG = 1
 OOM_SCORE_ADJ = "500"
-"""The OOM score adjustment, of 1,000: when memory runs out, the system kills a job before a server."""
+"""The OOM score adjustment (at most 1,000). When memory runs out, the system kills a job before a server."""
 
 
 def limit_process(*, nice: int, memory_mib: int) -> None:
@@ -113,7 +113,7 @@ def limit_process(*, nice: int, memory_mib: int) -> None:
     os.nice(nice)
     _set_limit(resource.RLIMIT_AS, memory_mib << 20)
     _set_limit(resource.RLIMIT_CORE, 0)
-    # The file exists on Linux only, and a container may forbid writing it.
+    # Ignore errors: the file exists on Linux only, and a container may forbid writing it.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
 
@@ -127,7 +127,7 @@ def _set_limit(kind: int, most: int) -> None:
 def die_with_parent(parent_pipe: int) -> None:
     """End this process when its parent has ended, which closes the other end of the pipe.
 
-    On Linux, the kernel also kills this process then, even if the process cannot run a thread.
+    On Linux, the kernel also kills this process when the parent ends, even if the process cannot run a thread.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Procrastinate as the engine, on PostgreSQL: workers on any number of machines, woken by NOTIFY.
+"""Procrastinate as the job engine on PostgreSQL. Workers run on any number of machines; NOTIFY wakes them.
 
 Each deferred job of Procrastinate wakes a worker that polls our own job table, where leases assign jobs. Therefore a
 redundant wake-up is harmless, and the periodic poll compensates for a wake-up that is lost with its worker.
@@ -25,7 +25,8 @@ from countersign.kernel.telemetry import ThrottledErrorLog
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
 FETCH_EVERY_S = 1.0
-"""Jobs deferred before a starting worker listens are not notified."""
+"""The interval of polls by Procrastinate's worker. A starting worker is not notified of jobs that were deferred before
+it listens."""
 
 DEFER = """
     SELECT procrastinate_defer_jobs_v1(ARRAY[
@@ -45,7 +46,7 @@ _APPLY = "INSERT INTO procrastinate_migration (name, applied_at) VALUES ($1, $2)
 
 
 class ProcrastinateEngine:
-    """Defers in the caller's transaction; serves with Procrastinate's worker."""
+    """Defers jobs in the caller's transaction, and serves them with Procrastinate's worker."""
 
     def __init__(self, url: str, schema: str, *, lease_s: int) -> None:
         self._url = url
@@ -70,14 +71,14 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL lock_timeout = 0")
             await transaction.fetch(_ONE_AT_A_TIME)
             await transaction.run("SET LOCAL client_min_messages = warning")
-            # The lock is acquired before the check, which then sees the tables that other processes have created.
+            # Acquire the lock before the check, so that the check sees the tables that other processes have created.
             await transaction.run(_LEDGER)
             missing = await _missing(transaction, known)
             if missing == known:
                 await transaction.run(_text("schema.sql"))
                 await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
                 return False
-            # One migration per transaction: a value added to an enum cannot be used before the commit.
+            # Apply one migration in each transaction, since a value added to an enum cannot be used before the commit.
             if missing:
                 await transaction.run(_text(f"migrations/{missing[0]}"))
                 await transaction.run(_APPLY, missing[0], clock.now())
@@ -114,7 +115,7 @@ class ProcrastinateEngine:
             raise Unavailable("Procrastinate cannot reach PostgreSQL; check that it runs and can be reached") from error
 
     def _app(self, drain: Callable[[], Coroutine[Any, Any, None]]) -> procrastinate.App:
-        # Fetching and ending wake-ups need not be durable: the leases are.
+        # Fetching and ending wake-ups need not be durable, since the leases are durable.
         options = f"-c search_path={self._schema} -c synchronous_commit=off -c jit=off"
         connector = procrastinate.PsycopgConnector(
             conninfo=self._url, kwargs={"options": options}, min_size=1, max_size=3
@@ -143,7 +144,7 @@ class ProcrastinateEngine:
         stop.cancel()
         worker.stop()
         if not stopping.is_set():
-            # One of the two tasks failed: the process restarts.
+            # One of the two tasks failed: cancel the other task. The process then restarts.
             looking.cancel()
         await asyncio.wait({working, looking})
         for task in (working, looking):
@@ -157,7 +158,7 @@ class ProcrastinateEngine:
         while not stopping.is_set():
             stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
             for job in stalled:
-                # Another worker may have reassigned it already.
+                # Ignore the error: another worker may have reassigned the job already.
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)
             await drain()

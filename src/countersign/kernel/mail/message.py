@@ -46,8 +46,8 @@ def sender(text: str) -> Address:
 
 
 def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
-    """The message, with a new Message-ID and the current Date. Line breaks in the subject become spaces, so that the
-    subject cannot inject a header.
+    """Compose the message, with a new Message-ID and the current Date. Line breaks in the subject become spaces, so
+    that the subject cannot inject a header.
 
     Raises:
         BadAddress: `to` is not exactly one address.
@@ -62,7 +62,7 @@ def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
     message["Message-ID"] = f"<{ids.new_uuid()}@{of.domain}>"
     # Replies are not read, and automatic replies would reveal that the address is in use (RFC 3834 §5).
     message["Auto-Submitted"] = "auto-generated"
-    # Unencoded where possible, so that links in the file or the mail's source stay intact.
+    # Leave the text unencoded where possible, so that links in the file or in the source of the mail stay intact.
     is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
     message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
     return message

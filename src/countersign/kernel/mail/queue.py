@@ -29,7 +29,7 @@ class Email(NamedTuple):
 
 
 ComposeEmail: TypeAlias = Callable[[], Awaitable[Email | None]]
-"""Composes an e-mail; None when there is nothing to send."""
+"""Composes an e-mail, or returns None if there is nothing to send."""
 
 
 class Log(Protocol):
@@ -45,8 +45,8 @@ class Log(Protocol):
 
 
 class MailQueue:
-    """Sends e-mails over a Mail, now or after the response. Queued e-mails are in memory only: the user requests a lost
-    one again."""
+    """Sends e-mails over a Mail, now or after the response. Queued e-mails are only in memory, so a crash loses them,
+    and the user must request them again."""
 
     def __init__(self, mail: Mail, log: Log) -> None:
         self.mail = mail
@@ -61,7 +61,7 @@ class MailQueue:
         """Send one e-mail and wait until it is handed over.
 
         Raises:
-            BadAddress, Unavailable, StorageFull: as Mail.
+            BadAddress, Unavailable, StorageFull: see `Mail.send`.
         """
         await self.mail.send(to, subject, text)
 
@@ -109,7 +109,7 @@ class MailQueue:
                     raise
                 except Refused as refused:
                     FAILED.of().value += 1
-                    # Never the address: logs contain no recipients.
+                    # The line does not contain the address, since logs must not contain recipients.
                     self._log.warning("e-mail not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
 
     def _done(self, task: asyncio.Task[None]) -> None:

@@ -1,4 +1,5 @@
-"""Mail through a mail server: SMTP submission (RFC 6409), encrypted wherever the server can (RFC 3207, RFC 8314)."""
+"""Mail through a mail server: SMTP submission (RFC 6409), encrypted whenever the server supports it (RFC 3207, RFC
+8314)."""
 
 import ssl
 from collections.abc import AsyncGenerator
@@ -33,7 +34,8 @@ class SmtpServer(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """The server of smtp://[user:password@]host[:port] or smtps://…; ports 587 and 465 unless one is named.
+        """The server of smtp://[user:password@]host[:port] or smtps://…; the ports are 587 and 465, unless the URL
+        names a port.
 
         Raises:
             BadSetting: the URL does not have this form.
@@ -44,7 +46,7 @@ class SmtpServer(NamedTuple):
             parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
             host, port = parts.hostname, parts.port
         except ValueError:
-            # The cause quotes a part of the URL.
+            # Drop the cause, which quotes a part of the URL.
             raise bad from None
         if not host or not _has_form(parts):
             raise bad
@@ -73,7 +75,7 @@ class SmtpMail:
         self._timeout_s = timeout_s
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """See Mail; the server has accepted the message when this returns."""
+        """See Mail. On return, the server has accepted the message."""
         composed = message.compose(self._of, to, subject, text)
         async with self._connected() as client:
             await client.send_message(composed, sender=self._of.addr_spec)
@@ -94,7 +96,7 @@ class SmtpMail:
             use_tls=server.is_encrypted,
             start_tls=False if server.is_encrypted else server.needs_start_tls or None,
             timeout=self._timeout_s,
-            # Not the machine's own name, which is private, and which many servers refuse.
+            # Do not send the machine's own name, which is private, and which many servers refuse.
             local_hostname=self._of.domain,
         )
         try:

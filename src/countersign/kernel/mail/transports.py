@@ -23,7 +23,7 @@ class Mail(Protocol):
     """A transport for outgoing messages."""
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Hand over one message; when this returns, a mail server or the disk has it.
+        """Hand over one message. On return, a mail server has accepted it, or it is on the disk.
 
         Raises:
             BadAddress: `to` is not exactly one address.
@@ -47,15 +47,16 @@ _UNFINISHED = ".part"
 
 
 class FileOutbox:
-    """A Mail that writes to a folder: one file `<UUIDv7>.eml` per message, readable by its owner only. Names sort by
-    time; beyond the newest 1,000 the oldest are removed."""
+    """A Mail that writes to a folder: one file `<UUIDv7>.eml` per message, readable by its owner only. The names sort
+    by time. Only the newest 1,000 files are kept."""
 
     def __init__(self, folder: Path, of: Address) -> None:
         self._folder = folder
         self._of = of
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """See Mail; the file is durable when this returns, complete or not at all."""
+        """See Mail. On return, the file is complete and durable; after an error or a crash, there is no partial
+        file."""
         content = message.compose(self._of, to, subject, text).as_bytes()
         with _refusals():
             await asyncio.to_thread(self._write, content)
@@ -89,7 +90,7 @@ class FileOutbox:
 
 
 def messages(folder: Path, *, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Path]:
-    """The folder's messages, newest first; empty without a folder."""
+    """List the folder's messages, newest first. If there is no folder, the list is empty."""
     if not folder.is_dir():
         return []
     return sorted((path for path in folder.iterdir() if path.suffix in suffixes), reverse=True)
@@ -124,8 +125,8 @@ class NullMail:
 
 
 def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
-    """The transport that the settings choose: SMTP for a URL, the folder `mail` of the data directory without a URL,
-    and for `discard:` a transport that drops all messages.
+    """Open the transport that the settings choose. For the URL of a mail server, this is SMTP; for `discard:`, a
+    transport that drops all messages; without a URL, the folder `mail` of the data directory.
 
     Raises:
         BadSetting: the URL or the sender is malformed.
@@ -135,7 +136,7 @@ def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
         return FileOutbox(data / OUTBOX_FOLDER, of)
     if smtp_url == DISCARD:
         return NullMail(of)
-    # Importing its client takes a tenth of a second.
+    # Import the client only when it is used, since the import takes a tenth of a second.
     from countersign.kernel.mail.smtp import SmtpMail, SmtpServer
 
     return SmtpMail(SmtpServer.of(smtp_url), of)

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages of MCP: the protocol's revisions, parsing and encoding, and the metadata of requests.
 
-The revisions differ, for a server that offers tools only, in batches, titles, and how a request names its revision:
-from 2026-07-28 on, each request describes itself in its `_meta` and repeats that in headers.
+For a server that offers only tools, the revisions differ in batches, titles, and how a request names its revision. From
+2026-07-28 on, each request names its revision in its `_meta`, and repeats the name in a header.
 """
 
 import base64
@@ -21,8 +21,8 @@ from countersign.kernel import json_reader
 class Revision:
     """One published revision, named by its date.
 
-    `has_batches`: several messages may be sent as one array; `has_titles`: tools have a title, and results structured
-    content.
+    With `has_batches`, several messages may be sent as one array. With `has_titles`, tools have a title, and results
+    have structured content.
     """
 
     name: str
@@ -40,7 +40,7 @@ HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025
 """The revisions with a handshake, which are always enabled, the latest first."""
 
 LATEST = NOVEMBER_2025
-"""The response to a request for a disabled revision (2025-11-25, Lifecycle, Version Negotiation)."""
+"""The revision in the response to a request for a disabled revision (2025-11-25, Lifecycle, Version Negotiation)."""
 
 UNNAMED = MARCH_2025
 """The revision of a request without the header (2025-06-18, Transports, Protocol Version Header)."""
@@ -69,7 +69,7 @@ _encode = msgspec.json.Encoder().encode
 class JsonRpcError(Exception):
     """A message that gets a JSON-RPC error.
 
-    `status` is the HTTP status of the response; `id` the id of the request as JSON, None where it could not be read.
+    `status` is the HTTP status of the response. `id` is the id of the request as JSON, or None if it could not be read.
     """
 
     def __init__(
@@ -94,19 +94,19 @@ class JsonRpcError(Exception):
 
 
 class RpcRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request: its id as JSON, and its params as JSON, an object; None when there are none."""
+    """A request: its id as JSON, and its params, which are a JSON object, or None if there are no params."""
 
     id: bytes
     method: str
     params: bytes | None
 
     def answered(self, members: bytes) -> bytes:
-        """The response whose result is an object of these members, encoded."""
+        """Return the encoded response whose result is an object with these members."""
         return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}' % (self.id, members)
 
 
 class OneWayMessage(msgspec.Struct, frozen=True, gc=False):
-    """A notification, or a response: it gets no response."""
+    """A notification, or a response from the client. Neither gets a response."""
 
     is_response: bool
 
@@ -133,7 +133,7 @@ _text = msgspec.json.Decoder(str).decode
 
 
 def read(body: bytes) -> Message | list[bytes]:
-    """Parse the message of a body; for a batch its elements, to be parsed by `read_one`.
+    """Parse the message of a body. For a batch, return the elements, which `read_one` parses.
 
     Raises:
         JsonRpcError: with status 400, -32700: the body is not JSON in UTF-8; -32600: the body is not a message, is an
@@ -160,7 +160,7 @@ def read_one(text: str | bytes) -> Message:
     """Parse one message.
 
     Raises:
-        JsonRpcError: as `read`.
+        JsonRpcError: the text is not a valid message, for the reasons given at `read`.
     """
     try:
         sent = _one(text)
@@ -201,8 +201,8 @@ class _WithParams(msgspec.Struct):
 
 
 def _require_unique_keys(message: bytes) -> None:
-    """Refuse a message with a duplicate key. Arguments are not checked, since the tool validates them: refused input is
-    a result, not an error of the protocol."""
+    """Refuse a message with a duplicate key. Arguments are not checked here, since the tool validates them: refused
+    input must give a result, not a protocol error."""
     try:
         arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -224,7 +224,7 @@ def _unreadable(error: Exception) -> JsonRpcError:
 
 
 def _id(raw: bytes) -> bytes:
-    """The id as the response repeats it: a string or an integer, with its type and digits unchanged."""
+    """Return the id as the response must repeat it: a string or an integer, with type and digits unchanged."""
     if raw.startswith(b'"'):
         try:
             return _encode(_text(raw))
@@ -267,8 +267,9 @@ def header_of(headers: Headers, name: str) -> str | None:
 
 
 def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
-    """Whether a message is in revision 2026-07-28 or later: its metadata or its header name a revision without a
-    handshake. An `initialize` request without such metadata is not (2026-07-28, Versioning, Backward Compatibility)."""
+    """Whether a message uses revision 2026-07-28 or later, because its metadata or its header names a revision without
+    a handshake. This is false for an `initialize` request without such metadata (2026-07-28, Versioning, Backward
+    Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
     if wanted is None and request is not None and request.method == "initialize":
         return False

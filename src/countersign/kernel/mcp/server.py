@@ -116,11 +116,11 @@ _ParamsT = TypeVar("_ParamsT", bound=msgspec.Struct)
 
 
 class McpServer(Generic[ContextT]):
-    """Answers POST requests to the MCP endpoint. Each is answered from its content alone (2025-11-25, Transports,
-    Sending Messages); the server never sends messages on its own."""
+    """Answers POST requests to the MCP endpoint. Each request is answered from its content alone (2025-11-25,
+    Transports, Sending Messages); the server never sends messages on its own."""
 
     def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool) -> None:
-        """With `with_2026`, revision 2026-07-28 is enabled in addition to those with a handshake."""
+        """With `with_2026`, revision 2026-07-28 is enabled in addition to the revisions with a handshake."""
         self._about = implementation
         self._tools = tools
         self._with_2026 = with_2026
@@ -132,7 +132,7 @@ class McpServer(Generic[ContextT]):
         """The response to one authenticated POST; `context` is passed to the tools.
 
         Raises:
-            Refused: a tool refused the whole request, for example without a token; never from a batch.
+            Refused: a tool refused the whole request, for example because it had no token. A batch does not raise this.
         """
         try:
             reply = await self._answer(context, headers, body)
@@ -176,7 +176,7 @@ class McpServer(Generic[ContextT]):
         try:
             return await self._respond(context, revision, request)
         except Refused as refused:
-            # The other messages of the batch are answered.
+            # In a batch, a refusal becomes an error of this message, so that the other messages are answered.
             return JsonRpcError(INVALID_PARAMS, refused.detail).encoded(request.id)
 
     async def _respond(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
@@ -190,7 +190,7 @@ class McpServer(Generic[ContextT]):
             return fault.encoded(request.id)
 
     async def _members(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
-        """The members of the result of anything but a call."""
+        """Return the members of the result of every method except a tool call."""
         if request.method == "tools/list":
             asked = _params(request, _List)
             return (await self._tools.listed(context)).page(revision, asked.cursor)
@@ -267,8 +267,8 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     """The revision that the header names.
 
     Raises:
-        JsonRpcError: the revision is not enabled. The code is never one of revision 2026-07-28: clients would conclude
-            that the server supports that revision.
+        JsonRpcError: the revision is not enabled. The error code is never one that only revision 2026-07-28 defines,
+            since clients would conclude that the server supports that revision.
     """
     header = messages.header_of(headers, REVISION_HEADER)
     if header is None:
@@ -297,7 +297,7 @@ def _what(error: msgspec.DecodeError | RecursionError) -> str:
 
 
 def _wants_event(accept: str | None) -> bool:
-    """Whether the client accepts only a stream; any other or no Accept gets JSON."""
+    """Whether the client accepts only a stream. With any other Accept, or without one, the client gets JSON."""
     if accept is None or JSON in accept or EVENTS not in accept.lower():
         return False
     kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]

@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel.mcp.messages import INVALID_PARAMS, JsonRpcError, Revision
 
 PAGE = 1000
-"""Tools per page. Many clients read only the first page, so it should contain all tools."""
+"""The number of tools on a page. Many clients read only the first page, so it should contain all tools."""
 
 ContextT = TypeVar("ContextT", contravariant=True)
 _encode = msgspec.json.Encoder().encode
@@ -26,7 +26,7 @@ class Hints:
     open_world: bool = False
 
     def encoded(self) -> dict[str, bool]:
-        """As the member `annotations`."""
+        """Return the hints as the member `annotations`."""
         return {
             "readOnlyHint": self.read_only,
             "destructiveHint": self.destructive,
@@ -71,7 +71,7 @@ class ToolList:
         self._encoded: dict[tuple[str, str], bytes] = {}
 
     def page(self, revision: Revision, cursor: str) -> bytes:
-        """The members `tools` and, where more follow, `nextCursor`; the empty cursor is the beginning.
+        """Return the member `tools` and, if more tools follow, `nextCursor`. An empty cursor requests the first page.
 
         Raises:
             JsonRpcError: -32602, the cursor is not from this list (2025-03-26, Pagination, Error Handling).
@@ -93,8 +93,8 @@ class ToolList:
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """The result of a tool call: content blocks as a JSON array, and optionally a JSON object, which clients of
-    revisions with titles get, too. `meta` are the members of the result's `_meta`."""
+    """The result of a tool call: content blocks as a JSON array, and optionally a JSON object as structured content,
+    which is sent only in revisions with titles. `meta` are the members of the result's `_meta`."""
 
     content: bytes
     structured: bytes | None = None
@@ -125,7 +125,7 @@ def text(words: str) -> bytes:
 
 
 class UnknownTool(JsonRpcError):
-    """The tool does not exist, or is hidden from this caller: the text is the same."""
+    """The tool does not exist, or is hidden from this caller. The message is the same in both cases."""
 
     def __init__(self, name: str) -> None:
         super().__init__(INVALID_PARAMS, f"Unknown tool: {name}")

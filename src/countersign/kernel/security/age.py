@@ -1,9 +1,9 @@
 """Files encrypted with a passphrase, in the format age (https://age-encryption.org/v1).
 
-A random file key is encrypted with scrypt of the passphrase (RFC 7914); the content is in chunks of 64 KiB, each
-encrypted with ChaCha20-Poly1305 (RFC 8439) under its number and a flag for the last one: the STREAM construction
-(Hoang, Reyhanitabar, Rogaway, Vizár 2015). A changed, moved, missing or additional chunk is detected, as is a truncated
-file. Any age tool can decrypt the files.
+A random file key is encrypted with a key that scrypt (RFC 7914) derives from the passphrase. The content is split into
+chunks of 64 KiB. Each chunk is encrypted with ChaCha20-Poly1305 (RFC 8439); its nonce contains its number and a flag
+that marks the last chunk, which is the STREAM construction (Hoang, Reyhanitabar, Rogaway, Vizár 2015). Changed, moved,
+missing and additional chunks and truncated files are detected. Any age tool can decrypt the files.
 """
 
 import base64
@@ -27,7 +27,7 @@ TAG_BYTES = 16
 WORK = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
 MAX_WORK = 20
-"""1 GiB and some seconds, which an untrusted file can cost before it is authenticated."""
+"""The highest accepted cost: 1 GiB and some seconds, which an untrusted file can cause before it is authenticated."""
 
 _VERSION = b"age-encryption.org/v1\n"
 _LABEL = b"age-encryption.org/v1/scrypt"
@@ -49,7 +49,7 @@ class WrongPassphrase(Refused):
 
 
 class Damaged(Refused):
-    """Bytes of the file were changed, are missing, or were added: between `start` and `stop`, as offsets in it."""
+    """Bytes of the file between the offsets `start` and `stop` were changed, are missing, or were added."""
 
     status = 422
     code = "archive_damaged"
@@ -63,7 +63,7 @@ class Damaged(Refused):
 
 
 class AgeEncryptor:
-    """Encrypts the bytes written to it with a passphrase, and passes the ciphertext to `write`; in constant memory."""
+    """Encrypts the bytes written to it with a passphrase, in constant memory. It passes the ciphertext to `write`."""
 
     def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
         file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
@@ -98,11 +98,12 @@ class AgeEncryptor:
 ENDS_EARLY = "the archive ends too early"
 CHANGED = "the archive was changed"
 LAST_CHANGED = "the archive ends too early, or was changed at its end"
-"""Truncation within a chunk looks like a change of the last one."""
+"""Truncation within a chunk looks the same as a change of the last chunk."""
 
 
 class Chunk(NamedTuple):
-    """A range of the file and its content; None with a fault if it cannot be decrypted."""
+    """A range of the file and its content. If the range cannot be decrypted, there is no content, and `fault` gives the
+    reason."""
 
     start: int
     stop: int
@@ -148,7 +149,7 @@ class AgeDecryptor:
         self._content = memoryview(b"")
 
     def read(self, count: int) -> bytes:
-        """Up to `count` bytes of the content; empty at its authenticated end.
+        """Return up to `count` bytes of the content, or no bytes at its authenticated end.
 
         Raises:
             Damaged: the next chunk cannot be decrypted, or the file is truncated.
@@ -171,7 +172,7 @@ class AgeDecryptor:
         return True
 
     def chunks(self) -> Iterator[Chunk]:
-        """Every remaining chunk, including damaged ones; in place of `read`."""
+        """Yield every remaining chunk, including damaged chunks. Use this instead of `read`."""
         start, number = self._start, 0
         block = self._read(CHUNK_BYTES + TAG_BYTES)
         is_last = False
@@ -189,7 +190,7 @@ class AgeDecryptor:
         """Why the chunk cannot be decrypted."""
         if not is_last:
             return CHANGED
-        # The chunk decrypts if it is not treated as the last one: the chunks after it are missing.
+        # If the chunk decrypts when it is not treated as the last chunk, the chunks after it are missing.
         is_cut = not block or self._opened(block, number, is_last=False) is not None
         return ENDS_EARLY if is_cut else LAST_CHANGED
 
@@ -203,7 +204,7 @@ class AgeDecryptor:
 
 
 def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[DamagedRange]:
-    """Every damaged range of the file; adjacent ones with the same fault are merged.
+    """Yield every damaged range of the file. Adjacent ranges with the same fault are merged.
 
     Raises:
         WrongPassphrase, Damaged: the header cannot be decrypted.

@@ -12,7 +12,7 @@ def new_key() -> bytes:
 
 
 def public_of(private: bytes) -> bytes:
-    """The public key of a private one: 32 bytes."""
+    """Return the public key that belongs to a private key: 32 bytes."""
     return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
 

@@ -35,7 +35,7 @@ _HASH_BLOCK_BYTES = 64
 
 
 class DecryptionFailed(Refused):
-    """An encrypted value cannot be decrypted: unknown key, another purpose, or changed bytes."""
+    """An encrypted value cannot be decrypted: its key is unknown, its purpose differs, or its bytes were changed."""
 
     status = 500
     code = "cannot_unseal"
@@ -49,7 +49,7 @@ class DecryptionFailed(Refused):
 def encrypt(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
     """Encrypt the plaintext for one purpose with the current key, whose id precedes the ciphertext.
 
-    Safe for 2^32 values per key and purpose (random 96-bit nonces, SP 800-38D §8.3).
+    This is safe for 2^32 values of one key and purpose, since nonces are random and have 96 bits (SP 800-38D §8.3).
     """
     head = _head(master.current.id)
     nonce = ids.random_bytes(_NONCE_BYTES)
@@ -76,7 +76,7 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
 
 
 def encryption_key_id(sealed: bytes) -> str | None:
-    """The id of the key that encrypted the value, or None without one."""
+    """Return the id of the key that encrypted the value, or None if the value contains no key id."""
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM or len(sealed) < 2 + sealed[1]:
         return None
     key_id = sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
@@ -84,7 +84,7 @@ def encryption_key_id(sealed: bytes) -> str | None:
 
 
 def upper_bound_of_key(key_id: str) -> bytes:
-    """The smallest bytes above every value of the key with this id."""
+    """Return the smallest bytes that sort after every value of the key with this id."""
     *start, last = _head(key_id)
     return bytes((*start, last + 1))
 
@@ -129,8 +129,8 @@ class Signer:
     """Signs short public texts (page cursors, URLs) with HMAC-SHA256 truncated to 128 bits (RFC 2104 §5)."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
-        """Takes the derived keys: the first signs, all verify."""
-        # Both padded keys are hashed once: a signature costs two copies and two short updates.
+        """Takes the derived keys. The first key signs, and all keys verify."""
+        # Hash both padded keys once, so that a signature costs only two copies and two short updates.
         self._halves: tuple[tuple[_Hash, _Hash], ...] = tuple(
             (hashlib.sha256(_padded(key, 0x36)), hashlib.sha256(_padded(key, 0x5C))) for key in keys
         )

@@ -25,8 +25,8 @@ MIN_RSA_BITS = 2_048
 MAX_RSA_BITS = 8_192
 MAX_KID_LENGTH = 256
 
-# The key of each algorithm: kty and crv (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). There are no others: neither
-# `none` nor a MAC can be allowed by mistake.
+# Maps each algorithm to the kty and crv of its keys (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). Other algorithms are
+# not supported, so neither `none` nor a MAC can be allowed by mistake.
 _NEEDS: Mapping[str, tuple[str, str | None]] = {
     "ES256": ("EC", "P-256"),
     "ES384": ("EC", "P-384"),
@@ -37,12 +37,12 @@ _NEEDS: Mapping[str, tuple[str, str | None]] = {
 }
 ALGORITHMS = tuple(_NEEDS)
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-# Keys in or referenced by the token are never used; and no critical extension is supported.
+# Keys that the token contains or refers to are never used, and no critical extension is supported.
 _REFUSED_MEMBERS = frozenset({"jwk", "jku", "x5u", "x5c", "crit", "b64", "zip"})
 
 
 class BadToken(Exception):
-    """The text is not a token of the expected type. The message quotes nothing of it."""
+    """The text is not a token of the expected type. The message quotes no part of the text."""
 
 
 class BadSignature(Exception):
@@ -76,7 +76,7 @@ class IssuerKey:
         """Whether the key made the signature of the message, with an algorithm of the key."""
         if algorithm not in self.algorithms:
             return False
-        # One algorithm has two names; the library deprecates the older one (RFC 9864 §4).
+        # EdDSA is the older of two names of one algorithm, and the library deprecates it (RFC 9864 §4).
         model = JWSRegistry.algorithms["Ed25519" if algorithm == "EdDSA" else algorithm]
         try:
             return model.verify(message, signature, self._key)
@@ -157,7 +157,8 @@ def _decoded(text: str) -> bytes:
 
 
 def public_keys(document: bytes) -> tuple[IssuerKey, ...]:
-    """The keys of a JWK Set that can verify signatures here; other types and uses are skipped (RFC 7517 §5).
+    """Return the keys of a JWK Set that this module can verify signatures with. Keys of other types and uses are
+    skipped (RFC 7517 §5).
 
     RSA keys under 2,048 bits and private keys are skipped, too.
 
@@ -195,7 +196,7 @@ def _is_for_signatures(jwk: _Jwk) -> bool:
 
 
 def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
-    """The key; None if it is invalid, too weak (RFC 7518 §3.3), or too costly."""
+    """Import the key; returns None if the key is invalid, too weak (RFC 7518 §3.3), or too costly."""
     given = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
     numbers: dict[str, str | list[str]] = {name: value for name, value in given.items() if value is not None}
     try:
@@ -207,7 +208,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
             bits = int.from_bytes(base64.urlsafe_b64decode((jwk.n or "") + "==")).bit_length()
             key = RSAKey.import_key(numbers) if MIN_RSA_BITS <= bits <= MAX_RSA_BITS else None
         if key is not None:
-            # The numbers are validated on first use.
+            # The library validates the numbers of a key on first use, so use the key now.
             key.get_op_key("verify")
         return key
     except (JoseError, ValueError, KeyError):
@@ -215,7 +216,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
 
 
 def select_key(keys: Collection[IssuerKey], algorithm: str, kid: str | None) -> IssuerKey | None:
-    """The key of the set for a header: by its kid, or without one the only key for the algorithm."""
+    """Return the key with the header's kid, or, if the header has no kid, the only key for the algorithm."""
     able = [key for key in keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
     return able[0] if len(able) == 1 else None
 
@@ -236,7 +237,7 @@ class KeySetDocument(Protocol):
 
     @property
     def max_age_s(self) -> int | None:
-        """Seconds that it may be cached."""
+        """The number of seconds for which the document may be cached."""
         ...
 
 
@@ -250,7 +251,7 @@ FetchKeySet: TypeAlias = Callable[[str], Awaitable[KeySetDocument]]
 
 @dataclass(slots=True)
 class _Entry:
-    """`failure` is why the last attempt failed, at `tried_at`; instants in µs."""
+    """A cached key set. `failure` is the reason why the last attempt, at `tried_at`, failed. Instants are in µs."""
 
     keys: tuple[IssuerKey, ...] = ()
     fetched_at: int = 0
@@ -262,19 +263,19 @@ class _Entry:
 
 
 class JwksCache:
-    """A cache of key sets by URL, which callers must have validated. For one event loop.
+    """A cache of key sets, keyed by their URL, which callers must have validated. For use by one event loop.
 
     A set is cached for its max-age, at least 10 minutes and at most 24 hours. An unknown key id triggers a refetch, at
     most once in 60 s. Concurrent callers share a fetch; after a failure, calls fail without a fetch for 5 s.
     """
 
     def __init__(self, fetch: FetchKeySet) -> None:
-        """`fetch` must limit its own time and size."""
+        """`fetch` must limit the time of a fetch and the size of the document."""
         self._fetch = fetch
         self._entries: dict[str, _Entry] = {}
 
     async def key(self, address: str, algorithm: str, kid: str | None) -> IssuerKey | None:
-        """The key in the set at the URL for a header with this algorithm and kid, or None.
+        """Return the key for a header with this algorithm and kid from the set at the URL, or None.
 
         Raises:
             CannotFetchKeySet: the set cannot be fetched now.
@@ -304,13 +305,13 @@ class JwksCache:
             if entry.failure and _within(entry.tried_at, RETRY_S):
                 raise CannotFetchKeySet(entry.failure)
             entry.running = asyncio.create_task(self._fetched(address, entry))
-        # The caller that started it may be cancelled; the others still wait for it.
+        # Shield the fetch: the caller that started it may be cancelled while other callers still wait for it.
         await asyncio.shield(entry.running)
         if entry.failure:
             raise CannotFetchKeySet(entry.failure)
 
     async def _fetched(self, address: str, entry: _Entry) -> None:
-        """Fetch the set into its entry; after a failure, cached keys stay until they expire."""
+        """Fetch the set into its entry. If that fails, cached keys stay until they expire."""
         try:
             document = await self._fetch(address)
             entry.keys = public_keys(document.body)

@@ -25,7 +25,7 @@ RETIREMENT_S = MAX_LIFE_S + SKEW_S + 600
 """How long a retired key stays published: the maximum lifetime, the tolerance of `exp`, and ten minutes for requests in
 progress during the rotation and for clock differences between nodes."""
 
-# 86 digits are the 64 bytes of r and s; anything else is not an ES256 signature (RFC 7518 §3.4).
+# An ES256 signature has exactly 86 digits, which encode the 64 bytes of r and s (RFC 7518 §3.4).
 _COMPACT = re.compile(r"[A-Za-z0-9_-]{1,512}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}")
 
 
@@ -33,7 +33,7 @@ class InvalidToken(Refused):
     """The token is malformed, forged, expired or for another audience (RFC 6750 §3.1).
 
     `reason` is for our log and never contains a part of the token; `detail` reveals only that the token is refused,
-    unless its signature was ours.
+    unless one of our keys signed the token.
     """
 
     status = 401
@@ -118,8 +118,8 @@ class _StoredRing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RetiredKey(NamedTuple):
-    """A retired public key. Its tokens are accepted until `ends_at` (µs), when the last of them has expired; None:
-    until the next rotation sets `ends_at`."""
+    """A retired public key. Its tokens are accepted until `ends_at` (µs), when the last of them has expired. Without
+    `ends_at`, they are accepted until the next rotation sets it."""
 
     key: ECKey
     ends_at: Instant | None
@@ -131,10 +131,10 @@ class RetiredKey(NamedTuple):
 
 
 class KeyRing:
-    """The signing key, and the public keys of retired ones whose tokens are still accepted."""
+    """The signing key, and the public keys of retired keys whose tokens are still accepted."""
 
     def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
-        """Takes a private P-256 key and any number of public ones; see `new` and `from_json`."""
+        """Takes a private P-256 key and any number of public keys; see `new` and `from_json`."""
         self._current = current
         self._kid = current.thumbprint()
         self._previous = {each.key.thumbprint(): each for each in previous}
@@ -156,14 +156,14 @@ class KeyRing:
             current = ECKey.import_key(msgspec.to_builtins(ring.current))
             previous = tuple(_retired_key(each) for each in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
-            # The cause would write the private key to a log.
+            # Drop the cause, which would write the private key to a log.
             raise ValueError("the stored key ring is damaged") from None
         if any(key.curve_name != "P-256" for key in (current, *(each.key for each in previous))):
             raise ValueError("the stored key ring contains a key that is not on P-256")
         return cls(current, previous)
 
     def to_json(self) -> bytes:
-        """The ring with its private key, to be stored encrypted."""
+        """Return the ring with its private key. Callers must store it encrypted."""
         current = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
         previous = [_retired_jwk(each) for each in self._previous.values()]
         return msgspec.json.encode(_StoredRing(current, previous))
@@ -175,7 +175,7 @@ class KeyRing:
 
     @property
     def previous(self) -> dict[str, RetiredKey]:
-        """The retired keys whose tokens are accepted now, by key id, newest first."""
+        """Map key ids to the retired keys whose tokens are accepted now, newest first."""
         return {kid: each for kid, each in self._previous.items() if each.is_live}
 
     def rotated(self) -> "KeyRing":
@@ -216,7 +216,7 @@ class KeyRing:
         try:
             return jws.deserialize_compact(token, key, [ALGORITHM]).payload
         except (JoseError, ValueError):
-            # The cause may quote the token.
+            # Drop the cause, which may quote the token.
             raise InvalidToken("signature or encoding is wrong") from None
 
     def _key_for(self, header: _Header, token_type: str) -> ECKey:
@@ -233,9 +233,9 @@ class KeyRing:
 
 
 class TokenCache:
-    """An LRU cache of the claims of verified tokens, by the token's SHA-256.
+    """An LRU cache that maps the SHA-256 of a verified token to its claims.
 
-    For one thread. Revocation is checked at every request, not here.
+    For use by one thread. The cache does not check revocation, which callers must check at every request.
     """
 
     def __init__(self, size: int) -> None:
@@ -266,7 +266,7 @@ class TokenCache:
             self._claims.popitem(last=False)
 
     def clear(self) -> None:
-        """Clear the cache, when the keys change."""
+        """Clear the cache. Call this when the keys change."""
         self._claims.clear()
 
 
@@ -292,21 +292,21 @@ class AccessTokens:
         return self._ring
 
     def use(self, ring: KeyRing) -> None:
-        """Replace the keys: tokens of removed keys are refused from now on, cached or not."""
+        """Replace the keys: tokens of removed keys are refused from now on, even if they are cached."""
         self._ring = ring
         self._cache.clear()
 
     def issue(self, claims: AccessClaims) -> str:
-        """The claims as a signed token by RFC 9068 §2 (`typ` is `at+jwt`)."""
+        """Return the claims as a signed token according to RFC 9068 §2 (`typ` is `at+jwt`)."""
         return self._ring.sign(msgspec.json.encode(claims), ACCESS_TYP)
 
     def verify(self, token: str) -> AccessClaims:
-        """The claims of a valid token (RFC 9068 §4); the caller checks its revocation.
+        """Return the claims of a valid token (RFC 9068 §4). The caller must check its revocation.
 
         Raises:
-            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, the issuer or the audience is
-                wrong, the token expired more than 60 s ago, its issue time is more than 60 s in the future, or its
-                lifetime is not positive or too long.
+            InvalidToken: `KeyRing.open` refuses the token, a claim is missing or of a wrong type, the issuer or the
+                audience is wrong, the token expired more than 60 s ago, its issue time is more than 60 s in the future,
+                or its lifetime is not positive or too long.
         """
         cached = self._cache.get(token)
         if cached is not None:

@@ -24,7 +24,7 @@ _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
 
 class MasterKeyRefused(Refused):
-    """The configured master key cannot be used; raised at the start, before anything is encrypted."""
+    """The configured master key cannot be used. This is raised at the start, before anything is encrypted."""
 
     status = 500
     code = "master_key_refused"
@@ -37,7 +37,7 @@ class MasterKeyRefused(Refused):
 
 @dataclass(frozen=True)
 class Key:
-    """One 32-byte key with the id that encrypted values contain; its bytes are hidden in a repr."""
+    """One 32-byte key with the id that encrypted values contain; `repr` hides its bytes."""
 
     id: str
     material: bytes = field(repr=False)
@@ -45,7 +45,7 @@ class Key:
 
 @dataclass(frozen=True)
 class MasterKey:
-    """The master keys: the first encrypts and signs, all of them decrypt and verify."""
+    """The master keys. The first key encrypts and signs; all keys decrypt and verify."""
 
     keys: tuple[Key, ...]
 
@@ -63,7 +63,7 @@ class MasterKey:
 
 
 def master_key(settings: Settings) -> MasterKey:
-    """The operator's master key; in a data directory with SQLite it is created if missing.
+    """Load the operator's master key. In a data directory with SQLite, a missing key is created.
 
     Raises:
         BadSetting: PostgreSQL is used and no key was given.
@@ -76,8 +76,8 @@ def master_key(settings: Settings) -> MasterKey:
 
 
 def missing_key_remedy(data: Path) -> str:
-    """The settings that name the key of an installation on PostgreSQL. Its databases may exist already, so a new key is
-    never the remedy: it cannot decrypt stored values."""
+    """Return the text that names the settings for the key of an installation on PostgreSQL. Its databases may exist
+    already, so a new key is never the remedy: it cannot decrypt stored values."""
     own = data.absolute() / FILE_NAME
     if own.exists():
         return f"Set COUNTERSIGN_MASTER_KEY_FILE={own}, which is the key of this data directory."
@@ -88,7 +88,7 @@ def missing_key_remedy(data: Path) -> str:
 
 
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
-    """The master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
+    """Load the master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
 
     In a data directory without databases a missing `master.key` is created durably with mode 0600; concurrent processes
     get the same key. The id of an unnamed key is the first 8 hexadecimal digits of its SHA-256.
@@ -187,7 +187,7 @@ def _check_mode(path: Path, mode: int) -> None:
 
 
 def _create(path: Path) -> None:
-    """Write the file under another name, then link it: readers never see an incomplete key."""
+    """Write the file under another name, then link it, so that readers never see an incomplete key."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
@@ -212,5 +212,5 @@ def _link_unless_there(unfinished: Path, path: Path) -> None:
     try:
         os.link(unfinished, path)
     except FileExistsError:
-        # Another process was first; both read its key next.
+        # Another process was first. Both processes read the key of that process next.
         return

@@ -20,7 +20,8 @@ from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
 
 MIN_GUESSES = 1_000_000
-"""The minimum number of guesses, which take years since sign-ins are rate limited."""
+"""The minimum number of guesses for an accepted password. This many guesses take years, since sign-ins are rate
+limited."""
 OWN_WORDS = ("countersign",)
 _MAX_ESTIMATED_LENGTH = 72
 _LEET_SIGNS = "@({[<!|$+%"
@@ -30,31 +31,32 @@ _WORD_PARTS = (re.compile(r"[^@]{3,}"), re.compile(r"[^\W_]{3,}"))
 
 
 class StrengthEstimate(NamedTuple):
-    """The number of guesses, and the reason if it is low."""
+    """The estimated number of guesses, and the reason if the number is low."""
 
     guesses: float
     why: str
 
 
 def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
-    """Estimate the guesses of an attacker who knows the texts `about` the user: an address, a name.
+    """Estimate how many guesses an attacker needs who knows the texts `about` the user, such as an address or a name.
 
     Takes at most about 0.1 s of CPU time.
     """
-    # Imported on use: its lists take time and memory, and few processes handle new passwords.
+    # Import zxcvbn only on use: its lists take time and memory, and few processes handle new passwords.
     from zxcvbn import zxcvbn
 
     words = [*OWN_WORDS, *about]
     known = {*words, *(part for word in words for parts in _WORD_PARTS for part in parts.findall(word))}
-    # zxcvbn keeps the user inputs in a global variable.
+    # zxcvbn keeps the user inputs in a global variable, so only one thread at a time may call it.
     with _zxcvbn_lock:
         found = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known))
     return StrengthEstimate(float(found["guesses"]), str(found["feedback"]["warning"]).rstrip("."))
 
 
 def bounded_for_estimate(password: str) -> str:
-    """A bounded form of the password, which limits the time of the estimate: the first 72 characters, since more only
-    increase the strength; and few kinds of characters that may replace letters, since zxcvbn tries all readings."""
+    """Shorten the password to limit the time of the estimate. Only the first 72 characters are kept, since more could
+    only increase the strength. Only few kinds of characters that may stand for letters are kept, since zxcvbn tries all
+    readings."""
     signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
     return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
 
@@ -62,7 +64,7 @@ def bounded_for_estimate(password: str) -> str:
 MIN_LENGTH = 10
 MAX_LENGTH = 200
 _MAX_CODE_POINTS_PER_CHARACTER = 4
-"""Code points per character: a letter and its combining marks."""
+"""The maximum number of code points per character, which is a letter with its combining marks."""
 MAX_CONCURRENT = 2
 MAX_WAITING = 64
 
@@ -129,7 +131,7 @@ def check_rules(password: str) -> None:
 
 async def hash_password(password: str, *about: str) -> str:
     """The Argon2id hash of a new password in PHC format, with its own salt and parameters. `about` are facts that
-    others know about the user: the address, the user name.
+    others know about the user, such as the address and the user name.
 
     Raises:
         WeakPassword: the password breaks a rule, or is easy to guess.
@@ -143,7 +145,7 @@ async def hash_password(password: str, *about: str) -> str:
 
 
 async def verify(password: str, hashed: str | None) -> bool:
-    """Whether the password matches the hash; None (no such account) takes the same time and is False.
+    """Whether the password matches the hash. A hash of None (no such account) takes the same time and gives False.
 
     Raises:
         argon2.exceptions.InvalidHashError: the stored text is not an Argon2 hash, so the row is damaged.
@@ -158,7 +160,7 @@ async def verify(password: str, hashed: str | None) -> bool:
 
 
 def needs_rehash(hashed: str) -> bool:
-    """Whether the hash has outdated parameters; hash again at the next sign-in.
+    """Whether the hash has outdated parameters, so that the password must be hashed again at the next sign-in.
 
     Raises:
         argon2.exceptions.InvalidHashError: the text is not an Argon2 hash.
@@ -167,7 +169,7 @@ def needs_rehash(hashed: str) -> bool:
 
 
 def _normal(password: str) -> str:
-    # The same characters typed on another system must stay the same password (NIST SP 800-63B).
+    # Normalize: the same characters typed on another system must be the same password (NIST SP 800-63B).
     return unicodedata.normalize("NFKC", password)
 
 

@@ -29,7 +29,7 @@ def new_secret(prefix: str) -> str:
 
 
 def looks_like_secret(text: str) -> bool:
-    """Whether the text has the format and the checksum of a secret; not whether it is valid."""
+    """Whether the text has the format and the checksum of a secret. This does not say whether the secret is valid."""
     if _SECRET.fullmatch(text) is None:
         return False
     return _checksum(text[:-_CHECKSUM_DIGITS]) == text[-_CHECKSUM_DIGITS:]

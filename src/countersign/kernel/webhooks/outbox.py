@@ -1,4 +1,5 @@
-"""The outbox of webhook events: stored with the change that they report, retried on a schedule, replayed, and removed.
+"""The outbox of webhook events. Events are stored with the change that they report, retried on a schedule, replayed,
+and removed.
 
 An operator can pause all deliveries. A restored installation starts paused: its receivers know the events that were
 pending when the backup was made, and a copy for a trial must not call them at all. The pause is a row next to the
@@ -25,19 +26,20 @@ RETRY_DELAYS_S = (
 """The delay after each failed attempt, as Standard Webhooks proposes: ten attempts in slightly more than three days."""
 JITTER = 0.2
 MAX_RETRY_S = sum(RETRY_DELAYS_S) * (1 + JITTER) + 12 * _HOUR
-"""A delivery that has waited longer is given up even with fewer attempts: its receiver was down all the time."""
+"""A delivery that has waited longer than this is given up, even after fewer attempts: its receiver was down all the
+time."""
 MAX_BACKOFF_S = 300.0
 
 
 def retry_delay_s(attempts: int) -> float | None:
-    """Seconds until the next attempt after this number of failed attempts; None: there is no further attempt. A jitter
-    of 20 % spreads the retries of deliveries that failed together."""
+    """Seconds until the next attempt after this number of failed attempts; None means that there is no further attempt.
+    A jitter of 20 % spreads the retries of deliveries that failed together."""
     return None if attempts > len(RETRY_DELAYS_S) else _jittered(RETRY_DELAYS_S[attempts - 1])
 
 
 def backoff_s(failures: int) -> float:
-    """Seconds for which nothing is sent to a receiver after this number of failures in a row: doubled each time, five
-    minutes at most."""
+    """Return the seconds for which nothing is sent to a receiver after this number of failures in a row. The time
+    doubles with each failure, up to five minutes."""
     return _jittered(min(MAX_BACKOFF_S, 2.0 ** min(failures, 9)))
 
 
@@ -59,8 +61,8 @@ ADD_DELIVERY = """
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """The outbox of a service. `source` is the URL below which a subject is found; `is_private` allows receivers in
-    private networks; ended deliveries are kept for `days`."""
+    """The outbox of a service. The paths of subjects are below the URL `source`. `is_private` allows receivers in
+    private networks. Ended deliveries are kept for `days`."""
 
     database: Database
     master: MasterKey
@@ -70,8 +72,8 @@ class Outbox:
 
 
 class Event(NamedTuple):
-    """Something happened to the resource at `subject`, a path below the source. The event carries no data: a receiver
-    reads the resource, with its own permissions."""
+    """An event: something happened to the resource at `subject`, which is a path below the outbox's `source`. The event
+    carries no data: a receiver reads the resource, with its own permissions."""
 
     id: str
     type: str
@@ -129,7 +131,7 @@ REQUEUE = "UPDATE webhook_delivery SET queued_at = $1 WHERE state = 'waiting'"
 
 
 async def paused_since(reader: Reader) -> Instant | None:
-    """When deliveries were paused; None: they are not."""
+    """Return when deliveries were paused, or None if they are not paused."""
     row = await reader.fetch_one(PAUSED_SINCE)
     return None if row is None else Instant(row[0])
 
@@ -140,7 +142,8 @@ async def pause(transaction: Transaction) -> None:
 
 
 async def resume(transaction: Transaction) -> bool:
-    """Resume queued deliveries; paused time does not count towards their expiry. False: they were not paused."""
+    """Resume queued deliveries; paused time does not count towards their expiry. Returns False if deliveries were not
+    paused."""
     if not await transaction.run(RESUME):
         return False
     await transaction.run(REQUEUE, clock.now())
@@ -214,7 +217,8 @@ class DeliveryNotFound(NotFound):
 
 
 class Delivery(NamedTuple):
-    """One event for one receiver. `answer` is the status of the last response, `fault` the reason for its absence."""
+    """One event for one receiver. `answer` is the status of the last response. If there was no response, `fault` is the
+    reason."""
 
     event_id: str
     type: str
@@ -229,7 +233,7 @@ class Delivery(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """The number of deliveries that were queued again, and the moment up to which they were; None: up to now."""
+    """The number of deliveries that were queued again, and the time of the last event that was; None: all up to now."""
 
     deliveries: int
     through: Instant | None
@@ -238,7 +242,7 @@ class Replayed(NamedTuple):
 async def list_deliveries(
     reader: Reader, webhook_id: str, before: str, state: State | None, limit: int
 ) -> list[Delivery]:
-    """Deliveries to a receiver, newest event first, of events before the one with this id."""
+    """List deliveries of events that precede the event with the id `before`, newest event first."""
     rows = await reader.fetch(DELIVERIES_PAGE, webhook_id, before, state or "", limit)
     return [Delivery(*row) for row in rows]
 
@@ -256,8 +260,9 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
 
 
 async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
-    """Queue every event of the receiver's types since the moment again, including events from before the receiver was
-    added: the oldest 10,000 at most, and all events with the same time as the last of them."""
+    """Queue again every event since this moment whose type the receiver has chosen, including events from before the
+    receiver was added. At most the oldest 10,000 events are queued, and all events with the same time as the last of
+    these."""
     row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)
@@ -268,8 +273,8 @@ async def replay_since(transaction: Transaction, owner: str, webhook_id: str, ty
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
-    """Give up deliveries that have waited longer than all attempts take, unless deliveries are paused, and remove those
-    that ended this number of days ago."""
+    """Give up deliveries that have waited longer than all attempts take, unless deliveries are paused. Remove
+    deliveries that ended more than `days` ago."""
     now = clock.now()
     await transaction.run(GIVE_UP_OLD, clock.later(now, seconds=-MAX_RETRY_S), now)
     oldest = clock.later(now, seconds=-86_400 * days)

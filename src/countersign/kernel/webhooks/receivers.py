@@ -1,4 +1,4 @@
-"""Receivers of webhooks: added, listed, removed; their secrets, and the signatures that these make.
+"""Receivers of webhooks, their secrets, and the signatures that are made with these secrets.
 
 Signatures follow Standard Webhooks: HMAC-SHA256 over id, timestamp and body.
 """
@@ -52,7 +52,7 @@ def _signature(secret: str, signed: bytes) -> str:
 
 MAX_WEBHOOKS = 10
 BOTH_S = 86_400
-"""How long the previous secret signs together with the current one."""
+"""How long (in seconds) requests are signed with the previous secret as well as with the current secret."""
 MAX_SECRETS = 3
 PURPOSE = "webhook"
 
@@ -97,7 +97,8 @@ class TooManyWebhooks(Refused):
 
 
 class Receiver(NamedTuple):
-    """A receiver and its event types; `failures` in a row since `delivered_at`, the last success."""
+    """A receiver and its event types. `failures` is the number of failures in a row since the last success at
+    `delivered_at`."""
 
     id: str
     url: str
@@ -108,12 +109,12 @@ class Receiver(NamedTuple):
 
     @property
     def chosen(self) -> list[str]:
-        """The chosen event types; empty: all."""
+        """The chosen event types. An empty list means all types."""
         return [] if self.types == ALL else self.types.split()
 
 
 class Secret(msgspec.Struct):
-    """A stored secret; a previous one signs `until` that moment together with the current one."""
+    """A stored secret. A previous secret signs together with the current secret until the moment `until`."""
 
     secret: str
     until: Instant | None = None
@@ -122,11 +123,12 @@ class Secret(msgspec.Struct):
 async def add(
     transaction: Transaction, outbox: Outbox, owner: str, url: str, types: Sequence[str]
 ) -> tuple[Receiver, str]:
-    """A new receiver and its secret, which is shown only once; without `types` it gets all events.
+    """Add a receiver; returns it with its secret, which is shown only once. Without `types`, the receiver gets all
+    events.
 
     Raises:
         InvalidRequest: events cannot be sent to the URL.
-        TooManyWebhooks: the owner has ten.
+        TooManyWebhooks: the owner already has ten webhooks.
     """
     try:
         safe_http_client.address(url, private=outbox.is_private)
@@ -163,7 +165,7 @@ async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
 
 
 async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_id: str) -> str:
-    """A new secret, shown only once; the previous one signs together with it for a day.
+    """Create and return a new secret, which is shown only once. For a day, the previous secret signs as well.
 
     Raises:
         WebhookNotFound: the owner has no such receiver.
@@ -193,7 +195,7 @@ async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
 
 
 def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
-    """The secrets that sign now, the current one first.
+    """Return the secrets that sign now, the current secret first.
 
     Raises:
         DecryptionFailed: the secrets were encrypted with another master key.

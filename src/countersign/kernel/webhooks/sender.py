@@ -1,8 +1,9 @@
-"""Sends deliveries: each receiver has a separate lane, so that no receiver waits for another, and a lease.
+"""Sends deliveries. Each receiver has a lease, and a separate lane, so that no receiver waits for another receiver.
 
-A lease is a random token of one node, so that only one of several nodes sends to a receiver, one delivery at a time. A
-node that was silent for longer than its lease has lost the receiver: the row no longer contains its token, so that its
-late writes have no effect. Deliveries that it had sent by then may be sent again.
+A lease is a random token of one node. It ensures that only one of several nodes sends to a receiver, one delivery at a
+time. A node that did not extend its lease in time may have lost the receiver to another node. The receiver's row then
+contains a different token, so that late writes of the first node have no effect, and deliveries that it had sent may be
+sent again.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ END_LEASE = "UPDATE webhook SET lease_until = 0 WHERE id = $1 AND lease = $2"
 
 
 class LeaseLost(Exception):
-    """Another node holds the lease by now, or the receiver was removed; the transaction must be rolled back."""
+    """Another node now has the lease, or the receiver was removed. The transaction must be rolled back."""
 
 
 class LeasedReceiver(NamedTuple):
@@ -84,7 +85,7 @@ class DueDelivery(NamedTuple):
 
 
 class DeliveryOutcome(NamedTuple):
-    """The outcome of an attempt: the status of the response, or a code for its absence."""
+    """The outcome of an attempt: the status of the response, or a code for the reason why there was no response."""
 
     answer: int | None = None
     fault: str | None = None
@@ -96,12 +97,12 @@ class DeliveryOutcome(NamedTuple):
 
 
 async def ready_receivers(database: Database, most: int) -> list[str]:
-    """Receivers with due deliveries and without a lease, in the order of the times at which their backoff ended."""
+    """List receivers with due deliveries and without a lease, in the order in which their backoff ended."""
     return [row[0] for row in await database.scan(READY, clock.now(), most)]
 
 
 async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | None:
-    """Lease the receiver; None when another node has leased it, or it was removed."""
+    """Lease the receiver; returns None if another node has leased the receiver, or if it was removed."""
     now, lease = clock.now(), ids.new_record_id()
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(TAKE, webhook_id, lease, clock.later(now, seconds=LEASE_S), now)
@@ -152,12 +153,13 @@ async def end_lease(database: Database, held: LeasedReceiver) -> None:
 POLL_EVERY_S = 1.0
 MAX_LANES = 64
 MAX_IN_A_ROW = 200
-"""The number of consecutive deliveries to one receiver; then another receiver gets the lane if lanes are scarce."""
+"""The maximum number of consecutive deliveries to one receiver if lanes are scarce. Then another receiver gets the
+lane."""
 CLOSING_S = 3.0
 
 
 class Sender:
-    """Sends to receivers in parallel, to each one event after the other.
+    """Sends to several receivers in parallel, and to each receiver one event after the other.
 
     A failing receiver occupies its lane for at most ten seconds, then backs off.
     """
@@ -171,7 +173,8 @@ class Sender:
         self._failure_logs: dict[str, ThrottledErrorLog] = {}
 
     async def open(self) -> None:
-        """Start a lane for every receiver with due deliveries, up to MAX_LANES; for none while deliveries are paused.
+        """Start a lane for every receiver with due deliveries, up to MAX_LANES. While deliveries are paused, start no
+        lane.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -196,7 +199,8 @@ class Sender:
             await asyncio.wait(tuple(self._lanes.values()))
 
     async def close(self) -> None:
-        """Start no more deliveries; wait a few seconds for those in progress. Those cut off are sent again later."""
+        """Start no more deliveries, and wait a few seconds for the deliveries in progress. Interrupted deliveries are
+        sent again later."""
         self._is_closing = True
         if self._lanes:
             await asyncio.wait(tuple(self._lanes.values()), timeout=CLOSING_S)
@@ -244,7 +248,7 @@ class Sender:
         except RequestTimeout:
             return DeliveryOutcome(fault="timeout")
         except Unreachable:
-            # Without the reason, which would reveal the structure of our network.
+            # Omit the reason, which would reveal the structure of our network.
             return DeliveryOutcome(fault="unreachable")
 
     def _done(self, lane: asyncio.Task[None]) -> None:
