@@ -16,13 +16,14 @@ from typing import NamedTuple
 from countersign.kernel.errors import Refused
 
 LANDLOCK_FILES, LANDLOCK_NETWORK = 1, 4
-"""The first Landlock versions that can deny access to files, and TCP."""
+"""The first Landlock versions that can deny access to files, and access to TCP."""
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "armv7l", "i686")
 _VERSION_ONLY, _PATH_BENEATH = 1, 1
 _ACCESS_EXECUTE, _ACCESS_WRITE, _ACCESS_READ, _ACCESS_LIST = 1, 2, 4, 8
-# Removing and creating entries. Creating devices, sockets and pipes (6, 9, 10, 11) stays denied below the folder.
+# The rights to remove and create entries. Below the folder, creating devices, sockets and pipes (6, 9, 10, 11) stays
+# denied.
 _ACCESS_CHANGE = sum(1 << bit for bit in (4, 5, 7, 8, 12))
 _BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _ACCESS_REFER, _ACCESS_TRUNCATE, _SCOPES = 1 << 13, 1 << 14, 6
@@ -115,7 +116,8 @@ _X32_NUMBERS = 0x40000000
 """The first system call number of the x32 ABI, which repeats all calls. Other architectures have no such numbers."""
 _IO_URING = 425
 _SECCOMP_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
-"""By machine: the kernel's constant for the architecture (AUDIT_ARCH), and the system call number of `socket`."""
+"""Maps the name of a machine to the kernel's constant for its architecture (AUDIT_ARCH) and the system call number of
+`socket`."""
 
 
 class _Instruction(ctypes.Structure):
@@ -204,7 +206,7 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _drop_root()
     no_new_rights = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    # A change of user resets this setting, so it is set afterwards.
+    # A change of user resets PR_SET_PDEATHSIG, so set it afterwards.
     ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)
     bounded = _limit_resources(memory_bytes, cpu_s)
@@ -239,7 +241,8 @@ def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
     limits = (
         (resource.RLIMIT_CORE, 0, 0),
         (resource.RLIMIT_AS, memory_bytes, memory_bytes),
-        # At the soft limit the process ends with SIGXCPU, which names the cause. At the hard one it ends with SIGKILL.
+        # At the soft limit the process ends with SIGXCPU, which names the cause. At the hard limit it ends with
+        # SIGKILL.
         (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
         (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
     )

@@ -1,4 +1,5 @@
-"""The rules for archives by their code, and the refusals that name the rule and the entry."""
+"""Maps the codes of the rules for archives to their texts, and defines the refusals that name the rule and the
+entry."""
 
 from collections.abc import Mapping
 

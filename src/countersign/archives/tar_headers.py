@@ -179,8 +179,8 @@ class ExtendedHeaders:
             self.link = _long(payload, header)
 
     def check_behind(self, header: Header) -> None:
-        """Check the plain header after extended ones: its name must be a safe path, because a reader without extensions
-        uses it, and only a link may have an extended target.
+        """Check the plain header that follows extended headers: its name must be a safe path, because a reader without
+        extensions uses it, and only a link may have an extended target.
 
         Raises:
             ArchiveRefused: `pax-name` or `link-target`.

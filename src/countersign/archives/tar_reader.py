@@ -36,9 +36,9 @@ def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
 
 
 MAX_REREAD_FACTOR = 4
-"""Hard links may skip again at most this multiple of the bytes that precede the current link."""
+"""To find the files of hard links, at most this multiple of the bytes before the current link may be skipped again."""
 MIN_REREAD_BYTES = 64 << 20
-"""The number of bytes that hard links may skip again in any archive."""
+"""The number of bytes that may be skipped again for hard links in any archive, however small it is."""
 _MAX_CACHED_BYTES = 8 << 20
 _CACHE_BYTES = 32 << 20
 
@@ -56,8 +56,8 @@ class FileLocation(NamedTuple):
 
 class LinkedFiles:
     """Reads files of the stream again. A stream that cannot seek back is read again from its start, unless the next
-    file lies ahead; small files are cached, because hard links mostly name a few of them. The bytes skipped on the way
-    are limited by the bytes read before, so that hard links cost at most a multiple of the archive."""
+    file lies ahead; small files are cached, because most hard links name one of a few files. The number of bytes that
+    may be skipped again depends on the bytes read before, so that hard links cost at most a multiple of the archive."""
 
     def __init__(self, begin: OpenStream) -> None:
         self._begin = begin
@@ -90,7 +90,7 @@ class LinkedFiles:
             yield data
 
     def _at(self, start: int, position: int, entry: str) -> ForwardReader:
-        """A reader of the stream, positioned at `start`."""
+        """Return a reader of the stream that is positioned at `start`."""
         if self._reader is None or self._reader.position > start:
             self._reader = self._begin()
         passing = start - self._reader.position
@@ -130,8 +130,8 @@ _SPECIAL = {b"3": "a device", b"4": "a device", b"6": "a pipe"}
 class _EntryHeaders(NamedTuple):
     """The headers of one entry.
 
-    `header` is the last one, `extended` has the values of the others, `raw` is the bytes that the second parser reads,
-    and `start` is their offset.
+    `header` is the last header, and `extended` has the values of the extended headers before it. `raw` contains the
+    bytes that the second parser reads, and `start` is the offset of these bytes.
     """
 
     header: Header
@@ -233,7 +233,7 @@ class TarReader:
         return block
 
     def _extended(self, extended: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
-        """Add the values of one more extended header to those of the next entry."""
+        """Add the values of one more extended header to the values for the next entry."""
         self._gauge.tick()
         if header.type == b"g":
             if extended is not NO_EXTENSION:
@@ -268,7 +268,8 @@ class TarReader:
         raise ArchiveRefused("tar-type", f"the entry type {header.type!a} is not supported", entry=name)
 
     def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
-        """A symbolic link, or a copy of the file that a hard link names; `seen` is the second parser's target."""
+        """Return a symbolic link, or a copy of the file that a hard link names. `seen` is the target that the second
+        parser read."""
         _require_empty(size, name)
         target = following.extended.link or tar_headers.decode_name(following.header.link)
         if seen != target:
@@ -285,7 +286,7 @@ class TarReader:
         )
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
-        """The content of a file; its location is recorded for hard links."""
+        """Return the content of a file, and record its location for hard links."""
         if name.endswith("/"):
             raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
         mode = checked_mode(header.mode, name, self._limits, is_folder=False)
@@ -294,7 +295,7 @@ class TarReader:
         return self._pieces(size, name)
 
     def _pieces(self, size: int, name: str) -> Iterator[bytes]:
-        """The content of the file at the reader's position; a small file is read at once."""
+        """Return the content of the file at the reader's position. A small file is read at once."""
         if not size:
             return NO_CONTENT
         if size > PIECE_BYTES:

@@ -87,7 +87,8 @@ def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
 
 
 def _expected_descriptor(entry: DirectoryEntry, width: int) -> bytes:
-    """The bytes of the correct descriptor after its signature; empty if the sizes do not fit into `width` bytes."""
+    """Return the bytes that must follow the descriptor's signature, or no bytes if the sizes do not fit into `width`
+    bytes."""
     if max(entry.packed, entry.size) >> (8 * width):
         return b""
     crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
@@ -99,10 +100,11 @@ _RECORD_SIGNATURES = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
 def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
-    """The unpacked content of the entry at the reader's position; a small entry is read at once.
+    """Return the unpacked content of the entry at the reader's position. A small entry is read at once.
 
     Raises:
-        ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or a limit of the budget.
+        ArchiveRefused: `size`, `checksum`, `compression` or `truncated`, or the content exceeds a limit of the budget.
+            This is raised by the call, or while the pieces are read.
     """
     is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
     if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
@@ -262,7 +264,7 @@ def _check_front(source: BinaryIO, first: int, limits: Limits) -> None:
 
 
 def _signing_block(source: BinaryIO, stop: int, room: int) -> int:
-    """The size of a well-formed APK signing block that ends at `stop` and fits into `room` bytes; else 0."""
+    """Return the size of a well-formed APK signing block that ends at `stop` and fits into `room` bytes, or 0."""
     source.seek(stop - 24)
     footer = source.read(24)
     size = int.from_bytes(footer[:8], "little")

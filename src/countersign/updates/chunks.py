@@ -36,10 +36,11 @@ class ChunkDamaged(Refused):
 
 
 def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
-    """Cut the bytes of one file into chunks of 16 to 256 KiB. The last one can be shorter; an empty file has none.
+    """Cut the bytes of one file into chunks of 16 to 256 KiB. The last chunk can be shorter. An empty file has no
+    chunks.
 
-    The cuts depend only on the bytes of the file, not on the pieces. Memory: about WINDOW_BYTES and a piece, as long as
-    the caller holds one of their chunks.
+    The cuts depend only on the bytes of the file, not on the pieces. This uses memory for about WINDOW_BYTES and a
+    piece for as long as the caller keeps one of their chunks.
     """
     waiting: list[bytes | memoryview] = []
     length = 0
@@ -75,7 +76,8 @@ def chunk_id(chunk: Chunk) -> str:
 
 
 def compress(chunk: Chunk) -> bytes:
-    """Compress a chunk to a zstd frame encrypted by its name, which also serves as checksum. Thread-safe."""
+    """Compress a chunk to a zstd frame, and encrypt the frame with the chunk's name, which also serves as checksum.
+    This function is thread-safe."""
     compressor = getattr(_thread_local, "compressor", None)
     if compressor is None:
         compressor = _thread_local.compressor = zstd.ZstdCompressor(level=LEVEL)

@@ -49,7 +49,7 @@ def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
 
 
 def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
-    """The payload of an envelope of that type, which one of the keys (by id) signed.
+    """Return the payload of an envelope of this type that one of the keys signed. `keys` maps key ids to keys.
 
     Raises:
         SignatureRefused: the type differs, or no signature by one of the keys is valid.

@@ -168,7 +168,7 @@ class _Costs:
 
 
 def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
-    """The deltas from the build on disk to the requested one, the smallest first."""
+    """Return the deltas from the build on disk to the requested build, the smallest first."""
     if offer is None or offer.status != "ready" or local.manifest is None:
         return []
     if (offer.from_manifest, offer.to_manifest) != (local.manifest_sha256, manifest_sha256):
@@ -177,7 +177,7 @@ def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256:
 
 
 def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
-    """The deltas that are smaller than the chunks that they alone replace."""
+    """Choose each delta that is smaller than the chunks that are needed only for its files."""
     needed = {index: costs.missing_chunks(index) for index in missing}
     users = _count_uses(needed, needed)
     chosen: list[Delta] = []
@@ -199,7 +199,8 @@ def _count_uses(needed: Mapping[int, set[str]], places: Iterable[int]) -> Counte
 
 
 def _files_made(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
-    """The files that the delta can make here; empty if it does not match the manifests or an old file is damaged."""
+    """Return the files that the delta can make here, or no files if it does not match the manifests or an old file is
+    damaged."""
     if local.manifest is None:
         return []
     try:

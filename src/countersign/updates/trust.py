@@ -91,7 +91,7 @@ def verify_channel(
 ) -> tuple[ChannelStatement, PublicKey]:
     """Verify the channel's statement. Return it with the current signing key, which the caller pins.
 
-    `seen` is the highest counter verified before for this product and channel, 0 for none.
+    `seen` is the highest counter that was verified before for this product and channel, or 0 if there was none.
 
     Raises:
         KeyChanged, SignatureRefused: the signature is invalid, or the organisation or channel differs.

@@ -11,7 +11,7 @@ class Malformed(Exception):
 
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
-    """The numbers (0 and up), one after another."""
+    """Encode non-negative numbers one after another."""
     out = bytearray()
     for number in numbers:
         rest = number

@@ -81,7 +81,7 @@ _encoder = msgspec.msgpack.Encoder()
 class IngestOrder(msgspec.Struct, frozen=True):
     """The options for reading the artifact.
 
-    With `chunks` the process sends contents, and otherwise only digests. With `plain` a file that is not an archive is
+    With `chunks`, the process sends contents as well as digests. With `plain`, a file that is not an archive is
     read as a tree of one file.
     """
 

@@ -1,4 +1,4 @@
-"""Calls the API of the service in the same process, as a browser would: the only access to data that the pages have."""
+"""Calls the API of the service in the same process, as a browser would. Pages have no other access to data."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ class ApiResponse(NamedTuple):
         return next((value.decode("latin-1") for key, value in self.headers if key == name), None)
 
     def members(self) -> dict[str, object]:
-        """The JSON object in the body; empty if the body is not one."""
+        """Return the JSON object in the body, or an empty object if the body is not a JSON object."""
         try:
             found: object = json.loads(self.body)
         except ValueError:
@@ -78,7 +78,7 @@ async def call_api(
     async def receive() -> Message:
         if to_send:
             return to_send.pop()
-        # The client never disconnects.
+        # Wait forever, since this client never disconnects.
         return await asyncio.get_running_loop().create_future()
 
     async def collect(message: Message) -> None:
@@ -88,7 +88,7 @@ async def call_api(
             return
         chunk: bytes = message.get("body", b"")
         size += len(chunk)
-        # Raised afterwards: the service might catch an exception raised here.
+        # A response that is too long is refused later, since the service might catch an exception that is raised here.
         if size <= MAX_BYTES:
             chunks.append(chunk)
 

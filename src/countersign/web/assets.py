@@ -1,4 +1,4 @@
-"""The built files of the pages in the package: read once, served from memory."""
+"""The built files of the pages in the package. They are read once, and served from memory."""
 
 import json
 import re
@@ -24,8 +24,8 @@ _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
 class EntryAssets(NamedTuple):
-    """The addresses that the page of an entry loads; `messages` are the scripts with its texts by language, `paths` the
-    path templates of its pages."""
+    """The addresses that the page of an entry loads; `messages` maps a language to the script with its texts, and
+    `paths` are the path templates of its pages."""
 
     script: str
     styles: tuple[str, ...]
@@ -36,19 +36,19 @@ class EntryAssets(NamedTuple):
 
 
 class Assets:
-    """Built files by address."""
+    """Maps addresses to built files."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
 
     @classmethod
     def of_package(cls) -> "Assets":
-        """The files in the package; none if the pages were not built."""
+        """Load the files in the package. There are no files if the pages were not built."""
         root = resources.files("countersign.web").joinpath("static")
         return cls(dict(_read(root, "")) if root.is_dir() else {})
 
     def entry_assets(self, entry: str) -> EntryAssets | None:
-        """The files that the page of the entry loads; None if it is not built."""
+        """Return the files that the page of the entry loads, or None if the entry is not built."""
         chunks = self._chunks()
         chunk, paths = chunks.get(f"{entry}/main.tsx"), self.files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
@@ -74,11 +74,12 @@ class Assets:
         return next((f"/{name}" for name in built), None)
 
     def _chunks(self) -> dict[str, dict[str, Any]]:
-        """The chunks in the manifest of the build, by source file."""
+        """Map source files to their chunks in the manifest of the build."""
         return json.loads(self.files.get("manifest.json", b"{}"))
 
     def response(self, path: str, headers: Headers) -> Response | None:
-        """The file at the address, compressed if available and accepted; None if there is no file."""
+        """Return the file at the address, or None if there is no file. It is compressed if a compressed file exists and
+        the client accepts it."""
         name = path.removeprefix("/")
         body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
         if body is None or media_type is None:

@@ -32,8 +32,8 @@ class PublicAddress(NamedTuple):
 
 
 def is_same_origin(headers: Headers, address: PublicAddress) -> bool:
-    """Whether a page of this service sent the request: Sec-Fetch-Site and Origin must agree with that, and at least one
-    of them must be present."""
+    """Whether a page of this service sent the request. At least one of Sec-Fetch-Site and Origin must be present, and
+    each of them must name this service if it is present."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is None:
         return False
@@ -48,7 +48,8 @@ def is_same_origin_or_direct(headers: Headers, address: PublicAddress) -> bool:
 
 
 def _parse_origin(origin: str, address: PublicAddress) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port; all loopback names are equal if only this machine is served. None if it is not valid."""
+    """Return scheme, host and port, or None if the origin is invalid. If only this machine is served, all loopback
+    names count as equal."""
     try:
         parts = urlsplit(origin)
         port = parts.port
@@ -62,9 +63,9 @@ def _parse_origin(origin: str, address: PublicAddress) -> tuple[str, str, int | 
 
 def cookie(headers: Headers, name: str) -> str | None:
     """The value of the cookie; None if it is missing or empty."""
-    # Split by hand: cookies of other services on this host need not be well-formed (RFC 6265 §5.4). Only spaces and
-    # tabs are stripped: a name that starts with other white space is a different cookie, which any subdomain may set
-    # despite a __Host- prefix.
+    # Split the header here, without a parser of the standard library, since cookies of other services on this host need
+    # not be well-formed (RFC 6265 §5.4). Only spaces and tabs are stripped: a name that starts with other white space
+    # is a different cookie, which any subdomain may set despite a __Host- prefix.
     for pair in (headers.get("cookie") or "").split(";"):
         found, _, value = pair.strip(" \t").partition("=")
         if found == name:

@@ -69,7 +69,8 @@ def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Respo
 
 
 def language(headers: Headers) -> str:
-    """The language that the visitor chose on a page, else the first supported one of the browser."""
+    """Return the language that the visitor chose on a page, or else the first of the browser's languages that is
+    supported."""
     chosen = cookie(headers, LANGUAGE_COOKIE)
     if chosen in LANGUAGES:
         return chosen

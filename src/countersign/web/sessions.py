@@ -27,7 +27,7 @@ class Sessions(Protocol):
     cookie_name: str
 
     async def bearer(self, service: ASGIApp, scope: Scope, value: str) -> str | None:
-        """The bearer token of the session with this cookie; None if the session has ended."""
+        """Return the bearer token of the session with this cookie, or None if the session has ended."""
         ...
 
     def forget(self, value: str) -> None:
@@ -47,7 +47,7 @@ class CookieSessions:
         return value if _TOKEN.fullmatch(value) else None
 
     def forget(self, value: str) -> None:
-        """Nothing is cached."""
+        """Do nothing, since nothing is cached."""
 
     def set_cookie(self, token: str) -> tuple[str, str]:
         """The header that sets the session cookie until the browser is closed."""
@@ -65,8 +65,8 @@ class _CachedToken(NamedTuple):
 
 class TokenExchangeSessions:
     """For services with sessions of their own: exchanges the cookie for a bearer token at `exchange_path`, and caches
-    the token until shortly before it expires. Ended sessions are cached as well, so that a stale cookie causes one
-    exchange only."""
+    the token until shortly before it expires. Ended sessions are cached as well, so that a stale cookie causes only one
+    exchange."""
 
     def __init__(self, cookie_name: str, exchange_path: str, address: PublicAddress) -> None:
         self.cookie_name = cookie_name
@@ -80,7 +80,7 @@ class TokenExchangeSessions:
         if not _TOKEN.fullmatch(value):
             return None
         key = _key(value)
-        # Checked before the lock as well: cached sessions never wait for exchanges.
+        # Check the cache before the lock as well, so that cached sessions never wait for exchanges.
         cached = self._cached(key)
         if cached is not None:
             return cached.bearer

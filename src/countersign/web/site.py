@@ -50,7 +50,8 @@ class _PageRequest:
         return await self._site.bearer(self._scope, self.headers)
 
     async def get(self, target: str) -> ApiResponse:
-        """The response of the API to this visitor; an empty one with the status of the error if it is too long."""
+        """Return the response of the API to this visitor. If it is too long, return an empty response with the status
+        of the error."""
         value, bearer = await self._bearer()
         sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
         try:
@@ -84,7 +85,7 @@ class Site:
         except ConnectionAbortedError:
             raise  # The service aborts an incomplete response.
         except Exception as error:
-            # The service handles its own errors: this is an error of the pages, which nothing else logs.
+            # The service handles its own errors, so this is an error of the pages. Log it, since nothing else does.
             self._log.error("page failed", exc_info=error)
             raise
 
@@ -108,7 +109,8 @@ class Site:
         self._config.sessions.forget(value)
 
     async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a call of the API, with the bearer token if a page of this site sent it without own credentials."""
+        """Pass on a call of the API, with the bearer token if a page of this site sent the call without other
+        credentials."""
         names = {name for name, _ in scope["headers"]}
         has_own = scope["method"] == "POST" and scope["path"].startswith(self._config.own_credentials_paths)
         if b"cookie" not in names or names & CREDENTIALS or has_own:
@@ -118,7 +120,7 @@ class Site:
         value, bearer = "", None
         if origin.is_same_origin(headers, self.address):
             value, bearer = await self.bearer(scope, headers)
-        # Another person may have signed in in another window since the page was loaded.
+        # Compare the marks, since another person may have signed in in another window since the page was loaded.
         mark = session_mark(value)
         if bearer is None or (headers.get(SESSION_MARK) or mark) != mark:
             await self.service(scope, receive, send)
@@ -163,7 +165,8 @@ class Site:
         return found is not None
 
     async def _session(self, headers: Headers, scope: Scope) -> Response:
-        """Whether the visitor is signed in, and the mark of the session; for pages of this site only."""
+        """Return whether the visitor is signed in, and the mark of the session. Only pages of this site may request
+        this."""
         value, bearer = "", None
         if origin.is_same_origin(headers, self.address):
             value, bearer = await self.bearer(scope, headers)
@@ -202,7 +205,7 @@ class Site:
         return page
 
     async def _service_or_missing_page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The response of the service; a page with status 404 if it has none."""
+        """Send the response of the service, or a page with status 404 if the service responds with 404."""
         is_missing = False
 
         async def send_unless_missing(message: Message) -> None:

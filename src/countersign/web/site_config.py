@@ -1,4 +1,5 @@
-"""The configuration of a site: everything in which the pages of one service differ from those of another."""
+"""The configuration of a site: everything in which the pages of one service differ from the pages of another
+service."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,11 +49,10 @@ class SiteConfig:
     title                   the title of the window
     sessions                exchanges cookies for bearer tokens
     service_paths           prefixes of paths of the service, which never have pages
-    own_credentials_paths   prefixes of API paths whose POST requests have credentials of their own: no bearer is added
-    session_change_paths    prefixes of paths at which a session changes
-    renderers               by path template, the pages that are rendered on the server as well
-    handlers                by method and path, the requests that the site handles itself
-    link_header             the Link header of each page
+    own_credentials_paths   prefixes of API paths whose POST requests have their own credentials, so that no bearer
+    token is added session_change_paths    prefixes of paths at which a session changes renderers               maps
+    path templates to the renderers of pages that are also rendered on the server handlers                maps methods
+    and paths to handlers of requests that the site answers itself link_header             the Link header of each page
     """
 
     name: str

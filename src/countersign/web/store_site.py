@@ -46,8 +46,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: str = "") -> SiteConfig:
-    """The configuration of the store's site; `title` is the name of the store, `cookie_name` that of the session
-    cookie, `link` the Link header of each page."""
+    """The configuration of the store's site; `title` is the name of the store, `cookie_name` is the name of the session
+    cookie, and `link` is the Link header of each page."""
     return SiteConfig(
         name="store",
         title=title,
@@ -74,8 +74,8 @@ async def _page(request: PageRequest, store: str) -> _Page:
 
 
 async def render_product_list(request: PageRequest, store: str) -> RenderedPage | None:
-    """The first page of products that match the query; None if the API returns an error, or the query has too many
-    parameters."""
+    """Render the first page of products that match the query. Return None if the API returns an error, or the query has
+    too many parameters."""
     try:
         query = dict(parse_qsl(request.query, max_num_fields=MAX_FIELDS))
     except ValueError:
@@ -98,7 +98,7 @@ async def render_product_list(request: PageRequest, store: str) -> RenderedPage 
 
 
 async def render_product(request: PageRequest, store: str) -> RenderedPage | None:
-    """A product with its releases; a page with status 404 if the visitor cannot see it."""
+    """Render a product with its releases, or a page with status 404 if the visitor cannot see the product."""
     address = f"{API}/products/{quote(request.values['slug'], safe='')}"
     reply = await request.get(address)
     if reply.status == 404:
@@ -125,7 +125,7 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
 
 
 async def render_missing(request: PageRequest, store: str) -> RenderedPage:
-    """The page for a missing product, or one that the visitor cannot see."""
+    """Render the page for a product that does not exist, or that the visitor cannot see."""
     page = await _page(request, store)
     words = page.words
     body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/">{words["products"]}</a></p>'
@@ -169,7 +169,7 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
     when = (release["published_at"] or "")[:10]
     is_yanked = release.get("status") == "yanked"
     yanked = f"<p>{page.words['yanked']}: {escape(release.get('yank_reason') or '')}</p>" if is_yanked else ""
-    # Markdown is readable without rendering.
+    # Show Markdown as text, which is readable without rendering.
     return (
         f'<section class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
         f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>{yanked}'
@@ -222,6 +222,6 @@ def _data(replies: Mapping[str, object]) -> str:
 
 
 def _json(value: object) -> str:
-    """JSON that cannot end its script element; browsers execute neither element."""
+    """Encode the value as JSON that cannot end its script element. Browsers do not execute these elements."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -233,7 +233,8 @@ class Delivery(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """The number of deliveries that were queued again, and the time of the last event that was; None: all up to now."""
+    """The number of deliveries that were queued again, and the time of the last event among them, or None if all events
+    up to now were queued again."""
 
     deliveries: int
     through: Instant | None

@@ -143,8 +143,8 @@ class TargetFile(NamedTuple):
 def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[int]:
     """Write and fsync the new files. Return the positions of files whose digest does not match; these are deleted.
 
-    A mismatch occurs for archives if this machine's zlib compresses differently from the delta maker's. Old and new
-    files are in the order of the delta.
+    A mismatch occurs for archives if this machine's zlib compresses differently from the zlib that made the delta.
+    `old` and `new` must be in the order of the delta.
 
     Raises:
         DeltaRefused: the delta is malformed, or does not match the number and sizes of the files.
@@ -167,7 +167,7 @@ def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[
 
 
 def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterator[Iterator[bytes]]:
-    """Yield the bytes of each new file in pieces. Exhaust each iterator before the next.
+    """Yield the bytes of each new file in pieces. Exhaust each iterator before you request the next one.
 
     Raises:
         DeltaRefused, OSError: see `apply`.

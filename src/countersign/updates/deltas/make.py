@@ -64,7 +64,7 @@ def groups(old: Sequence[File], new: Sequence[File], limit: int) -> Iterator[Fil
     usable = [position for position, file in enumerate(old) if 0 < file.size <= MAX_FILE_FACTOR * limit]
     if not usable:
         return
-    # Empty files cost nothing, and with them all positions are one range.
+    # Include empty files: they cost nothing, and all positions then form one range.
     every = list(range(len(old)))
     if _size(old, every) + _size(new, changed) <= WHOLE_BUILD_FACTOR * limit:
         yield FileGroup(every, changed)

@@ -16,7 +16,8 @@ _COUNT = 2
 
 
 class Cover(NamedTuple):
-    """`length` bytes at `new` are nearly those at `old`. Covers do not overlap in the new bytes and are in order."""
+    """`length` bytes at the offset `new` are nearly equal to the bytes at the offset `old`. Covers do not overlap in
+    the new bytes and are in order."""
 
     old: int
     new: int
@@ -191,7 +192,8 @@ def _neighbourhood(anchors: Sequence[Cover], gap: Interval, old_size: int, limit
     reach = min(limit, gap.end - gap.start + _AROUND)
     found: list[Interval] = []
     if index:
-        # A gap that was split can be far from its neighbour. Its old bytes are as far from the neighbour's.
+        # A gap that was split can be far from its neighbour. Search the old bytes at the same distance from the old
+        # bytes of the neighbour.
         before = anchors[index - 1]
         start = before.old + before.length + max(0, gap.start - before.new - before.length - _AROUND)
         found.append(Interval(start, min(old_size, start + reach + _AROUND)))

@@ -45,7 +45,7 @@ def _add(old: bytes, delta: bytes) -> bytes:
 
 
 def _lanes(length: int) -> tuple[int, int]:
-    """Masks of the low seven bits and of the high bit of each lane."""
+    """Return the masks of the low seven bits and of the high bit of each lane."""
     if length == _LANES:
         return _LOW, _HIGH
     mask = (1 << 8 * length) - 1
@@ -242,7 +242,8 @@ LIST_BYTES = 32 << 20
 """The maximum size of a list of numbers. If a patch exceeds it, it is made with fewer and longer runs."""
 _STREAMS = 5
 _MAX_EQUAL_BYTES = (1, 255)
-"""Equal bytes that may stand inside a run of differences: few make many short runs, many make few long ones."""
+"""The numbers of consecutive equal bytes that a run of differences may contain. A small number gives many short runs,
+and a large number gives few long runs."""
 _COMPARE_BYTES = 4 << 20
 
 

@@ -14,7 +14,7 @@ from countersign.updates.api_types import ChunkPlaces, DeltaOffer
 from countersign.updates.chunks import ChunkDamaged
 
 REQUEST_BYTES = 2 << 20
-"""The maximum size of a request for chunks, and so the maximum loss by an interruption."""
+"""The maximum size of a request for chunks, and therefore the maximum number of bytes that an interruption loses."""
 GAP_BYTES = 32 << 10
 """The maximum gap between two wanted chunks in one request. A larger gap is worth another request."""
 CACHE_BYTES = 64 << 20
@@ -82,7 +82,7 @@ def download(remote: Remote, folder: Path, wanted: "Download", progress: Progres
 
 
 class Download(NamedTuple):
-    """A file to download: name for messages, address, size and SHA-256."""
+    """A file to download: its name for messages, its address, its size and its SHA-256."""
 
     name: str
     url: str
@@ -184,7 +184,7 @@ def _runs(url: str, frames: Iterable[tuple[str, int, int]]) -> Iterator[_Range]:
     for frame in frames:
         _, start, length = frame
         end = run[-1][1] + run[-1][2] if run else 0
-        # Overlapping chunks would multiply the cached bytes of one request.
+        # Refuse overlapping chunks, which would multiply the cached bytes of one request.
         if start < end or length <= 0 or length > 2 * chunks.MAX_BYTES:
             raise ContentMismatch(
                 "the store gave an invalid chunk location"

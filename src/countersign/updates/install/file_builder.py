@@ -33,8 +33,8 @@ MAX_FAILED_DELTAS = 3
 
 @dataclass(slots=True)
 class BuildStats:
-    """Counts of files by delta, from the artifact and from chunks; bytes fetched; `detours` are messages about sources
-    that failed."""
+    """The numbers of files built from deltas, from the artifact and from chunks, and the number of bytes fetched.
+    `detours` are messages about sources that failed."""
 
     by_delta: int = 0
     by_artifact: int = 0
@@ -148,7 +148,7 @@ class FileBuilder:
         archive = download(self._remote, self._workspace.parts, name, self._fetched)
         for file in self._manifest.files:
             if file.sha256 == places.artifact_sha256:
-                # A build of one file: the artifact is that file, not an archive of it.
+                # The build has one file, and the artifact is that file itself, not an archive of it.
                 archive.replace(self.path(file))
                 self.stats.by_artifact += 1
                 return

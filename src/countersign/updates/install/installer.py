@@ -65,8 +65,8 @@ class PullOptions(NamedTuple):
 
 
 def pull(folder: Path, release: VerifiedRelease, remote: Remote, options: PullOptions) -> PullReport:
-    """Install, update or repair the folder so that it matches the release. The folder is unchanged until the swap, the
-    last step; the next pull resumes an interrupted one.
+    """Install, update or repair the folder so that it matches the release. The folder is unchanged until the last step,
+    the swap. The next pull resumes an interrupted pull.
 
     Raises:
         ManifestRefused: the manifest is invalid.

@@ -21,7 +21,7 @@ READERS = 2
 BUFFER_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 OPENING_BYTES = 64 << 10
-"""Opening a file takes about as long as reading this number of bytes."""
+"""The cost of opening a file: it takes about as long as reading this number of bytes."""
 
 _thread_local = threading.local()
 
@@ -120,7 +120,7 @@ class _IntegrityCheck:
                 self.corruptions.append(Corruption(link.path, "link", 0, 0))
 
     def _compare(self, file: File) -> list[Corruption]:
-        """Compare the file's digest, which is fastest; if it differs, compare chunk by chunk."""
+        """Compare the file's digest, which is the fastest way. If the digest differs, compare the chunks."""
         with _open(self._root / file.path) as content:
             if _digest(content.fileno()) == file.blake3:
                 return []

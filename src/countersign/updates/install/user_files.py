@@ -98,7 +98,8 @@ def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
 
 
 def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
-    """Map each path to its path in the new installation: the same, or one with a suffix if the build needs it."""
+    """Map each path to its path in the new installation: the same path, or a path with a suffix if the build needs the
+    original path."""
     solid = {file.path for file in new.files} | {link.path for link in new.links}
     folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _parents(path))}
     blocking = solid if are_folders else solid | folders

@@ -27,7 +27,7 @@ def validate(manifest: Manifest, limits: Limits | None = None) -> None:
     A signature proves the origin of a manifest, not that it is safe.
 
     Raises:
-        ManifestRefused: with the path and the rule.
+        ManifestRefused: the manifest breaks a rule; the refusal names the path and the rule.
     """
     limits = Limits() if limits is None else limits
     try:

@@ -125,7 +125,7 @@ def _require_one_owner_and_disk(target: Path) -> None:
         raise WorkspaceRefused(f"{target} is a mount point: choose a folder inside it")
     for mounted in _mount_points():
         if mounted.startswith(f"{target}/"):
-            # The mount would be moved with the old version, and its files would be deleted.
+            # Refuse: the mount would be moved with the old version, and its files would be deleted.
             raise WorkspaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
 
 
@@ -156,7 +156,7 @@ def _lock(side: Path) -> int:
             raise WorkspaceLocked(f"another process installs into the folder that {side} belongs to") from error
         if _is_same(descriptor, side / LOCK):
             return descriptor
-        # The former holder deleted the file: the lock on it has no effect.
+        # The former holder of the lock deleted the file, so a lock on that file has no effect. Open the new file.
         os.close(descriptor)
     raise WorkspaceLocked(f"{side} is repeatedly deleted by another process")
 

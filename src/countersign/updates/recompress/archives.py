@@ -18,7 +18,7 @@ DEFLATE_RATIO = 1032
 HEAD_BYTES = 262
 """The number of bytes at the start of a file that identify an archive."""
 MIN_STREAM_BYTES = 32
-"""The minimum size of content worth decompressing."""
+"""The minimum size of content that is decompressed, since less is not worth it."""
 
 _LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
 _GZIP = b"\x1f\x8b\x08"
@@ -27,8 +27,8 @@ _DESCRIPTOR = 24
 
 
 def max_decompressed(size: int) -> int:
-    """What files of so many bytes altogether may be when they are unfolded: more cannot come of honest ones, but of
-    archives in archives that hold next to nothing."""
+    """Return the maximum decompressed size of files with a total of `size` bytes. Only nested archives with almost no
+    content could exceed it; useful archives do not."""
     return size + min(TOTAL_BYTES, MAX_LEVELS * DEFLATE_RATIO * size)
 
 
@@ -92,7 +92,8 @@ def _streams(data: memoryview, base: int, budget: InflateBudget, levels: int) ->
 
 
 def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
-    """Yield the streams of a zip file by its local headers (APPNOTE 4.3.7), without its central directory."""
+    """Yield the streams of a zip file. They are found through its local headers (APPNOTE 4.3.7), without its central
+    directory."""
     at = 0
     while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
         # With bit 3 the size follows the content, so that only the end of a deflate stream can be found.
@@ -170,7 +171,8 @@ MAX_LENGTH = 1 << 40
 
 
 class DecompressedFile(NamedTuple):
-    """The decompressed content, and the recipe to compress it again; empty if the file was left unchanged."""
+    """The decompressed content, and the recipe to compress it again. The recipe is empty if the file was left
+    unchanged."""
 
     content: bytes
     recipe: bytes

@@ -1,4 +1,5 @@
-"""Predicts deflate streams of compressors that are nearly like zlib (GNU gzip, Node), with corrections."""
+"""Predicts the deflate streams of compressors that behave almost like zlib (GNU gzip, Node), and records
+corrections."""
 
 import zlib
 from array import array
@@ -20,9 +21,10 @@ _END_BYTES = 600
 _MAX_RECODING_FRACTION = 4
 """An encoded recoding may have at most 1/4 of the size of its stream."""
 _GOOD_TOKENS_PER_EDIT, _BAD_TOKENS_PER_EDIT = 100, 8
-"""One edit in so many tokens is good enough to look no further, or too much to go on."""
+"""If a predictor needs at most one edit in 100 tokens, the search ends with it. If it needs more than one edit in 8
+tokens, it is given up."""
 _CODE_BITS = 4_700
-"""A dynamic block's codes are shorter."""
+"""An upper bound for the number of bits of a dynamic block's codes."""
 _MIN_LENGTH, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
 
 

@@ -23,7 +23,8 @@ _NO_SYMBOL = 1_000
 _MAX_CODE_LENGTH = 15
 _REFILL_BITS = 64
 _MIN_BLOCK_BYTES, _SPARE_BLOCKS = 512, 64
-"""A stream whose blocks are shorter on average, but for a few, is refused: each block takes tables."""
+"""A stream is refused if its blocks are shorter than this on average, not counting the spare blocks, since tables must
+be built for each block."""
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -92,7 +93,7 @@ class _Bits:
 
 
 _Table: TypeAlias = list[int]
-"""By the next bits: symbol << 4 | the length of its code. Its length is a power of two."""
+"""Maps the next bits of a stream to `symbol << 4 | length of its code`. The length of the table is a power of two."""
 
 
 def _canonical_codes(lengths: Sequence[int]) -> list[int]:
@@ -118,7 +119,7 @@ def _table(lengths: tuple[int, ...]) -> _Table:
     size = 1 << max(1, *lengths)
     if sum(1 << _MAX_CODE_LENGTH - length for length in lengths if length) > 1 << _MAX_CODE_LENGTH:
         raise Malformed("a code has more words than fit")
-    # Bits that are no code lead out of every list.
+    # Bits that do not form a code map to a symbol that is beyond the end of every list.
     table = [_NO_SYMBOL << 4 | 1] * size
     for symbol, (length, code) in enumerate(zip(lengths, _canonical_codes(lengths), strict=True)):
         if length:
@@ -228,7 +229,7 @@ def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Token
 _LENGTH_SYMBOLS = bytes(index for index, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
     [28]
 )
-"""By length - 3: the symbol - 257."""
+"""Maps `length - 3` to `symbol - 257`."""
 _NEAR = bytes(next(n for n in range(29, -1, -1) if _DISTANCE_BASE[n] <= distance) for distance in range(1, 257))
 _FAR = bytes(next(n for n in range(29, -1, -1) if _DISTANCE_BASE[n] <= far * 128 + 1) for far in range(256))
 
@@ -289,7 +290,7 @@ def _write_stored(writer: _Writer, content: bytes | memoryview, at: int, length:
 
 
 def _by_symbol(lengths: Sequence[int]) -> dict[int, int]:
-    """The codes of the symbols that have one."""
+    """Map each symbol that has a code to its code."""
     return {symbol: code for symbol, code in enumerate(_canonical_codes(lengths)) if lengths[symbol]}
 
 

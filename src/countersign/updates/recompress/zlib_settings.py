@@ -9,17 +9,18 @@ from countersign.updates.recompress.deflate_prediction import Recoding
 from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 
 _PREFIX_BYTES = 256 << 10
-"""Bytes of contents after which settings that do not fit are given up."""
+"""The number of bytes of content that are compressed as a trial before settings that do not fit are given up."""
 _LIKELY_SETTINGS = 3
 _MAX_ATTEMPTS = 6
-"""Streams of one archive that fit nothing before only likely settings are tried on the others."""
+"""After this number of streams of one archive that no settings fit, only likely settings are tried on the other
+streams."""
 _MAX_CORRECTION_FRACTION = 16
-"""One part in so many of a stream may be kept as it is and the rest still be made anew."""
+"""The corrections of a stream may have at most 1/16 of its size."""
 _RUNS = re.compile(rb"[^\0]+(?:\0{1,3}[^\0]+)*")
 
 
 class DeflateSettings(NamedTuple):
-    """Arguments of zlib's deflateInit2, the format aside, which is raw."""
+    """The arguments of zlib's deflateInit2, except for the format, which is raw."""
 
     level: int
     memory: int
