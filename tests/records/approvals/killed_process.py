@@ -1,5 +1,6 @@
-"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python killed_process.py JSON`. With K 0 it
-dies once a keyed request is committed, before it is answered.
+"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python killed_process.py JSON`.
+
+With K 0 it dies once a keyed request is committed, before it is answered.
 
 Prints `done` when the request came to its answer first.
 """
