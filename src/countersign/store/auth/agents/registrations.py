@@ -341,7 +341,7 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
 
 
 async def forget_old(transaction: Transaction) -> None:
-    """Remove old registrations that were never claimed, or were denied or revoked."""
+    """Remove registrations that are of no use any more, `REMEMBERED_S` after they could last be claimed."""
     oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
     await transaction.run(FORGET_ATTEMPTS, oldest)
     await transaction.run(FORGET, oldest)
