@@ -56,7 +56,7 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         titles = await page.locator(".card h2").all_inner_texts()
         assert titles == sorted(titles, key=str.lower)
         first = page.locator(".card").first
-        await first.locator("summary:text('Yours alone')").click()
+        await first.locator("summary:text('Private notes')").click()
         await first.locator("label:text('Collections') ~ input").fill("cosy, with Ann, cosy")
         await first.locator("textarea").fill("Left at <b>chapter 3</b>")
         await first.locator("h2").click(position={"x": 1, "y": 1}, force=True)
@@ -67,11 +67,11 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         await assert_accessible(page, axe)
         await picture(page, "library-noted-1440-light")
 
-        await page.click(".card summary:text('Yours alone')")
+        await page.click(".card summary:text('Private notes')")
         await page.click("button:text('Hide')")
         await expect(page.locator("#find")).to_be_focused()
         await page.click("[role=status] >> text=Undo")
-        await page.click(".card summary:text('Yours alone')")
+        await page.click(".card summary:text('Private notes')")
         await page.click("button:text('Hide')")
         await page.goto("/library?order=updated&view=list")
         await expect(page.locator(".results > li")).to_have_count(len(titles) - 1)
@@ -84,7 +84,7 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         await sign_in(page, PUBLISHER, "/library?hidden=1")
         await expect(page.locator("text=Left at")).to_have_count(0)
         await sign_in(page, PLAYER, "/library")
-        await page.click("button:text('Forget all of it')")
+        await page.click("button:text('Delete all')")
         await expect(page.locator(".card")).to_have_count(len(titles))
 
 

@@ -53,7 +53,7 @@ async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_record
         figure = page.locator(".figure:has(h2:has-text('Leads by'))")
         await page.select_option("#across-lead", label="Source")
         table = figure.locator("table")
-        await expect(table.locator("caption")).to_have_text("Leads by Stage and Source")
+        await expect(table.locator("caption")).to_have_text("Leads by Stage, split by Source")
         heads = await table.locator("thead th").all_inner_texts()
         sums = [int(each.replace(",", "")) for each in await table.locator("tbody td:last-child").all_inner_texts()]
         assert sum(sums) == root.run("lead.search", limit=1)["total"]

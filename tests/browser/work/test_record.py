@@ -204,7 +204,7 @@ async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: D
         alice.run("lead.update", id=lead["id"], source="fair")
         await page.click("main button:text-is('Save')")
         await page.wait_for_selector("dialog[open] >> text=Source")
-        await page.click("button:text-is('Save')")
+        await page.click("dialog[open] button:text-is('Save')")
         await page.wait_for_selector("h1:text-is('Mine')")
 
         now = alice.run("lead.get", id=lead["id"])
