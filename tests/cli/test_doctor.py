@@ -126,7 +126,7 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
         found = asked(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
         return found.standing["counters"], found.detail["counters"]
 
-    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit store counts")
+    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit server works")
     for url in (
         f"redis://{place}/0",
         f"redis://:wrong-{PASSWORD}@{place}/0",

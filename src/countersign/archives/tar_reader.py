@@ -1,4 +1,5 @@
-"""Reads a tar file block by block: every block belongs to one record, and a second parser agrees."""
+"""Reads a tar file block by block. Each block belongs to exactly one entry, and an independent parser must find the
+same entries."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
 
 
 MAX_REREAD_FACTOR = 4
-"""To find the files of hard links, at most this multiple of the bytes before the current link may be skipped again."""
+"""A hard link needs an earlier file, so the reader goes back. It may read at most this many times the bytes that are
+before the current link."""
 MIN_REREAD_BYTES = 64 << 20
 """The number of bytes that may be skipped again for hard links in any archive, however small it is."""
 _MAX_CACHED_BYTES = 8 << 20

@@ -45,7 +45,7 @@ def load(**given: object) -> settings.Settings:
 def _setting_failure(error: settings.BadSetting) -> output.Failure:
     remedy = "Correct it; `countersign config` explains every setting."
     if isinstance(error, settings.UnreadableSettingsFile):
-        remedy = "Let that user read it, run as another, or choose another with --data or COUNTERSIGN_CONFIG."
+        remedy = "Allow this user to read the file, or choose another with --data or COUNTERSIGN_CONFIG."
     return output.Failure("a setting cannot be used", why=str(error), remedy=remedy, exit_code=output.Exit.USAGE)
 
 

@@ -32,7 +32,7 @@ class PublicKey(msgspec.Struct, frozen=True):
 
 
 class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Payload, signed by the key before: from now on the organisation signs with `key`."""
+    """The payload that announces a new key: the organisation signs with `key` from now on. `previous` signs it."""
 
     org: str
     previous: str
@@ -66,12 +66,12 @@ class ChannelState(msgspec.Struct, frozen=True):
 
 
 BEGINS_HEADER = "Download-Begins"
-"""The header by which a client says that with this request it begins to install a build, or to update to it."""
+"""The request header with which a client says that it begins to install a build, or to update to it."""
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """Stored chunks at one address: `[id, offset, length]` of each, a zstd frame that is veiled by the chunk's name
-    (updates/chunks.py)."""
+    """The chunks that are stored at one address: `[id, offset, length]` of each. At that offset is a zstd frame, masked
+    with a key stream that is derived from the chunk's name (updates/chunks.py)."""
 
     url: str
     size: Bytes
@@ -79,8 +79,8 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 class ChunkPlaces(msgspec.Struct, frozen=True):
-    """GET …/releases/{version}/chunks: where the chunks of a build lie, and the artifact it was made from. Addresses
-    are signed and work for a while; Range is understood."""
+    """GET …/releases/{version}/chunks: where the chunks of a build lie, and the artifact it was made from. The
+    addresses are signed, expire after a time and support Range requests."""
 
     packs: list[Pack]
     artifact_url: str
@@ -90,11 +90,11 @@ class ChunkPlaces(msgspec.Struct, frozen=True):
 
 
 Stretches: TypeAlias = list[tuple[int, int]]
-"""Positions in a list, as stretches from the first to the one after the last: most deltas are about most files."""
+"""Positions in a list, as half-open ranges. Most deltas cover most files, so that a few ranges are enough."""
 
 
 def stretches(positions: Iterable[int]) -> Stretches:
-    """The positions, which are in order, as stretches."""
+    """The half-open ranges that the positions form. The positions are in ascending order."""
     found: Stretches = []
     for position in positions:
         if found and found[-1][1] == position:
@@ -105,8 +105,8 @@ def stretches(positions: Iterable[int]) -> Stretches:
 
 
 class Delta(msgspec.Struct, frozen=True):
-    """A prepared way from the `old` files to the `files`, which are positions in the files of the two manifests.
-    `memory` is what applying it takes, in bytes."""
+    """A prepared patch that makes the `files` of the new manifest from the `old` files of the old one. Both are
+    positions. `memory` is the number of bytes of memory that applying it needs."""
 
     url: str
     size: Bytes

@@ -44,7 +44,7 @@ class LocalFiles:
 class UpdatePlan:
     """The source of each file, as positions in the manifest's files. Each position occurs in one field only.
 
-    `copied` has the local path to copy from. `deltas` are applied as a whole. With `artifact`, the complete
+    `copied` has the local path to copy from. Each of the `deltas` makes all of its files. With `artifact`, the complete
     artifact is fetched, and the files in `assembled` are extracted from it. `fetch_bytes` is the number of bytes to
     download, and `write_bytes` the number of bytes to write to disk, including downloads.
     """

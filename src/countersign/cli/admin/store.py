@@ -284,7 +284,8 @@ def _file_failure(error: OSError, doing: str) -> Failure:
     why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
     if is_disk_full(error):
         return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
-    return Failure(doing, why=why, remedy="Let that user read and write there, or choose another with --data.")
+    remedy = "Allow this user to read and write that folder, or choose another folder with --data."
+    return Failure(doing, why=why, remedy=remedy)
 
 
 def root_url(settings: Settings) -> str:

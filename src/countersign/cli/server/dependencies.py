@@ -188,7 +188,7 @@ async def check_installation(settings: Settings) -> Finding:
     try:
         found = await installation.overview(settings)
     except (Refused, SchemaMismatch, ValueError) as error:
-        return Finding(name, "warn", "not looked at", f"Repair the database first: {str(error) or 'it cannot be read'}")
+        return Finding(name, "warn", "not checked", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if found.conflict:
         return Finding(name, "fail", found.conflict, found.remedy)
     own = next((each.id for each in found.places if each.id), None)
@@ -224,7 +224,7 @@ async def check_counters(settings: Settings) -> Finding:
     if warned:
         remedy = "Correct COUNTERSIGN_COUNTERS_URL, or repair that server; until then each node counts alone."
         return Finding(name, "fail", warned[0], remedy)
-    return Finding(name, "ok", "the rate-limit store counts")
+    return Finding(name, "ok", "the rate-limit server works")
 
 
 async def check_mail(settings: Settings) -> Finding:
@@ -249,9 +249,9 @@ async def check_deliveries(settings: Settings) -> Finding:
     try:
         found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError):
-        return Finding(name, "warn", "not looked at", "Correct what the checks of the databases name.")
+        return Finding(name, "warn", "not checked, because a database check failed", "Correct the databases first.")
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
     if held:
-        remedy = f"This was restored: look through its webhooks, then run `{outbox.RESUME_COMMAND}`."
+        remedy = f"This is a restored backup: check its webhooks, then run `{outbox.RESUME_COMMAND}`."
         return Finding(name, "warn", f"webhooks and letters are paused: {', '.join(held)}", remedy)
     return Finding(name, "ok", "webhooks and letters go out")

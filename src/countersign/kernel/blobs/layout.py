@@ -13,7 +13,7 @@ PIECE_BYTES = 1024 * 1024
 """The size of one read, hash update or write."""
 
 MARKER = "installation.json"
-"""The name of the object that names the owner of the store."""
+"""The name of the object that says which installation owns the blob store."""
 MAX_MARKER_BYTES = 4096
 FOLDERS = ("staging", "sealed")
 """The folders of a local store."""
@@ -125,7 +125,7 @@ def parts_missing() -> ChecksumMismatch:
 
 
 async def rechunk(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | bytearray, None]:
-    """The same bytes in pieces of at least about PIECE_BYTES."""
+    """The same bytes in pieces of at least PIECE_BYTES; the last piece may be shorter."""
     piece = bytearray()
     async for chunk in chunks:
         if not piece and len(chunk) >= PIECE_BYTES:

@@ -192,7 +192,7 @@ def _wait(seconds: int) -> str:
 
 
 def redirect_page(title: str, text: str, target: str) -> Response:
-    """A page that redirects to an address of this service, and has a link to it."""
+    """A page that redirects to an address of this service. It also shows the address as a link."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
     body = f'<p>{escape(translate(text))}</p><p><a href="{escape(target)}">{escape(translate("Continue"))}</a></p>'
     return page(title, body, head=head)

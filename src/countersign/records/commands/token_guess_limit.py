@@ -1,4 +1,4 @@
-"""Limits the unknown placeholder tokens that a caller may send, so that valid ones cannot be guessed."""
+"""Limits guesses of placeholder tokens, which stand for personal data: how many unknown ones a caller may send."""
 
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.records.access.view import Caller
@@ -15,7 +15,7 @@ class TokenGuessLimit:
         self._counters = counters
 
     def count(self, caller: Caller) -> None:
-        """Count one more.
+        """Count one more unknown token.
 
         Raises:
             TooManyUnknownTokens: there were more than `MAX_UNKNOWN_TOKENS` within `WINDOW_S` seconds.

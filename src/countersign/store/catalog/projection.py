@@ -1,8 +1,8 @@
 """The catalog's own tables: a product's card, detail, facets, search words and public row, encoded when it changes.
 
-Reads concatenate encoded bytes. Every change of a product, its releases or its media calls `refresh` in the same
-transaction, so that the catalog is never older than its sources. Questions are answered from `catalog_public` alone:
-it contains public products and aggregates of their published releases.
+A read request joins bytes that are encoded already. Every change of a product, its releases or its media calls
+`refresh` in the same transaction, so that the catalog is never older than its sources. The answers of `/ask` come
+from `catalog_public` alone: it contains public products and aggregates of their published releases.
 """
 
 import re

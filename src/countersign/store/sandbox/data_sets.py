@@ -83,7 +83,7 @@ def key_instructions(store: Store) -> str:
     """The remedy for a caller of the sandbox without a key."""
     return (
         f"Get a key with GET {store.root_url}/api/keys?tier=sandbox, then send it as X-API-Key to "
-        f"{store.root_url}{ROOT}{PREFIX}: it is an owner there."
+        f"{store.root_url}{ROOT}{PREFIX}: requests with this key act as an owner."
     )
 
 
@@ -282,7 +282,7 @@ class DataSets:
             )
             if created is not None:
                 return created
-        raise Unavailable("the data set is removed repeatedly", headers={"Retry-After": "1"})
+        raise Unavailable("other processes keep removing the data set", headers={"Retry-After": "1"})
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
