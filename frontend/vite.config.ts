@@ -14,6 +14,15 @@ function messages(app: string, language: string): string {
   return `globalThis.MESSAGES=${JSON.stringify(Object.assign({}, ...files))};`;
 }
 
+/** Packages whose files travel in the built pages, and whose licences ask that they are named there. */
+const THIRD_PARTIES = ["preact", "@preact/signals", "@preact/signals-core", "@fontsource-variable/geist", "lucide-static"];
+
+/** The licence texts of the third parties, one after the other. */
+function licences(): string {
+  const texts = THIRD_PARTIES.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}\n`);
+  return texts.join(`\n${"-".repeat(72)}\n\n`);
+}
+
 /** What the server needs beside the bundle: each app's addresses and texts, and a compressed copy of each file. */
 function serverFiles(): Plugin {
   return {
@@ -25,12 +34,13 @@ function serverFiles(): Plugin {
           this.emitFile({ type: "asset", name: `messages-${app}-${language}.js`, source: messages(app, language) });
         }
       }
+      this.emitFile({ type: "asset", fileName: "third-party-licences.txt", source: licences() });
       this.emitFile({ type: "asset", name: "mark.svg", source: readFileSync("shared/mark.svg", "utf8") });
     },
     closeBundle() {
       const folder = join(BUILT, "assets");
       for (const name of readdirSync(folder)) {
-        if (!name.endsWith(".gz")) {
+        if (!/\.(gz|woff2)$/.test(name)) {
           writeFileSync(join(folder, `${name}.gz`), gzipSync(readFileSync(join(folder, name)), { level: 9 }));
         }
       }

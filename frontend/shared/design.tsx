@@ -16,7 +16,7 @@ import { date, money, number, size, translator } from "./i18n";
 
 const t = translator("common");
 
-const COLOURS = ["ground", "card", "text", "quiet", "accent", "accent-soft", "signature", "bad", "warn", "good", "masked"];
+const COLOURS = ["bg", "bg-2", "bg-3", "bg-4", "text", "text-2", "text-3", "accent", "accent-soft", "ink", "good", "info", "cyan", "violet", "warn", "bad"];
 const PROBLEM = new Problem(422, {
   title: "Unprocessable",
   detail: "The code has too few characters.",

@@ -1,5 +1,6 @@
 // How an entry starts: its styles, its pages, its frame.
 import "./tokens.css";
+import "./fonts.css";
 import "./frame.css";
 import "./components.css";
 import { type ComponentChildren, render } from "preact";

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.web.conftest import HERE, Echo, browsing, store_entry, work_entry
+from tests.web.conftest import FILES, HERE, Echo, browsing, store_entry, work_entry
 
 PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -107,6 +107,16 @@ async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: Echo) -
     assert "immutable" in plain.headers["cache-control"]
     assert plain.headers["content-type"] == "text/javascript; charset=utf-8"
     assert answer.headers["content-encoding"] == "gzip"
+
+
+async def test_a_page_preloads_the_font_of_its_first_text(echo: Echo) -> None:
+    font = "assets/geist-latin-wght-normal-1.woff2"
+    async with browsing(echo, store_entry(HERE), files={**FILES, font: b"glyphs"}) as http:
+        page = await http.get("/", headers=PERSON)
+        answer = await http.get(f"/{font}")
+
+    assert f'<link rel="preload" as="font" type="font/woff2" href="/{font}" crossorigin>' in page.text
+    assert (answer.headers["content-type"], answer.content) == ("font/woff2", b"glyphs")
 
 
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/../stamp", "/assets/store-1.js.gz", "/stamp", "/assets/"])

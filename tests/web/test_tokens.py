@@ -6,20 +6,27 @@ from pathlib import Path
 import pytest
 
 TOKENS = Path(__file__).parents[2] / "frontend/shared/tokens.css"
-GROUNDS = ("ground", "card", "raised")
+GROUNDS = ("bg", "bg-2", "raised")
+STATES = ("good", "info", "cyan", "violet", "warn", "bad")
 PAIRS = [
-    *((text, ground, 4.5) for text in ("text", "quiet", "accent", "accent-strong", "bad") for ground in GROUNDS),
-    *((each, f"{each}-soft", 4.5) for each in ("bad", "warn", "good", "masked")),
-    *((text, "accent-soft", 4.5) for text in ("text", "accent", "accent-strong")),
+    *((text, ground, 4.5) for text in ("text", "text-2", "text-3", "accent-text", "bad") for ground in GROUNDS),
+    *((text, "bg-3", 4.5) for text in ("text", "text-2", "text-3", "accent-text")),
+    *((text, "bg-4", 4.5) for text in ("text", "text-2")),
+    *((text, "accent-soft", 4.5) for text in ("text", "text-2", "text-3", "accent-text")),
+    *((each, f"{each}-soft", 4.5) for each in STATES),
+    *((each, ground, 4.5) for each in STATES for ground in GROUNDS),
+    ("text-2", "grey-soft", 4.5),
     ("on-accent", "accent", 4.5),
-    ("on-accent", "accent-strong", 4.5),
-    *((border, ground, 3) for border in ("line", "signature", "accent") for ground in GROUNDS),
-    ("signature-on-accent", "accent", 3),
+    ("on-accent", "accent-hover", 4.5),
+    ("on-ink", "ink", 4.5),
+    *((border, ground, 3) for border in ("line", "accent", "accent-text", "ink") for ground in GROUNDS),
+    *((f"{dot}-dot", "bg", 3) for dot in (*STATES, "grey")),
+    *((f"c{series}", "bg", 3) for series in range(1, 7)),
 ]
 
 
 def colours(scheme: int) -> dict[str, str]:
-    found = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS.read_text())
+    found = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS.read_text())
     return {name: values[scheme] for name, *values in found}
 
 

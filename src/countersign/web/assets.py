@@ -11,6 +11,8 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
 
 FOLDER = "assets"
+FIRST_FONT = "geist-latin-wght-normal-"
+"""The prefix of the font file that a page in any of the languages needs at first."""
 LANGUAGES = ("en", "de")
 IMMUTABLE = ("Cache-Control", "public, max-age=31536000, immutable")
 TYPES = {
@@ -18,6 +20,7 @@ TYPES = {
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
     "json": "application/json",
+    "woff2": "font/woff2",
 }
 
 _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
@@ -31,6 +34,7 @@ class EntryAssets(NamedTuple):
     styles: tuple[str, ...]
     preloads: tuple[str, ...]
     icon: str | None
+    font: str | None
     paths: tuple[str, ...]
     messages: Mapping[str, str]
 
@@ -60,6 +64,7 @@ class Assets:
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
             preloads=tuple(f"/{each['file']}" for each in imported),
             icon=self._built("mark-"),
+            font=self._built(FIRST_FONT),
             paths=tuple(json.loads(paths)),
             messages={
                 language: address

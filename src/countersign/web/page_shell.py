@@ -50,6 +50,8 @@ def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Respo
     themed = f' data-theme="{theme}"' if theme in THEMES else ""
     links = "".join(f'<link rel="stylesheet" href="{each}">' for each in assets.styles)
     links += "".join(f'<link rel="modulepreload" href="{each}">' for each in assets.preloads)
+    if assets.font:
+        links += f'<link rel="preload" as="font" type="font/woff2" href="{assets.font}" crossorigin>'
     if assets.icon:
         links += f'<link rel="icon" type="image/svg+xml" href="{assets.icon}">'
     chosen = language(headers)
