@@ -75,7 +75,7 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/prove"),
     ("POST", "/auth/prove"),
 }
-READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases"), ("GET", "/products/{id}/feed")}
+READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in ("", "/releases", "/feed", "/cover.svg")}
 DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",

@@ -31,6 +31,7 @@ from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
 from countersign.store.catalog import routes as catalog
+from countersign.store.catalog.covers import routes as covers
 from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as job_table
 from countersign.store.jobs import routes as jobs
@@ -55,6 +56,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *health.HOME_ROUTES,
     *catalog.ROUTES,
+    *covers.ROUTES,
     *releases.ROUTES,
     *media.ROUTES,
     *builds.ROUTES,

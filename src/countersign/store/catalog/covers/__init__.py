@@ -1,0 +1,1 @@
+"""Placeholder covers of products that have no cover of their own: one SVG, the same bytes for the same product."""

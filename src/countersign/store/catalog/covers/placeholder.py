@@ -1,0 +1,196 @@
+"""The placeholder cover of a product: which palette and motif it has, and its SVG.
+
+The same slug, kind and tags give the same bytes, on every node and in every version with the same `REVISION`. The SVG
+has no text, no filter and nothing of the input.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
+
+from countersign.store.catalog.covers import landscapes, patterns
+from countersign.store.catalog.covers.primitives import HEIGHT, PALETTES, WIDTH, Numbers, Palette, hash_of
+
+REVISION = 1
+"""Is increased when the bytes of any cover change: the addresses of all covers change with it."""
+MAX_CACHED = 512
+"""How many drawn covers a process keeps: at most 12 MiB."""
+
+Focus: TypeAlias = Literal["left", "center", "right"]
+Draw: TypeAlias = Callable[[Palette, Numbers, float], str]
+
+
+class Motif(NamedTuple):
+    """A motif: how it is drawn, and where its disc is. `sun` is the least x of the disc and its range, from which the
+    motif's first number chooses; `focus` is where a motif without such a disc has its subject."""
+
+    draw: Draw
+    sun: tuple[float, float] | None = None
+    focus: Focus = "center"
+
+
+MOTIFS: dict[str, Motif] = {
+    "hills": Motif(landscapes.hills, (140, 360)),
+    "sea": Motif(landscapes.sea, (360, 180)),
+    "forest": Motif(landscapes.forest, (200, 240)),
+    "planet": Motif(landscapes.planet, focus="right"),
+    "city": Motif(landscapes.city, (160, 320)),
+    "road": Motif(landscapes.road, (290, 60)),
+    "hex": Motif(landscapes.hexes),
+    "peaks": Motif(landscapes.peaks, (150, 340)),
+    "orchard": Motif(landscapes.orchard, (120, 400)),
+    "pages": Motif(patterns.pages, focus="right"),
+    "rings": Motif(patterns.rings),
+    "orbs": Motif(patterns.orbs),
+    "topo": Motif(patterns.contours),
+    "cubes": Motif(patterns.cubes),
+    "truchet": Motif(patterns.truchet),
+    "matrix": Motif(patterns.matrix),
+    "flow": Motif(patterns.flow),
+    "bars": Motif(patterns.bars),
+    "windows": Motif(patterns.windows),
+}
+_GAMES = ("hills", "peaks", "orchard", "sea", "forest", "planet", "city", "road", "hex")
+_APPS = ("windows", "pages", "rings", "orbs", "topo")
+_TOOLS = ("cubes", "truchet", "matrix", "flow", "bars")
+BY_KIND = {"game": _GAMES, "app": _APPS, "tool": _TOOLS}
+
+
+def _by_word(words: dict[str, str]) -> dict[str, str]:
+    """Each word with its motif, from motifs with their words."""
+    return {word: motif for motif, listed in words.items() for word in listed.split()}
+
+
+BY_TITLE_WORD = _by_word(
+    {
+        "sea": "harbour lights tide driftwood bells saltmarsh",
+        "planet": "freight",
+        "forest": "signal root underroot",
+        "road": "rally way",
+        "peaks": "meridian siege kingdom ash zephyr",
+        "city": "abbey parliament hour",
+        "orchard": "orchard mossback",
+        "orbs": "greenhouse",
+        "windows": "draft switchboard tidepool",
+        "rings": "almanac",
+    }
+)
+BY_TAG = _by_word(
+    {
+        "sea": "naval builder",
+        "road": "driving racing",
+        "planet": "trucks exploration platformer indie",
+        "windows": "simulation",
+        "hills": "farming garden story coop",
+        "orchard": "cozy",
+        "forest": "horror mystery roguelike",
+        "hex": "strategy turn-based puzzle",
+        "city": "stealth management action",
+        "bars": "music finance benchmark logs",
+        "orbs": "comedy photo home cooking teams",
+        "pages": "reading notes writing",
+        "topo": "outdoors maps travel",
+        "rings": "weather learning messaging health",
+        "cubes": "release build storage assets editor",
+        "truchet": "security cli testing",
+        "matrix": "binary jobs lint database",
+        "flow": "transfer operations tracing git merge",
+    }
+)
+
+
+class Placeholder(NamedTuple):
+    """What a list says of a placeholder cover without drawing it. `version` changes when the bytes do."""
+
+    motif: str
+    version: str
+    color: str
+    focus: Focus
+
+
+def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
+    """The motif: by the first word of the slug that has one, else by the first such tag, else one of the kind's."""
+    known = [BY_TITLE_WORD[word] for word in slug.split("-") if word in BY_TITLE_WORD]
+    known += [BY_TAG[tag] for tag in tags if tag in BY_TAG]
+    of_kind = BY_KIND.get(kind, _APPS)
+    return known[0] if known else of_kind[hash_of(slug) % len(of_kind)]
+
+
+def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
+    """The placeholder cover of a product, not drawn."""
+    seed, motif = hash_of(slug), motif_of(slug, kind, tags)
+    palette = PALETTES[(seed >> 8) % len(PALETTES)]
+    version = hashlib.sha256(f"{REVISION}/{motif}/{slug}".encode()).hexdigest()[:12]
+    return Placeholder(motif, version, _between(palette.sky_top, palette.sky_foot), _focus(seed, motif))
+
+
+def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
+    """The placeholder cover of a product: an SVG of at most 24 KB. The last ones are kept in memory."""
+    return _draw(slug, motif_of(slug, kind, tags))
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _draw(slug: str, motif: str) -> bytes:
+    seed = hash_of(slug)
+    palette = PALETTES[(seed >> 8) % len(PALETTES)]
+    number = Numbers(seed)
+    chosen = MOTIFS[motif]
+    body = chosen.draw(palette, number, _sun(chosen, number))
+    if _is_mirrored(seed):
+        body = f'<g transform="matrix(-1 0 0 1 {WIDTH} 0)">{body}</g>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        f' preserveAspectRatio="xMidYMid slice">{_gradients(palette)}{body}</svg>'
+    ).encode()
+
+
+cache_info = _draw.cache_info
+"""How many drawn covers are in memory."""
+
+
+def _sun(motif: Motif, number: Numbers) -> float:
+    """The x of the disc, which takes the first number; 0 for a motif without."""
+    return 0.0 if motif.sun is None else motif.sun[0] + number() * motif.sun[1]
+
+
+def _is_mirrored(seed: int) -> bool:
+    return bool(seed >> 20 & 1)
+
+
+def _focus(seed: int, motif: str) -> Focus:
+    """The third of the cover in which its subject is."""
+    chosen = MOTIFS[motif]
+    focus = chosen.focus
+    if chosen.sun is not None:
+        x = _sun(chosen, Numbers(seed))
+        focus = "left" if x < WIDTH * 0.4 else "right" if x > WIDTH * 0.6 else "center"
+    mirrored: dict[Focus, Focus] = {"left": "right", "center": "center", "right": "left"}
+    return mirrored[focus] if _is_mirrored(seed) else focus
+
+
+def _between(one: str, other: str) -> str:
+    """The colour in the middle of two."""
+    pairs = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
+    return f"#{bytes((first + second) // 2 for first, second in pairs).hex()}"
+
+
+def _gradients(palette: Palette) -> str:
+    """Sky `s`, glow `g`, globe `o`, haze `h`, beam `b` and vignette `v`."""
+    glow, spark, near = palette.glow, palette.spark, palette.near
+    return (
+        '<defs><linearGradient id="s" x2="0" y2="1">'
+        f'<stop stop-color="{palette.sky_top}"/><stop offset="1" stop-color="{palette.sky_foot}"/></linearGradient>'
+        f'<radialGradient id="g"><stop stop-color="{glow}" stop-opacity=".75"/>'
+        f'<stop offset=".35" stop-color="{glow}" stop-opacity=".28"/>'
+        f'<stop offset="1" stop-color="{glow}" stop-opacity="0"/></radialGradient>'
+        f'<radialGradient id="o" cx=".32" cy=".3" r=".8"><stop stop-color="{glow}"/>'
+        f'<stop offset=".5" stop-color="{palette.sky_foot}"/><stop offset="1" stop-color="{palette.mid}"/>'
+        f'</radialGradient><linearGradient id="h" x2="0" y2="1"><stop stop-color="{glow}" stop-opacity="0"/>'
+        f'<stop offset=".6" stop-color="{glow}" stop-opacity=".8"/>'
+        f'<stop offset="1" stop-color="{glow}" stop-opacity="0"/></linearGradient>'
+        f'<linearGradient id="b"><stop stop-color="{spark}"/>'
+        f'<stop offset="1" stop-color="{spark}" stop-opacity="0"/></linearGradient>'
+        f'<radialGradient id="v" r=".75"><stop offset=".5" stop-color="{near}" stop-opacity="0"/>'
+        f'<stop offset="1" stop-color="{near}" stop-opacity=".75"/></radialGradient></defs>'
+    )
