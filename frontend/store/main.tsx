@@ -9,7 +9,10 @@ import { LazyPage } from "./lazy_page";
 import { isPublisher, me } from "./me";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
+import { addIcons } from "../shared/components/icon";
+import { ICONS } from "./icons";
 import "./store.css";
+
 import { translator } from "../shared/i18n";
 
 const tCommon = translator("common");
@@ -46,6 +49,7 @@ for (const [address, label, key] of places) {
 }
 
 const publisher = () => import("./publisher/pages");
+addIcons(ICONS);
 void loadSession();
 mountApp({
   title: "Countersign",

@@ -19,6 +19,8 @@ import { SignIn } from "./pages/sign_in";
 import { currentUser, loadCurrentUser, signOut } from "./current_user";
 import { managesPeople } from "./users/people";
 import { newRecordRequest } from "./values/new_record_request";
+import { addIcons } from "../shared/components/icon";
+import { ICONS } from "./icons";
 import "./work.css";
 
 const tCommon = translator("common");
@@ -103,6 +105,7 @@ effect(() => {
   return found !== null && typeof found === "object" && "models" in found ? pollPendingCount(found) : undefined;
 });
 void loadCurrentUser();
+addIcons(ICONS);
 mountApp({
   title: "Countersign",
   routes: [

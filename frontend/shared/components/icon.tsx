@@ -1,0 +1,25 @@
+// An icon beside a text that says the same, or on a button that has a name: it is never read aloud itself.
+import { ICONS, type IconName } from "../icons";
+
+export type { IconName };
+
+const known: Record<string, string> = { ...ICONS };
+
+/** Add the icons of an app to the shared ones. */
+export function addIcons(icons: Readonly<Record<string, string>>): void {
+  Object.assign(known, icons);
+}
+
+interface Props {
+  name: IconName;
+  /** 14, 16 or 20 px. */
+  size?: "s" | "l";
+}
+
+export function Icon({ name, size }: Props) {
+  return (
+    <svg class={size ? `i ${size}` : "i"} viewBox="0 0 24 24" aria-hidden="true">
+      <path d={known[name]} />
+    </svg>
+  );
+}
