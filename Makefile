@@ -58,7 +58,7 @@ RESUME :=
 bench: setup-dev ## Run every benchmark in bench/
 	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(RESUME); done; \
-	for file in bench/updates.py bench/ask.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	for file in bench/updates.py bench/ask.py bench/storefront.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 # Interrupted, it goes on with what docs/results/faults.jsonl does not show as passed at this commit. So does `full`.
 faults: setup-dev ## Kill, fill and cut at the stated numbers; figures into docs/results/faults.jsonl

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import BlobStore
@@ -41,6 +42,31 @@ class LastUses:
         return uses
 
 
+class CachedObject(Protocol):
+    """What a worker caches of a store; made of the store's database at its first use."""
+
+    def __init__(self, database: Database) -> None: ...
+
+
+CachedT = TypeVar("CachedT", bound=CachedObject)
+
+
+class WorkerMemory:
+    """What one worker keeps in memory about a store, one object for each type. The database is the store's own: within
+    an atomic batch, the objects show what was committed before."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._cached: dict[type, Any] = {}
+
+    def get(self, kind: type[CachedT]) -> CachedT:
+        """The object of this type."""
+        found: CachedT | None = self._cached.get(kind)
+        if found is None:
+            found = self._cached[kind] = kind(self.database)
+        return found
+
+
 PREFIX = "/api/v1"
 VERSIONS = ("catalog", "identity")
 """The version counters, in the order in which `Store.versions` returns them."""
@@ -51,9 +77,9 @@ class Store:
     """One running store. `root_url` has no trailing slash; `is_loopback` is true if it is reachable from this
     machine only; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
     `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` typed codes. `key_sets`
-    caches the keys of trusted issuers. `way_in` is the hint for callers without a credential, if it is not to obtain a
-    token; `problems_url` is the base of problem pages, `capability_url` the base of addresses that work without a
-    token, if different from `root_url`."""
+    caches the keys of trusted issuers, `memory` is what this worker keeps in memory. `way_in` is the hint for callers
+    without a credential, if it is not to obtain a token; `problems_url` is the base of problem pages, `capability_url`
+    the base of addresses that work without a token, if different from `root_url`."""
 
     settings: Settings
     root_url: str
@@ -71,6 +97,7 @@ class Store:
     key_sets: JwksCache
     uses: LastUses
     jobs: Engine
+    memory: WorkerMemory
     way_in: str = ""
     problems_url: str = ""
     capability_url: str = ""

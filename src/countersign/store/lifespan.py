@@ -26,7 +26,7 @@ from countersign.store.auth import tokens as token_keys
 from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
 from countersign.store.catalog import projection
-from countersign.store.context import VERSIONS, LastUses, Store
+from countersign.store.context import VERSIONS, LastUses, Store, WorkerMemory
 
 SCHEMA = "distribution"
 MIGRATIONS = "countersign.store.migrations"
@@ -112,6 +112,7 @@ async def open_store(
             key_sets=issuer_keys.new_jwks_cache(settings),
             uses=LastUses(),
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
+            memory=WorkerMemory(database),
         )
         yield store
 

@@ -659,3 +659,29 @@ CREATE TABLE dynamic_client (
 );
 CREATE INDEX dynamic_client_unused ON dynamic_client (created_at, id) WHERE used_at IS NULL;
 CREATE INDEX dynamic_client_used ON dynamic_client (used_at) WHERE used_at IS NOT NULL;
+
+-- What lists of products are counted and ordered by: one narrow row for each product, drafts and archived ones too.
+
+-- `number` counts the products from 1, and is the product's place in sets that are kept in memory. `changed` is the
+-- catalog's version of the last change, so that such sets follow by reading what is newer. `published_at` is of the newest
+-- published release, or of the creation; `updated_at` of the last change of the product or its releases. `platforms` and
+-- `channels` have one bit for each, in the order of the API's lists; `tags` is ' one two '. `downloads_7d` is counted
+-- once a day, and is of the last seven whole days.
+CREATE TABLE catalog_index (
+    product_id TEXT PRIMARY KEY REFERENCES catalog_entry (product_id),
+    number BIGINT NOT NULL UNIQUE,
+    changed BIGINT NOT NULL,
+    is_public BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    platforms BIGINT NOT NULL,
+    channels BIGINT NOT NULL,
+    is_free BIGINT NOT NULL,
+    org_slug TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    published_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    downloads_7d BIGINT NOT NULL
+);
+CREATE INDEX catalog_index_by_change ON catalog_index (changed);
+CREATE INDEX catalog_index_by_update ON catalog_index (updated_at DESC, product_id DESC);
+CREATE INDEX catalog_index_by_downloads ON catalog_index (downloads_7d DESC, product_id DESC);

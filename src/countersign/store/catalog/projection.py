@@ -17,6 +17,7 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.http.response import encode, etag_of
 from countersign.kernel.normalization import normalized
+from countersign.store.catalog import catalog_index
 from countersign.store.catalog.schemas import Channel, ChannelName, Media, Platform, Product, ProductDetail, Release
 from countersign.store.catalog.search import deletion_variants, words
 
@@ -198,7 +199,8 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     await transaction.run(CLEAR_CHANNELS, product_id)
     channels = [(f"channel:{each.channel}", detail.title, product_id) for each in detail.channels]
     await transaction.run_many(PUT_FACET, channels)
-    await versions.bump(transaction, "catalog")
+    changed = await versions.bump(transaction, "catalog")
+    await catalog_index.put(transaction, detail, changed, clock.Instant(published_at), row[12])
 
 
 async def _newest_releases(transaction: Transaction, product_id: str) -> list[tuple[Release, int]]:

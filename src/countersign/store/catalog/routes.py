@@ -18,7 +18,7 @@ from countersign.kernel.http.response import Response, encode, etag_of
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller, StoreRequest
-from countersign.store.catalog import products, search
+from countersign.store.catalog import facets, products, search
 from countersign.store.catalog.products import (
     NEWEST_POSSIBLE,
     ProductNotFound,
@@ -85,7 +85,13 @@ RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
 FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
 """The query members that a cursor carries, in this order; new ones are added at the end."""
-KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
+KEYS = {
+    "title": (str, str),
+    "-published_at": (int, str),
+    "relevance": (int, str, str),
+    "-updated_at": (int, str),
+    "-downloads_7d": (int, str),
+}
 """The types of the sort keys of each order."""
 
 Kind: TypeAlias = Literal["releases", "drafts"]
@@ -105,7 +111,10 @@ async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
-    return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
+    counted = b""
+    if query.facets is not None:
+        counted = b"," + encode(await facets.count(call.context, page_query, query.facets))[1:-1]
+    return Response(200, b'{"items":[%b],"next_cursor":%b%b}' % (b",".join(items), following, counted))
 
 
 def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQuery:
@@ -114,7 +123,7 @@ def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQu
         position = cursor.read(store.cursors, query.cursor, "products")
         query = _continue_query(query, position)
         after = position.after
-    facets = [
+    narrowed = [
         f"{name}:{value}"
         for name, value in (
             ("org", query.org),
@@ -133,7 +142,8 @@ def _page_query(store: Store, caller: Caller, query: ListQuery) -> search.PageQu
         raise invalid_parameter("sort", "relevance requires a search (q)")
     orgs = caller.orgs_allowing("read:products")
     since = _start_of_day(query.published_since)
-    return search.PageQuery(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel)
+    sort = query.sort or "title"
+    return search.PageQuery(narrowed, searched, sort, after, query.limit + 1, orgs, since, query.channel)
 
 
 def _start_of_day(day: date | None) -> clock.Instant | None:
@@ -168,6 +178,8 @@ def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
 def _key(page_query: search.PageQuery, last: products.Card) -> list[str | int]:
     if page_query.sort == "-published_at":
         return [last.published_at, last.product_id]
+    if page_query.sort in search.RANKED:
+        return [last.score, last.product_id]
     if page_query.sort == "relevance":
         return [-last.score, last.title, last.product_id]
     return [last.title, last.product_id]

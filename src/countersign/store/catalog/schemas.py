@@ -70,11 +70,24 @@ class ProductDetail(Described, kw_only=True):
     updated_at: Moment
 
 
-class ProductList(msgspec.Struct):
-    """A page of products."""
+FacetName = Literal["kind", "platform", "access", "since", "tag"]
+
+
+class FacetCount(msgspec.Struct):
+    """How many products the list would have with this value as the facet's filter. Values of `since` are `7d`, `30d`,
+    `90d` and `365d`: products with a release in the last so many days."""
+
+    value: str
+    count: int
+
+
+class ProductList(msgspec.Struct, omit_defaults=True):
+    """A page of products; with `facets` also the number of products on all pages, and the counts of each facet."""
 
     items: list[Product]
     next_cursor: str | None
+    total: int | msgspec.UnsetType = msgspec.UNSET
+    facets: dict[FacetName, list[FacetCount]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Artifact(msgspec.Struct):
@@ -138,9 +151,21 @@ SearchText = Annotated[
     ),
 ]
 ProductOrder = Annotated[
-    Literal["title", "-published_at", "relevance"],
+    Literal["title", "-published_at", "relevance", "-updated_at", "-downloads_7d"],
     msgspec.Meta(
-        description="The order of the list: by title (the default), by the newest release, or by how well `q` matches."
+        description="The order of the list: by title (the default), by the newest release, by how well `q` matches, by "
+        "the last change of the product or its releases, or by the downloads of the last seven whole days."
+    ),
+]
+Facets = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(kind|platform|access|since|tag)(,(kind|platform|access|since|tag)){0,9}$",
+        max_length=100,
+        description="What to count, separated by commas: kind, platform, access, since, tag. Each is counted without "
+        "the filter by itself, and with all other filters.",
+        examples=["kind,platform"],
+        extra={"needs": "must be some of kind, platform, access, since and tag, separated by commas"},
     ),
 ]
 _IN_CHANNEL = "Only products with a published release in this channel."
@@ -167,6 +192,7 @@ class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         msgspec.Meta(description="Only products with free downloads, or only products that require an entitlement."),
     ] | (None) = None
     published_since: Annotated[date, msgspec.Meta(description=_SINCE)] | None = None
+    facets: Facets | None = None
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

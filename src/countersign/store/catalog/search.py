@@ -65,6 +65,8 @@ VISIBLE_TO_ALL = "e.status = 'public'"
 BY_TITLE = "e.title, e.product_id"
 BY_NEWEST = "e.published_at DESC, e.product_id DESC"
 BY_RELEVANCE = "-hit.score, e.title, e.product_id"
+RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
+"""The orders by a column of the table `catalog_index`, highest first."""
 HAS_FACET = """
     EXISTS (
         SELECT 1 FROM catalog_facet f
@@ -118,8 +120,8 @@ class PageQuery:
     """One page of products: facets and words that must all match, order, position and limit.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
-    the page (title and id; published_at and id; or negated score, title and id). `since` is the lower bound of
-    published_at; with `channel`, of a release in that channel.
+    the page (title and id; published_at, updated_at or downloads and id; or negated score, title and id). `since` is
+    the lower bound of published_at; with `channel`, of a release in that channel.
     """
 
     facets: Sequence[str]
@@ -143,7 +145,8 @@ def search_words(question: str) -> list[str]:
 
 
 def page(query: PageQuery) -> tuple[str, list[Value]]:
-    """The statement and its values. Rows are title, product id, published_at, score, card, status."""
+    """The statement and its values. Rows are title, product id, published_at, score, card, status. The score is of the
+    search, or the column of a ranked order."""
     statement = SqlBuilder()
     source = "catalog_entry e"
     conditions: list[str] = []
@@ -154,6 +157,9 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
         source = "catalog_facet d CROSS JOIN catalog_entry e"
         conditions.append("e.product_id = d.product_id")
         conditions.append(f"d.facet = {statement.value(facets.pop(0))}")
+    if query.sort in RANKED:
+        source = "catalog_index k CROSS JOIN catalog_entry e"
+        conditions.append("e.product_id = k.product_id")
     if query.words:
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
@@ -162,7 +168,7 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
         conditions.append(_published(statement, query.since, query.channel))
     order, position = _order(statement, query, walks_facet=source.startswith("catalog_facet"))
     conditions += position
-    score = "hit.score" if query.words else "0"
+    score = RANKED.get(query.sort) or ("hit.score" if query.words else "0")
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status
         FROM {source}
@@ -190,11 +196,23 @@ def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tup
     after = [statement.value(value) for value in query.after]
     if query.sort == "-published_at":
         return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
+    if query.sort in RANKED:
+        column = RANKED[query.sort]
+        order = f"{column} DESC, k.product_id DESC"
+        return order, [f"({column}, k.product_id) < ({', '.join(after)})"] if after else []
     if query.sort == "relevance":
         return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
     walked = "d" if walks_facet else "e"
     order = f"{walked}.title, {walked}.product_id"
     return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
+
+
+def matching(searched: Sequence[str]) -> tuple[str, list[Value]]:
+    """The statement of the numbers of all products that match every word, and its values."""
+    statement = SqlBuilder()
+    hits = _hits(statement, searched)
+    text = f"SELECT k.number FROM ({hits}) AS hit JOIN catalog_index k ON k.product_id = hit.product_id"
+    return text, statement.values
 
 
 def _hits(statement: SqlBuilder, searched: Sequence[str]) -> str:

@@ -1,0 +1,122 @@
+"""Counts of lists over 100,000 products: mixed filters with facets, each asked once; p50 and p95 of one caller."""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from importlib import resources
+from pathlib import Path
+
+import harness
+import httpx
+import seed
+from processes import Cluster, Cores, postgres
+
+from countersign.kernel.database.port import Database
+from countersign.store.app import create, open_store
+from countersign.store.lifespan import MIGRATIONS
+
+PRODUCTS = 100_000
+REQUESTS = 400
+AIM_P95_MS = 30.0
+RESULTS = harness.RESULTS / "storefront.json"
+FACETS = "kind,platform,access,since,tag"
+
+
+async def fill(database: Database) -> None:
+    """Make a fifth of the products free, and write what the migrations write for products that are there before."""
+    async with database.transaction() as transaction:
+        await transaction.run("UPDATE product SET access = 'free' WHERE title LIKE '%0' OR title LIKE '%5'")
+        for name in ("ask", "facets", "catalog_index"):
+            (file,) = (each for each in resources.files(MIGRATIONS).iterdir() if each.name.endswith(f"_{name}.sql"))
+            text = file.read_text()
+            for statement in text[text.index("INSERT INTO") :].split(";\n"):
+                if statement.strip():
+                    await transaction.run(statement)
+
+
+def lists() -> list[str]:
+    """Queries with facets: no filter, one, or several; the same ones every time."""
+    chance = random.Random(1)
+    made: list[str] = []
+    for number in range(REQUESTS):
+        filters = {
+            "kind": ("game", "app", "tool"),
+            "platform": ("linux", "windows", "macos"),
+            "tag": ("quiet", "harbor", "river", "signal"),
+            "access": ("entitled", "free"),
+            "published_since": ("2026-01-01", "2026-01-02"),
+        }
+        chosen = chance.sample(sorted(filters), chance.randrange(0, 3))
+        words = [f"{name}={chance.choice(filters[name])}" for name in chosen]
+        made.append("&".join([*words, f"limit={20 + number % 20}"]))
+    return made
+
+
+def paths() -> dict[str, list[str]]:
+    """The requests of each kind."""
+    return {
+        "facets": [f"/products?facets={FACETS}&{each}" for each in lists()],
+        "the same lists without": [f"/products?{each}" for each in lists()],
+        "searches without": [f"/products?q={number:06d}" for number in range(0, 100_000, 2_000)],
+        "facets of a search": [f"/products?facets={FACETS}&q={number:06d}" for number in range(0, 100_000, 2_000)],
+    }
+
+
+async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, list[float]]:
+    """How long each request took, in milliseconds, by its kind."""
+    if cluster is not None:
+        await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
+    took: dict[str, list[float]] = {}
+    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(create(store))
+        async with httpx.AsyncClient(transport=transport, base_url=seed.ROOT_URL) as client:
+            began_s = time.perf_counter()
+            await client.get(f"/api/v1/products?facets={FACETS}")
+            took["the first use of the sets"] = [(time.perf_counter() - began_s) * 1000]
+            for name, wanted in paths().items():
+                took[name] = []
+                for path in wanted:
+                    began_s = time.perf_counter()
+                    answer = await client.get(f"/api/v1{path}")
+                    took[name].append((time.perf_counter() - began_s) * 1000)
+                    assert answer.status_code == 200, (path, answer.text)
+    return took
+
+
+async def prepare(seeded: seed.Seeded) -> None:
+    """Fill the tables that lists are counted and searched by."""
+    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+        await fill(store.database)
+
+
+def main() -> None:
+    """Measure each engine, print the figures and keep them in docs/results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engines", nargs="*", default=["sqlite", "postgres"])
+    engines = parser.parse_args().engines
+    kept: dict[str, object] = {"benchmark": "storefront", "products": PRODUCTS, "aim_p95_ms": AIM_P95_MS}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cluster = stack.enter_context(postgres(Cores.of_machine())) if "postgres" in engines else None
+        for engine in engines:
+            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seeded:
+                seed.add(seeded, seed.search_tables(seeded))
+                asyncio.run(prepare(seeded))
+                took = asyncio.run(measure(seeded, cluster if engine == "postgres" else None))
+            figures: dict[str, dict[str, float]] = {}
+            for name, times in took.items():
+                p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+                figures[name] = {"p50_ms": round(statistics.median(times), 1), "p95_ms": round(p95, 1)}
+                sys.stdout.write(f"{engine}, {name}: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms\n")
+            kept[engine] = figures
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

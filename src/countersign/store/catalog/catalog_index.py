@@ -1,0 +1,241 @@
+"""Sets of products in memory, by which lists are counted: one bit for each product, for each value of a filter.
+
+The sets of a worker follow the table `catalog_index`: each change of a product has the catalog's version in the row's
+`changed`, so that a worker whose sets are older reads the rows that are newer. Counting is then a conjunction of sets.
+"""
+
+import asyncio
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Row, Transaction
+from countersign.store.catalog.schemas import ProductDetail
+
+KINDS, ACCESS = ("game", "app", "tool"), ("free", "entitled")
+PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
+CHANNELS = ("stable", "beta", "nightly", "alpha")
+MAX_WORDS = 128
+"""The maximum number of tags, and of organisations, that have a set in memory: the most frequent ones. Others are read
+when they are needed, which is quick because they are rare."""
+MAX_DAYS = 16
+"""The maximum number of days that have a set of the products released since."""
+MAX_STEP = 2_000
+"""With more changed rows than this, all sets are read anew."""
+MAX_STRAYS = 5_000
+"""After this many changes of values without a set, all sets are read anew: a value may have become frequent."""
+
+PUT = """
+    INSERT INTO catalog_index (
+        product_id, number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at,
+        updated_at, downloads_7d
+    )
+    VALUES ($1, (SELECT coalesce(max(number), 0) + 1 FROM catalog_index), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
+    ON CONFLICT (product_id) DO UPDATE SET
+        changed = excluded.changed, is_public = excluded.is_public, kind = excluded.kind,
+        platforms = excluded.platforms, channels = excluded.channels, is_free = excluded.is_free,
+        org_slug = excluded.org_slug, tags = excluded.tags, published_at = excluded.published_at,
+        updated_at = excluded.updated_at
+"""
+_COLUMNS = "number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at"
+EVERY_ROW = f"SELECT {_COLUMNS} FROM catalog_index"
+CHANGED_ROWS = f"SELECT {_COLUMNS} FROM catalog_index WHERE changed > $1 ORDER BY changed LIMIT {MAX_STEP + 1}"
+
+
+async def put(
+    transaction: Transaction, detail: ProductDetail, changed: int, published_at: Instant, updated_at: Instant
+) -> None:
+    """Write the product's row. `changed` is the catalog's new version, whose row is locked by this transaction."""
+    await transaction.run(
+        PUT,
+        detail.id,
+        changed,
+        int(detail.status == "public"),
+        detail.kind,
+        sum(1 << PLATFORMS.index(each) for each in detail.platforms),
+        sum(1 << CHANNELS.index(each.channel) for each in detail.channels),
+        int(detail.access == "free"),
+        detail.org,
+        f" {' '.join(detail.tags)} ",
+        published_at,
+        max(published_at, updated_at),
+    )
+
+
+class IndexRow(NamedTuple):
+    """A row of the table `catalog_index`."""
+
+    number: int
+    changed: int
+    is_public: int
+    kind: str
+    platforms: int
+    channels: int
+    is_free: int
+    org_slug: str
+    tags: str
+    published_at: Instant
+
+    def facets(self) -> Iterator[str]:
+        """The values of the product, as the table `catalog_facet` names them, without tags and organisation."""
+        if self.is_public:
+            yield "public"
+        yield f"kind:{self.kind}"
+        yield f"access:{ACCESS[1 - self.is_free]}"
+        yield from (f"platform:{each}" for bit, each in enumerate(PLATFORMS) if self.platforms >> bit & 1)
+        yield from (f"channel:{each}" for bit, each in enumerate(CHANNELS) if self.channels >> bit & 1)
+
+    def words(self) -> list[str]:
+        """The values that have a set only if they are frequent."""
+        return [f"org:{self.org_slug}", *(f"tag:{tag}" for tag in self.tags.split())]
+
+
+class ProductSet:
+    """A set of products by their numbers. `bits` is the set as an integer, for conjunctions."""
+
+    __slots__ = ("_bits", "_raw")
+
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
+        self._raw = bytearray()
+        self._bits: int | None = None
+        for number in numbers:
+            self.add(number)
+
+    def add(self, number: int) -> None:
+        """Add a product."""
+        place = number >> 3
+        if place >= len(self._raw):
+            self._raw.extend(bytes(place + 1024 - len(self._raw)))
+        self._raw[place] |= 1 << (number & 7)
+        self._bits = None
+
+    def discard(self, number: int) -> None:
+        """Remove a product, if it is in the set."""
+        place, bit = number >> 3, 1 << (number & 7)
+        if place < len(self._raw) and self._raw[place] & bit:
+            self._raw[place] ^= bit
+            self._bits = None
+
+    @property
+    def bits(self) -> int:
+        """The set as an integer: bit n is set if product n is in it."""
+        if self._bits is None:
+            self._bits = int.from_bytes(self._raw, "little")
+        return self._bits
+
+
+class _Sets:
+    """All sets at one version of the catalog."""
+
+    def __init__(self, rows: Sequence[Row] = ()) -> None:
+        self.version = -1
+        self.by_facet: dict[str, ProductSet] = {"public": ProductSet()}
+        self.since: dict[Instant, ProductSet] = {}
+        self.published = array("q")
+        self.strays = 0
+        every = [IndexRow(*row) for row in rows]
+        self.words = {"tag": 0, "org": 0}
+        words = Counter(word for each in every for word in each.words())
+        for word, _ in sorted(words.items(), key=lambda each: (-each[1], each[0])):
+            self._new_word(word)
+        for each in every:
+            self._add(each)
+        self.strays = 0
+
+    def apply(self, rows: Sequence[Row]) -> None:
+        """Replace the products of these rows, which are newer."""
+        for row in rows:
+            each = IndexRow(*row)
+            for found in (*self.by_facet.values(), *self.since.values()):
+                found.discard(each.number)
+            self._add(each)
+
+    def _add(self, row: IndexRow) -> None:
+        number = row.number
+        for facet in row.facets():
+            self.by_facet.setdefault(facet, ProductSet()).add(number)
+        for word in row.words():
+            found = self.by_facet[word] if word in self.by_facet else self._new_word(word)
+            if found is None:
+                self.strays += 1
+            else:
+                found.add(number)
+        if number >= len(self.published):
+            self.published.extend([0] * (number + 1024 - len(self.published)))
+        self.published[number] = row.published_at
+        for moment, found in self.since.items():
+            if row.published_at >= moment:
+                found.add(number)
+        self.version = max(self.version, row.changed)
+
+    def _new_word(self, word: str) -> ProductSet | None:
+        """An empty set for the value, if there is room. While there is, every value has a set."""
+        name = word.partition(":")[0]
+        if self.words[name] >= MAX_WORDS:
+            return None
+        self.words[name] += 1
+        made = self.by_facet[word] = ProductSet()
+        return made
+
+    def add_since(self, moment: Instant) -> None:
+        """Add the set of products that were published since the moment."""
+        while len(self.since) >= MAX_DAYS:
+            self.since.pop(next(iter(self.since)))
+        self.since[moment] = ProductSet(number for number, at in enumerate(self.published) if number and at >= moment)
+
+
+class CatalogIndex:
+    """The sets of one worker. They are read at their first use."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sets = _Sets()
+        self._is_read = False
+        self._lock = asyncio.Lock()
+
+    async def follow(self, version: int, since: Iterable[Instant] = ()) -> None:
+        """Bring the sets to this version of the catalog, with those of products published since these moments.
+
+        Raises:
+            Unavailable: the database cannot be reached, or the read exceeded its deadline.
+        """
+        wanted = set(since)
+        if self._is_read and self._sets.version >= version and wanted <= self._sets.since.keys():
+            return
+        async with self._lock:
+            if not self._is_read or self._sets.strays > MAX_STRAYS:
+                await self._read_all()
+            elif self._sets.version < version:
+                rows = await self._database.fetch(CHANGED_ROWS, self._sets.version)
+                if len(rows) > MAX_STEP:
+                    await self._read_all()
+                else:
+                    self._sets.apply(rows)
+            # A version that no row has: something changed that lists are not counted by.
+            self._sets.version = max(self._sets.version, version)
+            for moment in sorted(wanted - self._sets.since.keys()):
+                await asyncio.to_thread(self._sets.add_since, moment)
+
+    async def _read_all(self) -> None:
+        # The rows are of one snapshot, which may be newer than the version: its changes are then applied twice.
+        rows = await self._database.scan(EVERY_ROW)
+        self._sets = await asyncio.to_thread(_Sets, rows)
+        self._is_read = True
+
+    def products(self, facet: str) -> int | None:
+        """The products with this value as bits; None if the value has no set because it is rare."""
+        found = self._sets.by_facet.get(facet)
+        if found is None:
+            return None if facet.startswith(("tag:", "org:")) else 0
+        return found.bits
+
+    def published_since(self, moment: Instant) -> int:
+        """The products that were published since a moment, one of those of the last `follow`."""
+        return self._sets.since[moment].bits
+
+    def tags(self) -> dict[str, int]:
+        """The most frequent tags, each with its products as bits."""
+        found = self._sets.by_facet.items()
+        return {facet.removeprefix("tag:"): each.bits for facet, each in found if facet.startswith("tag:")}

@@ -1,0 +1,141 @@
+"""Counts of a list of products: its total, and how many products each value of a filter would leave."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.store.catalog import search
+from countersign.store.catalog.catalog_index import ACCESS, KINDS, PLATFORMS, CatalogIndex, ProductSet
+from countersign.store.catalog.schemas import FacetCount
+from countersign.store.catalog.search import PageQuery, SqlBuilder
+from countersign.store.context import Store
+
+DAYS = {"7d": 7, "30d": 30, "90d": 90, "365d": 365}
+MAX_TAGS = 20
+_VALUES = {"kind": KINDS, "platform": PLATFORMS, "access": ACCESS}
+OF_FACET = """
+    SELECT k.number FROM catalog_facet f JOIN catalog_index k ON k.product_id = f.product_id WHERE f.facet = $1
+"""
+NOT_PUBLIC = """
+    SELECT k.number
+    FROM catalog_entry e
+    JOIN catalog_index k ON k.product_id = e.product_id
+    WHERE e.org_id IN ({orgs}) AND e.status <> 'public'
+"""
+RELEASED_IN = """
+    SELECT DISTINCT k.number
+    FROM release r
+    JOIN catalog_index k ON k.product_id = r.product_id
+    WHERE r.status = 'published' AND r.channel = $1 AND r.published_at >= $2
+"""
+
+
+class Counts(msgspec.Struct):
+    """The members that counting adds to a list."""
+
+    total: int
+    facets: dict[str, list[FacetCount]]
+
+
+class _Filters(NamedTuple):
+    """The products of a list: those that it shows without filters, and those of each filter by its name."""
+
+    everything: int
+    sets: dict[str, int]
+
+    def products(self, without: str = "") -> int:
+        """The products that all filters leave, or all but one."""
+        left = self.everything
+        for name, bits in self.sets.items():
+            if name != without:
+                left &= bits
+        return left
+
+
+async def count(store: Store, query: PageQuery, wanted: str) -> Counts:
+    """Count all products of the list, and the values of the wanted facets, which are separated by commas. A facet is
+    counted without the filter by itself.
+
+    Raises:
+        Unavailable: the products of a search or a rare value could not be read before the read deadline.
+    """
+    index = store.memory.get(CatalogIndex)
+    names = list(dict.fromkeys(wanted.split(",")))
+    days = {value: _days_ago(number) for value, number in DAYS.items()}
+    await _follow(store, index, [*days.values()] if "since" in names else [], query)
+    filters = _Filters(await _visible(store, index, query), await _sets(store, index, query))
+    facets: dict[str, list[FacetCount]] = {}
+    for name in names:
+        left = filters.products(without=name)
+        if name == "since":
+            facets[name] = _counts(left, {value: index.published_since(day) for value, day in days.items()})
+        elif name == "tag":
+            facets[name] = _most_frequent(_counts(left, index.tags()))
+            _show_chosen(facets[name], query, left & filters.sets.get(name, 0))
+        else:
+            facets[name] = _counts(left, {each: index.products(f"{name}:{each}") or 0 for each in _VALUES[name]})
+    return Counts(filters.products().bit_count(), facets)
+
+
+async def _follow(store: Store, index: CatalogIndex, days: list[Instant], query: PageQuery) -> None:
+    """Bring the sets up to date, with those of the days since which releases are counted or filtered."""
+    if query.since is not None and query.channel is None:
+        days = [*days, query.since]
+    # Within an atomic batch, its own changes are not counted: they may be rolled back.
+    is_own = store.database is store.memory.database
+    await index.follow((await store.versions())[0] if is_own else -1, days)
+
+
+async def _sets(store: Store, index: CatalogIndex, query: PageQuery) -> dict[str, int]:
+    """The products of each filter, by its name."""
+    sets: dict[str, int] = {}
+    for facet in query.facets:
+        found = index.products(facet)
+        sets[facet.partition(":")[0]] = await _numbers(store, OF_FACET, facet) if found is None else found
+    if query.since is not None and query.channel is not None:
+        sets["since"] = await _numbers(store, RELEASED_IN, query.channel, query.since)
+    elif query.since is not None:
+        sets["since"] = index.published_since(query.since)
+    return sets
+
+
+def _counts(left: int, sets: dict[str, int]) -> list[FacetCount]:
+    return [FacetCount(value, (left & bits).bit_count()) for value, bits in sets.items()]
+
+
+def _most_frequent(tags: list[FacetCount]) -> list[FacetCount]:
+    tags.sort(key=lambda each: (-each.count, each.value))
+    return [each for each in tags[:MAX_TAGS] if each.count]
+
+
+def _show_chosen(counts: list[FacetCount], query: PageQuery, products: int) -> None:
+    """Add the tag of the filter, if it is not among the most frequent ones."""
+    for facet in query.facets:
+        name, _, value = facet.partition(":")
+        if name == "tag" and products and all(each.value != value for each in counts):
+            counts.append(FacetCount(value, products.bit_count()))
+
+
+async def _visible(store: Store, index: CatalogIndex, query: PageQuery) -> int:
+    """The products that the list shows without any filter, or those that match its words."""
+    visible = index.products("public") or 0
+    if query.orgs:
+        statement = SqlBuilder()
+        text = NOT_PUBLIC.format(orgs=statement.list(query.orgs))
+        visible |= await _numbers(store, text, *statement.values)
+    if query.words:
+        text, values = search.matching(query.words)
+        visible &= await _numbers(store, text, *values)
+    return visible
+
+
+async def _numbers(store: Store, statement: str, *values: None | int | float | str | bytes) -> int:
+    return ProductSet(row[0] for row in await store.database.scan(statement, *values)).bits
+
+
+def _days_ago(days: int) -> Instant:
+    """The start of the day (UTC) so many days ago."""
+    day = 86_400 * clock.SECOND
+    return Instant((clock.now() // day - days) * day)
