@@ -4,6 +4,7 @@ import { Button, CopyButton, LinkButton } from "./components/button";
 import { Chip, NotPermitted, MaskedValue } from "./components/chip";
 import { Dialog } from "./components/dialog";
 import { Faults, SelectField, TextField } from "./components/field";
+import { Icon } from "./components/icon";
 import { Heading } from "./components/heading";
 import { Menu } from "./components/menu";
 import { Pager } from "./components/pager";
@@ -29,8 +30,8 @@ export function Design() {
     <div class="stack">
       <Heading title={t("design")} />
       <p class="lead">
-        Calm paper, dark green ink, and one amber line: it stands where a person answers for something. One strong
-        button in a view; colours, distances and movements from tokens.css alone.
+        Neutral surfaces, meaningful colours. Green is what can be pressed or what is chosen; each state has a colour,
+        a dot and a word; solid amber stands only where a person’s signature is due. All values come from tokens.css.
       </p>
       <Colours />
       <Pressed />
@@ -69,12 +70,21 @@ function Pressed() {
     <section class="stack" aria-labelledby="design-pressed">
       <h2 id="design-pressed">Pressed</h2>
       <div class="row">
-        <Button look="strong" onClick={() => showToast("Approved.", { label: "Undo", run: () => showToast("Taken back.") })}>
-          Approve
+        <Button look="strong" onClick={() => showToast("Saved", { label: "Undo", run: () => showToast("Undone") })}>
+          Save
+        </Button>
+        <Button look="ink">
+          Approve <kbd>A</kbd>
         </Button>
         <Button onClick={() => setOpen(true)}>Open a dialog</Button>
         <Button look="risky">Reject</Button>
         <Button look="plain">Plain</Button>
+        <Button size="large" look="strong">
+          <Icon name="download" /> Large
+        </Button>
+        <Button size="square" aria-label="Search">
+          <Icon name="search" />
+        </Button>
         <Button disabled>Not now</Button>
         <Button busy>Working</Button>
         <LinkButton href="/design">Link</LinkButton>
@@ -134,8 +144,13 @@ function Shown() {
       <div class="row">
         <Chip>draft</Chip>
         <Chip tone="good">published</Chip>
+        <Chip tone="info">new</Chip>
+        <Chip tone="cyan">qualified</Chip>
+        <Chip tone="violet">proposed</Chip>
         <Chip tone="warn">expires soon</Chip>
-        <Chip tone="bad">yanked</Chip>
+        <Chip tone="bad">withdrawn</Chip>
+        <Chip plain>plain</Chip>
+        <span class="badge">3</span>
         <MaskedValue token="EMAIL_208471930562114" label="EMAIL" />
         <NotPermitted />
       </div>

@@ -11,6 +11,7 @@ export const ICONS = {
   "chevron-left": "M15 18l-6-6 6-6",
   "chevron-right": "M9 18l6-6-6-6",
   "chevron-up": "M18 15l-6-6-6 6",
+  "chevrons-up-down": "M7 15l5 5 5-5M7 9l5-5 5 5",
   "circle-alert": "M2 12a10 10 0 1 0 20 0a10 10 0 1 0 -20 0M12 8L12 12M12 16L12.01 16",
   "circle-check": "M2 12a10 10 0 1 0 20 0a10 10 0 1 0 -20 0M16 9l-5.5 5.5L8 12",
   "circle-x": "M2 12a10 10 0 1 0 20 0a10 10 0 1 0 -20 0M15 9l-6 6M9 9l6 6",
@@ -76,6 +77,7 @@ export type IconName =
   | "chevron-left"
   | "chevron-right"
   | "chevron-up"
+  | "chevrons-up-down"
   | "circle-alert"
   | "circle-check"
   | "circle-dollar-sign"

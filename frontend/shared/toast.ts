@@ -1,4 +1,4 @@
-// The message that components/toast.tsx shows for some seconds. Any module can set it.
+// The messages that components/toast.tsx shows for some seconds. Any module can add one.
 import { signal } from "@preact/signals";
 
 interface Toast {
@@ -8,21 +8,25 @@ interface Toast {
   undo?: { label: string; run: () => void };
 }
 
-const SHOWN_MS = 6000;
-export const currentToast = signal<Toast | null>(null);
+const SHOWN_MS = 5000;
+const UNDO_MS = 8000;
+const MOST = 3;
+/** The newest last. */
+export const toasts = signal<readonly Toast[]>([]);
+let lastId = 0;
 
-/** Show a message that needs no answer, in place of the one before. With an undo it stays until the undo is pressed. */
+/** Show a message that needs no answer, for some seconds: longer with an undo. The same words are not shown twice. */
 export function showToast(words: string, undo?: { label: string; run: () => void }): void {
-  const message: Toast = { id: (currentToast.peek()?.id ?? 0) + 1, words, ...(undo ? { undo } : {}) };
-  currentToast.value = message;
-  if (!undo) {
-    setTimeout(() => dismissToast(message), SHOWN_MS);
-  }
+  const message: Toast = { id: (lastId += 1), words, ...(undo ? { undo } : {}) };
+  toasts.value = [...toasts.peek().filter((each) => each.words !== words), message].slice(-MOST);
+  keepFor(message, undo ? UNDO_MS : SHOWN_MS);
 }
 
-/** Remove the message, if it is still the one shown. */
+/** Dismiss the message after a time, but not while the pointer or the keyboard is on the messages. */
+function keepFor(message: Toast, ms: number): void {
+  setTimeout(() => (document.querySelector(".toasts:is(:hover, :focus-within)") ? keepFor(message, ms) : dismissToast(message)), ms);
+}
+
 export function dismissToast(message: Toast): void {
-  if (currentToast.peek() === message) {
-    currentToast.value = null;
-  }
+  toasts.value = toasts.peek().filter((each) => each !== message);
 }

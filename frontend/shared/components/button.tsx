@@ -3,27 +3,32 @@ import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { showToast } from "../toast";
 import { translator } from "../i18n";
+import { Icon } from "./icon";
 
 const t = translator("common");
 
-export type ButtonLook = "strong" | "risky" | "plain";
+/** `ink` is for the button by which a person signs, and for nothing else. */
+export type ButtonLook = "strong" | "risky" | "plain" | "ink";
+/** `square` is for a single icon; its button has an `aria-label`. */
+export type ButtonSize = "tight" | "large" | "square" | "square tight" | "large full" | "full";
 
 interface Props extends Omit<JSX.IntrinsicElements["button"], "ref" | "class"> {
   look?: ButtonLook;
   tight?: boolean;
+  size?: ButtonSize | undefined;
   busy?: boolean;
   children: ComponentChildren;
 }
 
-function classes(look: ButtonLook | undefined, tight: boolean, busy = false): string {
-  return ["button", look, tight && "tight", busy && "is-busy"].filter(Boolean).join(" ");
+function classes(look: ButtonLook | undefined, size: ButtonSize | false | undefined, busy = false): string {
+  return ["button", look, size, busy && "is-busy"].filter(Boolean).join(" ");
 }
 
-/** At most one `strong` button in a view: the one a person signs with. A busy one stays in reach and does nothing. */
-export function Button({ look, tight = false, busy = false, children, onClick, type = "button", ...rest }: Props) {
+/** At most one `strong` button in a view. A busy one stays in reach and does nothing. */
+export function Button({ look, tight = false, size, busy = false, children, onClick, type = "button", ...rest }: Props) {
   const pressed = busy ? (event: Event) => event.preventDefault() : onClick;
   return (
-    <button {...rest} type={type} class={classes(look, tight, busy)} aria-disabled={busy || undefined} onClick={pressed}>
+    <button {...rest} type={type} class={classes(look, size ?? (tight && "tight"), busy)} aria-disabled={busy || undefined} onClick={pressed}>
       {children}
     </button>
   );
@@ -33,14 +38,15 @@ interface LinkProps {
   href: string;
   look?: ButtonLook;
   tight?: boolean;
+  size?: ButtonSize | undefined;
   children: ComponentChildren;
   download?: boolean;
   onClick?: () => void;
 }
 
-export function LinkButton({ href, look, tight = false, children, download, onClick }: LinkProps) {
+export function LinkButton({ href, look, tight = false, size, children, download, onClick }: LinkProps) {
   return (
-    <a href={href} class={classes(look, tight)} {...(onClick ? { onClick } : {})} {...(download ? { download: "" } : {})}>
+    <a href={href} class={classes(look, size ?? (tight && "tight"))} {...(onClick ? { onClick } : {})} {...(download ? { download: "" } : {})}>
       {children}
     </a>
   );
@@ -60,6 +66,7 @@ export function CopyButton({ text, of, label = t("copy") }: { text: string; of: 
   };
   return (
     <Button tight onClick={copy} aria-label={`${label}: ${of}`}>
+      <Icon name={isDone ? "check" : "copy"} size="s" />
       {isDone ? t("copied") : label}
     </Button>
   );

@@ -1,13 +1,21 @@
-// A small word beside something: a state, a kind, a value that is masked.
+// A small word beside something: a state with its dot, a kind, a value that is masked.
 import type { ComponentChildren } from "preact";
 import { translator } from "../i18n";
+import { Icon } from "./icon";
 
 const t = translator("common");
 
-export type Tone = "good" | "warn" | "bad";
+export type Tone = "good" | "info" | "cyan" | "violet" | "warn" | "bad";
 
-export function Chip({ tone, children }: { tone?: Tone | undefined; children: ComponentChildren }) {
-  return <span class={tone ? `chip ${tone}` : "chip"}>{children}</span>;
+interface Props {
+  tone?: Tone | undefined;
+  /** Without the dot, for what is no state. */
+  plain?: boolean;
+  children: ComponentChildren;
+}
+
+export function Chip({ tone, plain = false, children }: Props) {
+  return <span class={["chip", tone, plain && "plain"].filter(Boolean).join(" ")}>{children}</span>;
 }
 
 /** A placeholder that stands for a value: copied and sent back, it still does. */
@@ -24,9 +32,7 @@ export function MaskedValue({ token, label }: { token: string; label: string }) 
 export function NotPermitted() {
   return (
     <span class="chip">
-      <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
-        <path d="M3 5V4a3 3 0 0 1 6 0v1h1v6H2V5zm1.500 0h3V4a1.500 1.500 0 0 0-3 0z" fill="currentColor" />
-      </svg>
+      <Icon name="lock" size="s" />
       {t("denied")}
     </span>
   );

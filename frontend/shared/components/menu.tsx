@@ -1,21 +1,26 @@
 // A button that opens a list of actions (ARIA authoring practices, menu button).
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icon";
 
 export interface MenuItem {
   label: string;
   /** What happens, where it leads, or the list that takes the place of this one. */
   does: (() => void) | string | readonly MenuItem[];
+  icon?: IconName;
 }
 
 interface Props {
   label: string;
   items: readonly MenuItem[];
   tight?: boolean;
+  /** What is on the button in place of the label, which then names it. */
+  opener?: ComponentChildren;
 }
 
 const MARGIN_PX = 8;
 
-export function Menu({ label, items, tight = false }: Props) {
+export function Menu({ label, items, tight = false, opener: shown }: Props) {
   const [open, setOpen] = useState<readonly MenuItem[] | null>(null);
   const isOpen = open !== null;
   const box = useRef<HTMLDivElement>(null);
@@ -67,28 +72,36 @@ export function Menu({ label, items, tight = false }: Props) {
     <div class="menu" ref={box} onFocusOut={left}>
       <button
         type="button"
-        class={tight ? "button tight" : "button"}
+        class={shown ? "button plain square" : tight ? "button tight" : "button"}
+        aria-label={shown ? label : undefined}
         ref={opener}
         aria-haspopup="menu"
         aria-expanded={isOpen}
         onClick={() => setOpen(isOpen ? null : items)}
       >
-        {label} <span aria-hidden="true">▾</span>
+        {shown ?? (
+          <>
+            {label} <Icon name="chevron-down" size="s" />
+          </>
+        )}
       </button>
       {open && (
         <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={keyed}>
-          {open.map(({ label: words, does }) =>
+          {open.map(({ label: words, does, icon }) =>
             typeof does === "string" ? (
               <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpen(null)}>
+                {icon && <Icon name={icon} />}
                 {words}
               </a>
             ) : typeof does === "function" ? (
               <button key={words} type="button" role="menuitem" tabIndex={-1} onClick={() => (close(), does())}>
+                {icon && <Icon name={icon} />}
                 {words}
               </button>
             ) : (
               <button key={words} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpen(does)}>
-                {words} <span aria-hidden="true">▸</span>
+                {icon && <Icon name={icon} />}
+                {words} <Icon name="chevron-right" size="s" />
               </button>
             ),
           )}

@@ -85,15 +85,13 @@ export function NotFound() {
   );
 }
 
-/** The × before the line on which one signs, and the signature. */
+/** The mark: a signature above the line on which one signs. */
 export function Logo() {
   return (
-    <svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke-linecap="round" stroke-linejoin="round">
-      <g stroke="var(--signature)" stroke-width="2.200">
-        <path d="M4 13l4.500 4.500M8.500 13L4 17.500" />
-        <path d="M11 19.500c3-1 5.500-13 8-12.500s-3 10.500-.5 11 3.500-5.500 5-5 .5 4.500 4 4" />
-      </g>
-      <path d="M3 24h26" stroke="currentColor" stroke-width="2" />
+    <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-linecap="round">
+      <rect width="24" height="24" rx="6.5" fill="var(--accent)" />
+      <path d="M5.5 14.2c2.4-6.6 4.3-7.7 4.6-5.6.2 1.7-1.3 4.7-.2 5 1.1.3 2-2.8 3.1-2.6.9.2.3 2 1.3 2.2.9.2 1.7-.9 4.2-1.5" stroke="var(--on-accent)" stroke-width="1.7" />
+      <path d="M5.5 18.2h13" stroke="#ffb84d" stroke-width="1.8" />
     </svg>
   );
 }

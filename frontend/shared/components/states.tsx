@@ -5,6 +5,7 @@ import type { RequestState } from "../request";
 import type { Problem } from "../problem";
 import { isServerUnreachable } from "../connectivity";
 import { Button } from "./button";
+import { Icon, type IconName } from "./icon";
 import { translator } from "../i18n";
 
 const t = translator("common");
@@ -12,17 +13,16 @@ const t = translator("common");
 export function Loading() {
   return (
     <p class="loading" role="status">
-      <svg viewBox="0 0 64 24" aria-hidden="true">
-        <path d="M4 18c8-2 12-15 17-14s-6 13 0 13 7-9 11-8 0 7 5 7 8-3 23-2" />
-      </svg>
+      <Icon name="refresh-cw" />
       {t("loading")}…
     </p>
   );
 }
 
-export function Empty({ title, children }: { title?: string; children?: ComponentChildren }) {
+export function Empty({ title, icon = "inbox", children }: { title?: string; icon?: IconName; children?: ComponentChildren }) {
   return (
     <div class="state">
+      <Icon name={icon} />
       <h2>{title ?? t("empty")}</h2>
       {children}
     </div>
@@ -40,6 +40,7 @@ export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () =>
   }, [isServerUnreachable.value]);
   return (
     <div class="state failed" role="alert">
+      <Icon name={problem.isOffline ? "wifi-off" : "circle-alert"} />
       <h2>{problem.title || t("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}

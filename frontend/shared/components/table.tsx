@@ -1,5 +1,6 @@
 // Rows and columns of what can be read at one glance; large lists are a grid of their own.
 import type { ComponentChildren } from "preact";
+import { Icon, type IconName } from "./icon";
 
 export interface Column<Row> {
   name: string;
@@ -39,7 +40,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrde
               <th key={each.name} scope="col" class={each.isNumber ? "number" : ""} aria-sort={sorted(each.name)}>
                 {onOrder && each.canSort ? (
                   <button type="button" class="sort" onClick={() => press(each.name)}>
-                    {each.label} <span aria-hidden="true">{arrow(sorted(each.name))}</span>
+                    {each.label} <Icon name={arrow(sorted(each.name))} size="s" />
                   </button>
                 ) : (
                   each.label
@@ -70,7 +71,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrde
   );
 }
 
-function arrow(sorted: "ascending" | "descending" | undefined): string {
-  return sorted === "ascending" ? "↑" : sorted === "descending" ? "↓" : "↕";
+function arrow(sorted: "ascending" | "descending" | undefined): IconName {
+  return sorted === "ascending" ? "arrow-up" : sorted === "descending" ? "arrow-down" : "chevrons-up-down";
 }
 

@@ -1,12 +1,11 @@
-// Shows the current message at the edge of the page, read aloud, with an undo button where there is one.
-import { dismissToast, currentToast } from "../toast";
+// Shows the messages at the edge of the page, read aloud, with an undo button where there is one.
+import { dismissToast, toasts } from "../toast";
 import { Button } from "./button";
 
 export function Toasts() {
-  const message = currentToast.value;
   return (
     <div class="toasts" role="status">
-      {message && (
+      {toasts.value.map((message) => (
         <div class="toast" key={message.id}>
           {message.words}
           {message.undo && (
@@ -15,7 +14,7 @@ export function Toasts() {
             </Button>
           )}
         </div>
-      )}
+      ))}
     </div>
   );
 }
