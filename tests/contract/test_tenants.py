@@ -20,6 +20,7 @@ PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/products"),
     ("GET", "/catalog"),
+    ("GET", "/store/home"),
     ("GET", "/ask"),
     ("POST", "/ask"),
     ("GET", "ROOT/ask"),

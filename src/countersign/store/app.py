@@ -30,6 +30,7 @@ from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
+from countersign.store.catalog import home
 from countersign.store.catalog import routes as catalog
 from countersign.store.catalog.covers import routes as covers
 from countersign.store.context import PREFIX, Store
@@ -56,6 +57,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *health.HOME_ROUTES,
     *catalog.ROUTES,
+    *home.ROUTES,
     *covers.ROUTES,
     *releases.ROUTES,
     *media.ROUTES,

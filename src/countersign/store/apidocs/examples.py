@@ -278,6 +278,8 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
         "response_types": ["code"],
         "token_endpoint_auth_method": "client_secret_basic",
     },
+    "Shelf": {"id": "games", "title_key": "home.games", "query": "kind=game&sort=-downloads_7d"},
+    "FacetCount": {"value": "linux", "count": 7},
     "Organisation": {"slug": "northwind-games"},
     "Usage": {"codes": 10, "stored_bytes": 1048576, "downloads": 42},
     "Downloaded": {"product": "star-harbour", "downloads": 42},

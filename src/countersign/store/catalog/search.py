@@ -67,6 +67,8 @@ BY_NEWEST = "e.published_at DESC, e.product_id DESC"
 BY_RELEVANCE = "-hit.score, e.title, e.product_id"
 RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
 """The orders by a column of the table `catalog_index`, highest first."""
+OF_INDEX = ("kind:", "access:")
+"""The filters that are tested by columns of the table `catalog_index`, which has indexes of them in these orders."""
 HAS_FACET = """
     EXISTS (
         SELECT 1 FROM catalog_facet f
@@ -148,18 +150,7 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status. The score is of the
     search, or the column of a ranked order."""
     statement = SqlBuilder()
-    source = "catalog_entry e"
-    conditions: list[str] = []
-    facets = list(query.facets)
-    if query.sort == "title" and facets and not query.words:
-        # Read the first facet's index, which has the order of the page. SQLite preserves the order of a CROSS JOIN;
-        # otherwise it reads the whole catalog for four facets.
-        source = "catalog_facet d CROSS JOIN catalog_entry e"
-        conditions.append("e.product_id = d.product_id")
-        conditions.append(f"d.facet = {statement.value(facets.pop(0))}")
-    if query.sort in RANKED:
-        source = "catalog_index k CROSS JOIN catalog_entry e"
-        conditions.append("e.product_id = k.product_id")
+    source, conditions, facets = _source(statement, query)
     if query.words:
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
@@ -177,6 +168,25 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
         LIMIT {statement.value(query.limit)}
     """
     return text, statement.values
+
+
+def _source(statement: SqlBuilder, query: PageQuery) -> tuple[str, list[str], list[str]]:
+    """The tables to read in the order of the page if an index has it, their conditions, and the facets that are left.
+    SQLite preserves the order of a CROSS JOIN; otherwise it reads the whole catalog for four facets."""
+    facets = list(query.facets)
+    if query.sort in RANKED:
+        conditions = [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
+        left = [facet for facet in facets if not facet.startswith(OF_INDEX)]
+        return "catalog_index k CROSS JOIN catalog_entry e", ["e.product_id = k.product_id", *conditions], left
+    if query.sort == "title" and facets and not query.words:
+        conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
+        return "catalog_facet d CROSS JOIN catalog_entry e", conditions, facets
+    return "catalog_entry e", [], facets
+
+
+def _of_index(statement: SqlBuilder, facet: str) -> str:
+    name, _, value = facet.partition(":")
+    return f"k.kind = {statement.value(value)}" if name == "kind" else f"k.is_free = {int(value == 'free')}"
 
 
 def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
