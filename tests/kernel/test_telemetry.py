@@ -194,3 +194,26 @@ def test_what_is_below_the_level_is_not_written() -> None:
 def test_a_level_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="is none of debug, info, warning, error"):
         telemetry.configure("loud")
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+@given(secret_texts())
+def test_a_line_on_a_terminal_is_for_a_person_and_has_no_secret(secret: tuple[str, str]) -> None:
+    text, marker = secret
+    written = Terminal()
+
+    with redirect_stderr(written):
+        telemetry.configure()
+        telemetry.logger("serve").info("ready", port=8480, detail=f"\x1b[2J {text}")
+
+    assert written.getvalue()[8:].startswith(' info    serve: ready port=8480 detail="')
+    assert marker not in written.getvalue()
+    assert "\x1b" not in written.getvalue()
+    assert len(written.getvalue().splitlines()) == 1

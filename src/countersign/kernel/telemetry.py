@@ -1,5 +1,7 @@
-"""Logs: one JSON object per line on standard error, with request ids and without secrets."""
+"""Logs: one JSON object per line on standard error, or plain lines on a terminal, with request ids and without secrets.
+"""
 
+import json
 import logging
 import re
 import sys
@@ -89,12 +91,36 @@ def _write_lines(level: str) -> None:
             _stamp,
             structlog.processors.format_exc_info,
             _redact,
-            structlog.processors.JSONRenderer(default=str),
+            _render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_: structlog.PrintLogger(cast("TextIO", LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
+
+
+def is_on_terminal() -> bool:
+    """Whether a person reads the log on a terminal, and no collector reads it."""
+    return sys.stderr.isatty()
+
+
+def _render(log: object, name: str, event: Event) -> str | bytes:
+    return _plain_line(event) if is_on_terminal() else _JSON(log, name, event)
+
+
+_JSON = structlog.processors.JSONRenderer(default=str)
+
+
+def _plain_line(event: Event) -> str:
+    """The event as a line for a person: time, level, part and event, the other members as NAME=VALUE, the traceback.
+
+    Control characters, which could move a terminal's cursor, are escaped.
+    """
+    first = [str(event.pop(name, "")) for name in ("time", "level", "part", "event")]
+    traceback = str(event.pop("exception", ""))
+    members = [f"{name}={json.dumps(value, default=str)}" for name, value in event.items()]
+    lines = [" ".join((f"{first[0][11:19]} {first[1]:<7} {first[2]}: {first[3]}", *members)), *traceback.splitlines()]
+    return "\n".join(line if line.isprintable() else ascii(line)[1:-1] for line in lines)
 
 
 class LossyStream:

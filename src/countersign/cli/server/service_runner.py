@@ -196,13 +196,14 @@ def run(start: StartOptions, lock: DataLock) -> None:
         places = start.places(listeners)
         addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
-        for each in words:
-            click.echo(each.receive())
+        messages = [each.receive() for each in words]
+        lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
+        for text in messages:
+            click.echo(text)
         for hint in _hints(start, places):
             output.note(f"  {hint}")
         announce_operator(listeners)
         click.echo("Stop with ctrl-C.")
-        lifecycle.log_ready("serve", addresses=addresses, operator=_operator(listeners))
         sd_notify(SD_READY)
 
     with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:

@@ -231,11 +231,13 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
 
 
 def log_applied(package: str, name: str, began_s: float) -> None:
-    """Log a committed migration, with its duration."""
+    """Log a committed migration, with its duration. On a terminal this is a detail: a new database has dozens."""
     elapsed_ms = round((clock.monotonic_s() - began_s) * 1000, 3)
     name_of_package = package.removesuffix(".migrations").rpartition(".")[2]
     service = getattr(importlib.import_module(package), "SERVICE", name_of_package)
-    telemetry.logger("database").info("migration", service=service, name=name, elapsed_ms=elapsed_ms)
+    log = telemetry.logger("database")
+    write = log.debug if telemetry.is_on_terminal() else log.info
+    write("migration", service=service, name=name, elapsed_ms=elapsed_ms)
 
 
 async def require_rights(database: Database) -> None:
