@@ -45,7 +45,7 @@ async def _opened(records: Records) -> str:
     await reencryption.require_keys(records.database, encrypted_columns.COLUMNS, records.master)
     if await root_secret.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database's secret has changed since the service was started")
-    return f"key {records.master.current.id} seals, and every key that sealed anything is present"
+    return f"key {records.master.current.id} encrypts, and every key that encrypted anything is present"
 
 
 async def _measured(records: Records) -> Iterable[Sample]:

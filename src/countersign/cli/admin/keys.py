@@ -56,7 +56,7 @@ class KeyStatus(NamedTuple):
         """A sentence for the operator."""
         lie = f"{self.values} value{'' if self.values == 1 else 's'} under it"
         return {
-            "seals": f"Key {self.key_id} seals: {lie}.",
+            "seals": f"Key {self.key_id} encrypts: {lie}.",
             "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them anew.",
             "unneeded": f"Key {self.key_id} is not needed: nothing lies under it.",
             "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",

@@ -89,8 +89,8 @@ def _check_present_key(settings: Settings) -> Finding:
         key = _key(settings)
     except Refused as refused:
         return failed_finding(name, refused)
-    remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
-    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
+    remedy = "" if is_given else "Keep a copy of it away from this machine: without it encrypted values are lost."
+    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} encrypts", remedy)
 
 
 def _is_key_configured(settings: Settings) -> bool:
