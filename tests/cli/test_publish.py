@@ -188,3 +188,17 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
 )
 def test_a_version_is_lower_by_the_order_of_versions(version: str, other: str, *, expected: bool) -> None:
     assert is_lower(version, other) is expected
+
+
+def test_a_refused_download_leaves_no_empty_file(store: Scripted, tmp_path: Path) -> None:
+    artifact = {"id": "7", "filename": "a.bin", "status": "ready", "size": 3, "sha256": "ab", "platform": None}
+    store.say(200, PRODUCT)
+    store.say(200, [{"version": "1.9.0", "channel": "stable", "artifacts": [artifact]}])
+    store.say(403, {"code": "not_entitled", "detail": "the product is not in the caller's library"})
+    arguments = ["toolsmith/thing", "--output", str(tmp_path / "a.bin"), "--server", store.url]
+
+    with pytest.raises(Failure) as refused:
+        download.download.main(arguments, standalone_mode=False)
+
+    assert refused.value.exit_code == Exit.REFUSED
+    assert not list(tmp_path.iterdir())

@@ -216,6 +216,15 @@ class Download:
 
     def _fetch(self, meter: Meter) -> str:
         """Complete FILE.part and return its SHA-256. Fail after ATTEMPTS attempts in a row that receive no byte."""
+        try:
+            return self._append(meter)
+        except Failure:
+            # A refused download leaves no empty file.
+            if not self._part.stat().st_size:
+                self._part.unlink()
+            raise
+
+    def _append(self, meter: Meter) -> str:
         failures = 0
         with open(self._part, "a+b", opener=_open_without_links) as file:
             file.seek(0)
