@@ -209,6 +209,7 @@ def test_a_command_for_stores_says_that_it_met_a_records_service(
     assert done.returncode in (Exit.NOT_FOUND, Exit.FAILED)
     assert f"{records} is a records service" in done.stderr
     assert "Set COUNTERSIGN_TOKEN to a token of the records service" in done.stderr
+    assert "name the store's address with --server or COUNTERSIGN_SERVER" in done.stderr
 
 
 def test_the_note_of_a_plan_begins_on_a_line_of_its_own(run: Run, scripted: Callable[[], Scripted]) -> None:

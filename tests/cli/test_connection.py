@@ -276,3 +276,47 @@ def issued(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
     done = run("token", "issue", email, "--scope", scope, "--data", store.data)
     assert done.returncode == Exit.OK, done.stderr
     return {"COUNTERSIGN_TOKEN": done.stdout.strip()}
+
+
+@pytest.mark.parametrize("there", ["ID", "SECRET"])
+def test_half_of_an_oauth_client_is_an_error_that_names_the_other_half(run: Run, scripted: Make, there: str) -> None:
+    missing = "SECRET" if there == "ID" else "ID"
+
+    done = run("library", "--server", scripted().url, **{f"COUNTERSIGN_CLIENT_{there}": "some"})
+
+    assert done.returncode == Exit.USAGE
+    assert f"COUNTERSIGN_CLIENT_{missing} is missing" in done.stderr
+
+
+def test_an_answer_without_a_reason_is_told_once_and_names_both_ways_to_the_address(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(404, "what?")
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert f"Why:   {server.url} answered 404 without a reason\n" in done.stderr
+    assert "--server or COUNTERSIGN_SERVER" in done.stderr
+
+
+def test_a_customer_who_pushes_or_publishes_learns_how_to_act_for_the_organisation(
+    run: Run, demo_store: Running, tmp_path: Path
+) -> None:
+    customer = {"COUNTERSIGN_TOKEN": demo_store.token("player@example.com"), "COUNTERSIGN_SERVER": demo_store.url}
+    (tmp_path / "a").write_bytes(b"a")
+
+    pushed = run("push", "a", "northwind-games/awl", "--version", "900", **customer)
+    published = run("publish", "northwind-games/awl", "900", **customer)
+
+    assert pushed.returncode == published.returncode == Exit.REFUSED
+    for done in (pushed, published):
+        assert "`countersign login --publish`" in done.stderr
+        assert "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET" in done.stderr
+
+
+def test_a_release_that_is_not_there_is_looked_for_by_a_command(run: Run, demo_store: Running) -> None:
+    publisher = {"COUNTERSIGN_TOKEN": demo_store.token("publisher@example.com"), "COUNTERSIGN_SERVER": demo_store.url}
+
+    done = run("publish", "northwind-games/harbour-of-small-lights", "900.900", **publisher)
+
+    assert done.returncode == Exit.NOT_FOUND
+    assert "`countersign api GET products/harbour-of-small-lights/releases`" in done.stderr

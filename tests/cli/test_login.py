@@ -9,6 +9,7 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run, Scripted
+from tests.servers.countersign import Running
 
 Make = Callable[[], Scripted]
 ME = {"sub": "p1", "email": "me@example.com", "scope": "read:library", "expires_at": "2027", "orgs": ["toolsmith"]}
@@ -143,3 +144,66 @@ def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Ma
     assert done.returncode != Exit.OK
     assert "Try again in 57 minutes." in done.stderr
     assert len(server.seen) == 1
+
+
+def signed_in(run: Run, server: Scripted) -> None:
+    """Sign in to the server, which has then been asked once."""
+    server.say(200, ME)
+    assert run("login", "--with-token", "--server", server.url, stdin="the-token").returncode == Exit.OK
+
+
+def test_a_logout_removes_the_login_of_this_server_and_has_the_server_end_its_token(
+    run: Run, scripted: Make, home: dict[str, str]
+) -> None:
+    server, other = scripted(), scripted()
+    signed_in(run, server)
+    signed_in(run, other)
+    server.say(200, {})
+
+    done = run("logout", "--server", server.url)
+    again = run("logout", "--server", server.url, "--json")
+
+    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    assert done.returncode == again.returncode == Exit.OK, done.stderr
+    assert list(json.loads(kept.read_text())["tokens"]) == [other.url]
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert (server.seen[1].method, server.seen[1].path) == ("POST", "/auth/revoke")
+    assert server.seen[1].body == b"token=the-token"
+    assert "the-token" not in done.stdout + done.stderr
+    assert json.loads(again.stdout) == {"server": server.url, "removed": False}
+
+
+def test_a_logout_without_the_server_removes_the_login_all_the_same(run: Run, scripted: Make) -> None:
+    server = scripted()
+    signed_in(run, server)
+    server.answers.append(None)
+
+    done = run("logout", "--server", server.url)
+
+    assert done.returncode == Exit.OK
+    assert "The server did not end the token" in done.stderr
+    assert "no saved login" in run("logout", "--server", server.url).stdout
+
+
+def test_a_token_is_refused_by_the_store_after_its_logout(run: Run, demo_store: Running) -> None:
+    token = demo_store.token("player@example.com")
+    at = ("--server", demo_store.url)
+    assert run("login", "--with-token", *at, stdin=token).returncode == Exit.OK
+
+    done = run("logout", *at)
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert "did not end" not in done.stderr
+    assert run("whoami", *at, COUNTERSIGN_TOKEN=token).returncode == Exit.REFUSED
+
+
+def test_a_refused_saved_login_names_the_commands_that_replace_and_remove_it(run: Run, scripted: Make) -> None:
+    server = scripted()
+    signed_in(run, server)
+    server.say(401, {"code": "invalid_token", "detail": "the token is unknown"})
+
+    done = run("library", "--server", server.url)
+
+    assert done.returncode == Exit.REFUSED
+    assert "`countersign login`" in done.stderr
+    assert "`countersign logout`" in done.stderr

@@ -1,5 +1,6 @@
 """What a pull believes of a store that lies."""
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.updates import trust
 from countersign.updates.api_types import ChannelState, ChannelStatement
+from countersign.updates.dsse import SigningKey, new_signing_key
 from tests.cli.conftest import Run, Scripted
 from tests.updates.builds import KEY, Build, build
 
@@ -23,7 +25,13 @@ OTHER = build("2.0", {"tool": b"another one, signed too"})
 
 
 def script(
-    store: Scripted, shown: Build, *, named: Build = NAMED, product_id: str = "0199", seconds: int = 3600
+    store: Scripted,
+    shown: Build,
+    *,
+    named: Build = NAMED,
+    product_id: str = "0199",
+    seconds: int = 3600,
+    key: SigningKey = KEY,
 ) -> None:
     """Answer as a store whose channel names one build, and which shows another."""
     now = clock.now()
@@ -31,7 +39,7 @@ def script(
     statement = ChannelStatement("toolsmith", product_id, "bench", "stable", "2.0", {"": named.sha256}, 5, *times)
     product = {"id": "0199", "slug": "bench", "title": "B", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
     store.say(200, product)
-    store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
+    store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, key), key.public, [])))
     store.say(200, msgspec.to_builtins(shown.release().envelope))
 
 
@@ -158,3 +166,42 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."
+
+
+def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_one(
+    run: Run, scripted: Callable[[], Scripted]
+) -> None:
+    store = scripted()
+    org = ("toolsmith", "--server", store.url)
+
+    def pull(key: SigningKey) -> "subprocess.CompletedProcess[str]":
+        script(store, NAMED, key=key)
+        store.say(404, {"code": "resource_not_found", "detail": "no chunks"})
+        done = run("pull", "toolsmith/bench", "app", "--server", store.url)
+        store.answers.clear()
+        return done
+
+    pull(KEY)
+    changed = pull(new_signing_key())
+    unsure = run("unpin", *org)
+    still = pull(new_signing_key())
+    forgotten = run("unpin", *org, "--yes")
+
+    assert changed.returncode == still.returncode == Exit.FAILED
+    assert f"countersign unpin toolsmith --server {store.url}" in changed.stderr
+    assert "reset" in changed.stderr
+    assert unsure.returncode == Exit.USAGE
+    assert "will trust whatever key" in unsure.stderr
+    assert forgotten.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"
+    assert run("unpin", *org, "--yes").returncode == Exit.NOT_FOUND
+
+
+def test_a_version_that_is_not_there_is_looked_for_by_a_command(run: Run, scripted: Callable[[], Scripted]) -> None:
+    store = scripted()
+    script(store, NAMED)
+    store.answers[-1] = (404, {}, b'{"code": "resource_not_found", "detail": "the product has no release"}')
+
+    done = run("pull", "toolsmith/bench", "app", "--version", "9.9", "--platform", "linux", "--server", store.url)
+
+    assert done.returncode == Exit.NOT_FOUND
+    assert "`countersign api GET products/bench/releases`" in done.stderr

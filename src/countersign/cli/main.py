@@ -53,6 +53,7 @@ COMMANDS = {
     "verify": Entry("admin.verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
     "unpack": Entry("client.archive:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
     "login": Entry("client.login:login", "Use a server", "Sign in to a server by confirming in a browser."),
+    "logout": Entry("client.login:logout", "Use a server", "Remove the saved login, and end its token at the server."),
     "whoami": Entry("client.login:whoami", "Use a server", "Show the account and the scopes of the token."),
     "push": Entry(
         "client.push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."
@@ -64,6 +65,7 @@ COMMANDS = {
     "pull": Entry(
         "client.pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."
     ),
+    "unpin": Entry("client.pull:unpin", "Use a server", "Forget a publisher's key that a pull pinned, once confirmed."),
     "download": Entry("client.download:download", "Use a server", "Fetch a release's file; continues after a cut."),
     "api": Entry("client.api:api", "Use a server", "Make any call of an API, and print its answer."),
     "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),

@@ -162,6 +162,17 @@ def parse_products(ctx: click.Context, param: click.Parameter, value: tuple[str,
     return [_product(ctx, param, each) for each in value]
 
 
+def parse_org(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Parse the slug of an organisation.
+
+    Raises:
+        BadParameter: the value is not a slug.
+    """
+    if _SLUG.fullmatch(value) is None:
+        raise click.BadParameter(f"{value!r} is not the slug of an organisation: 1 to 64 of a-z, 0-9 and -", ctx, param)
+    return value
+
+
 def _product(ctx: click.Context, param: click.Parameter, value: str) -> ProductName:
     org, separator, slug = value.rpartition("/")
     if _SLUG.fullmatch(slug) is None or (separator and _SLUG.fullmatch(org) is None):

@@ -20,6 +20,8 @@ HINTS: Mapping[str, str] = {
     "parameter_gone": "Use a newer version of this program: the server no longer accepts a parameter that it sends.",
     "invalid_token": "Sign in again with `countersign login`, or set COUNTERSIGN_TOKEN to a valid token.",
     "invalid_scope": "Request scopes that you have; without --scope the token has all of them.",
+    "insufficient_scope": "Sign in with `countersign login --publish` as a member of the organisation, or set "
+    "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET of an OAuth client of the organisation.",
     "not_entitled": "Redeem a code for the product with `countersign redeem CODE`, then run the command again.",
     "release_incomplete": "Have each file built with `countersign push`, and replace the files that are refused.",
     "job_ended": "Read the result with `countersign api GET jobs/{job_id}`.",

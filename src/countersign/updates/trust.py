@@ -25,7 +25,7 @@ class KeyChanged(SignatureRefused):
 
     code = "key_changed"
     title = "Key changed"
-    resolution = "Ask the publisher. If they lost their key, remove the pin that the message names and pull again."
+    resolution = "Ask the publisher. Only if they lost their key: forget the pinned key with `countersign unpin ORG`."
 
 
 class RolledBack(Refused):

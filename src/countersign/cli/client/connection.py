@@ -4,7 +4,8 @@ import base64
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeVar
@@ -27,6 +28,7 @@ MAX_RESPONSE_BYTES = 256 << 20
 PIECE_BYTES = 64 << 10
 MAX_REDIRECTS = 5
 
+STORE_ADDRESS = "name the store's address with --server or COUNTERSIGN_SERVER"
 RECORDS_HINT = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
 READ_SCOPES = "read:products read:releases read:library"
 """The scopes that `countersign login` asks for: every account holds them."""
@@ -74,7 +76,7 @@ class Server:
         COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET name; the token that `login` saved for this server.
 
         Raises:
-            Failure: the client is refused, or the saved tokens cannot be read.
+            Failure: the client is refused, only one of its two variables is set, or the saved tokens cannot be read.
         """
         if not self._token_known:
             self._token = self._find_token()
@@ -92,11 +94,8 @@ class Server:
     def _find_token(self) -> str | None:
         if token := os.environ.get(credentials.Variable.BEARER, "").strip():
             return token
-        client_id = os.environ.get(credentials.Variable.CLIENT, "")
-        secret = os.environ.get(credentials.Variable.PROOF, "")
-        if client_id and secret:
-            return self._exchange(client_id, secret)
-        return credentials.load_token(self.root)
+        client = credentials.client_of_environment()
+        return self._exchange(*client) if client else credentials.load_token(self.root)
 
     def _exchange(self, client_id: str, secret: str) -> str:
         """Request a token by the client-credentials grant (RFC 6749 §4.4)."""
@@ -210,9 +209,12 @@ class Server:
             return _records_failure(self.root, reply, problem.error, doing)
         code = problem.code or problem.error
         exit_code = exit_code_of(reply.status, code)
-        why = _problem_reason(problem) or f"{self.root} answered {reply.status} without a reason"
+        reason = _problem_reason(problem)
+        why = f"{reason} ({reply.status} {code})" if code else f"{reason} ({reply.status})"
+        if not reason:
+            why = f"{self.root} answered {reply.status}{f' {code}' if code else ''} without a reason"
         remedy = _remedy(reply, self.root, problem) or problem.resolution
-        return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
+        return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
         """Send a GET once, follow redirects, and return the response before its body is read.
@@ -273,6 +275,18 @@ def require_owned_by(server: Server, product: ProductName, doing: str) -> api_mo
     raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
+@contextmanager
+def release_hints(product: str) -> Generator[None]:
+    """Name the command that lists the product's releases, if the block fails because a release does not exist."""
+    try:
+        yield
+    except Failure as failure:
+        if failure.problem == NotFound.code:
+            listed = f"`countersign api GET products/{segment(product)}/releases`"
+            failure.remedy = f"List its releases with {listed} (drafts: end it in /drafts), and use a version of that."
+        raise
+
+
 def read_reply(response: Response) -> Reply:
     """Read the whole response into memory.
 
@@ -297,7 +311,7 @@ def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
     try:
         return msgspec.json.decode(reply.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        remedy = "Check that --server is the address of a Countersign store of this version."
+        remedy = "Check that --server or COUNTERSIGN_SERVER is the address of a Countersign store of this version."
         raise Failure(doing, why=f"the server's answer is not understood: {error}", remedy=remedy) from error
 
 
@@ -339,10 +353,11 @@ def _records_failure(root: str, reply: Reply, reason: str, doing: str) -> Failur
 
 def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
     if reply.status == 401:
-        return f"{RECORDS_HINT} `countersign login` is for stores alone."
+        store = f"`countersign login` is for stores alone: for a store, {STORE_ADDRESS}."
+        return f"{RECORDS_HINT} {store}"
     if reply.status in _NO_ROUTE:
         call = "`countersign api GET /api/meta` lists what you may call there."
-        return f"{RECORDS_HINT} {call} For a store pass its address with --server."
+        return f"For a command of the store, {STORE_ADDRESS}. To call records: {RECORDS_HINT} {call}"
     if is_missing:
         return "Take the id from what the `list` command of the model answers."
     if asked := _retry_after_s(reply.headers):
@@ -354,11 +369,11 @@ def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
     """The remedy at a command line, or an empty string if the server's resolution is good enough."""
     code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
-        return _sign_in_hint()
+        return _sign_in_hint(root)
     if reply.status == 403 and (needed := _NEEDED_SCOPE.search(reply.headers.get("www-authenticate", ""))):
         return _scope_hint(root, needed[1])
     if reply.status == 404 and not code:
-        return "Check that --server is the address of a Countersign store."
+        return "Check that --server or COUNTERSIGN_SERVER is the address of a Countersign store."
     return _hint_of_code(code, problem, reply)
 
 
@@ -371,9 +386,12 @@ def _hint_of_code(code: str, problem: api_models.Problem, reply: Reply) -> str:
     return hint(code, wait_s)
 
 
-def _sign_in_hint() -> str:
+def _sign_in_hint(root: str) -> str:
     if os.environ.get(credentials.Variable.BEARER, "").strip():
         return "COUNTERSIGN_TOKEN is set and takes precedence: unset it, or set another token."
+    if credentials.load_token(root) is not None:
+        anew = "Sign in again with `countersign login`, or remove the saved login with `countersign logout`"
+        return f"{anew}: what is public needs none."
     return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
 
 

@@ -20,6 +20,22 @@ class Variable(StrEnum):
     PROOF = "COUNTERSIGN_CLIENT_SECRET"
 
 
+def client_of_environment() -> tuple[str, str] | None:
+    """The id and the secret of the OAuth client that the environment names, or None.
+
+    Raises:
+        Failure: one of the two is set and the other is not.
+    """
+    given = {name: os.environ.get(name, "") for name in (Variable.CLIENT, Variable.PROOF)}
+    missing = [name for name, value in given.items() if not value]
+    if len(missing) == 1:
+        (there,) = given.keys() - missing
+        remedy = f"Set both to act as an OAuth client; unset {there} to act as the account of `countersign login`."
+        why, doing = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    return None if missing else (given[Variable.CLIENT], given[Variable.PROOF])
+
+
 def credentials_file() -> Path:
     """The path of the saved tokens: credentials.json in the person's configuration directory (XDG)."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -35,6 +51,17 @@ def load_token(server: str) -> str | None:
     return _read(credentials_file()).get(server)
 
 
+def remove_token(server: str) -> Path:
+    """Remove the saved token of the server, and return the path of the file.
+
+    Raises:
+        Failure: the file cannot be read or written, other users can read it, or its content is not valid.
+    """
+    path = credentials_file()
+    _write(path, {root: token for root, token in _read(path).items() if root != server}, "the token was not removed")
+    return path
+
+
 def save_token(server: str, token: str) -> Path:
     """Save the token for the server, replace an earlier one, and return the path of the file.
 
@@ -42,15 +69,16 @@ def save_token(server: str, token: str) -> Path:
         Failure: the file cannot be read or written, other users can read it, or its content is not valid.
     """
     path = credentials_file()
-    tokens = {**_read(path), server: token}
+    _write(path, {**_read(path), server: token}, "the token was not saved")
+    return path
+
+
+def _write(path: Path, tokens: dict[str, str], doing: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(path, json.dumps({"tokens": tokens}, indent=1).encode() + b"\n")
     except OSError as error:
-        raise Failure(
-            "the token was not saved", why=f"{path}: {error.strerror}", remedy="Make the directory writable."
-        ) from error
-    return path
+        raise Failure(doing, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
 
 
 def _read(path: Path) -> dict[str, str]:

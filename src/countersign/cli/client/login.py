@@ -1,7 +1,8 @@
-"""`countersign login` and `whoami`: request a token with the claim flow, save it, and show whom it acts for."""
+"""`countersign login`, `logout` and `whoami`: save the token of a claim, end it, and show whom it acts for."""
 
 import os
 import sys
+from urllib.parse import urlencode
 
 import click
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from countersign.cli import output
 from countersign.cli.client import api_models, connection, credentials
 from countersign.cli.client.connection import Reply, Server
-from countersign.cli.client.transport import Request
+from countersign.cli.client.transport import Request, Unreachable, send
 from countersign.cli.options import server_option
 from countersign.cli.output import Exit, Failure
 
@@ -134,6 +135,40 @@ def _token_from_stdin() -> str:
         why, remedy = "stdin has no token", "Give it on stdin, alone."
         raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
     return token
+
+
+@click.command()
+@server_option
+@output.json_option
+def logout() -> None:
+    """Remove the saved login of a server from this machine, and have the server end its token.
+
+    If the server cannot be reached, the login is removed all the same, and the token ends by itself within a day.
+    """
+    server = connection.selected_server()
+    token = credentials.load_token(server.root)
+    if token is None:
+        output.answer({"server": server.root, "removed": False}, f"There is no saved login for {server.root}.")
+    else:
+        why = _end_token(server, token)
+        path = credentials.remove_token(server.root)
+        value = {"server": server.root, "removed": True, "revoked": not why}
+        output.answer(value, f"Signed out of {server.root}: the login is removed from {path}.")
+        if why:
+            output.note(f"The server did not end the token ({why}): it ends by itself, within a day of the login.")
+    if os.environ.get(credentials.Variable.BEARER, "").strip():
+        output.note("COUNTERSIGN_TOKEN is still set: commands go on using it.")
+
+
+def _end_token(server: Server, token: str) -> str:
+    """Have the server revoke the token (RFC 7009), and return the reason if it did not."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    try:
+        request = Request("POST", f"{server.root}/auth/revoke", headers, urlencode({"token": token}).encode())
+        reply = connection.read_reply(send(request))
+    except Unreachable as error:
+        return str(error)
+    return "" if reply.is_success else f"it answered {reply.status}"
 
 
 @click.command()

@@ -1,10 +1,11 @@
 """`countersign pull`: install a product in a folder or update it, and download as few bytes as possible."""
 
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import click
 import msgspec
@@ -14,9 +15,10 @@ from countersign.cli.client import connection, release_trust
 from countersign.cli.client.connection import Server, require_owned_by, segment
 from countersign.cli.client.release_trust import PullRequest
 from countersign.cli.client.transport import Response, Unreachable, read
-from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
+from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_org, parse_product, server_option
 from countersign.cli.output import Exit, Failure, exit_code_of
 from countersign.cli.progress import Meter
+from countersign.cli.server.listen_address import is_loopback
 from countersign.kernel.errors import Refused, is_disk_full
 from countersign.updates.api_types import BEGINS_HEADER, ChunkPlaces, DeltaOffer
 from countersign.updates.install import installer
@@ -167,7 +169,7 @@ def pull(
     wanted = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
     found = require_owned_by(server, product, wanted.doing)
-    with _failures(wanted):
+    with _failures(wanted, server):
         release = release_trust.trusted_release(server, found, wanted)
         report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
     output.answer(_result_value(release, report, folder), _result_text(release, report, wanted, dry_run=dry_run))
@@ -209,17 +211,13 @@ class _PullDisplay:
 
 
 @contextmanager
-def _failures(wanted: PullRequest) -> Generator[None]:
+def _failures(wanted: PullRequest, server: Server) -> Generator[None]:
     """Raise refusals and operating system errors as a Failure of the command."""
     try:
         yield
     except Refused as error:
         exit_code = exit_code_of(error.status, error.code)
-        remedy = (
-            f"{error.remedy} The pin is in {release_trust.pins_file()}."
-            if isinstance(error, KeyChanged)
-            else error.remedy
-        )
+        remedy = _unpin_remedy(wanted, server) if isinstance(error, KeyChanged) else error.remedy
         raise Failure(wanted.doing, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code) from error
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
@@ -229,6 +227,52 @@ def _failures(wanted: PullRequest) -> Generator[None]:
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+
+
+def _unpin_remedy(wanted: PullRequest, server: Server) -> str:
+    """What to do about a key that does not follow from the pinned one, with the command that forgets the pinned one."""
+    org, demo = wanted.product.org, ""
+    if is_loopback(urlsplit(server.root).hostname or ""):
+        demo = ", or if the store on this machine was reset (each demonstration makes keys of its own)"
+    unpin = f"forget the pinned key with `countersign unpin {org} --server {server.root}`, then pull into a new folder"
+    return f"Ask the publisher. Only if they say that they lost their key{demo}: {unpin}."
+
+
+@click.command()
+@click.argument("org", callback=parse_org, metavar="ORG")
+@click.option("--yes", is_flag=True, help="Forget the key without asking for confirmation.")
+@server_option
+@output.json_option
+def unpin(org: str, yes: bool) -> None:
+    """Forget the key of ORG that the first pull from this server pinned.
+
+    The next pull trusts whatever key the server shows then. Do this only if you know why the key has changed: the
+    publisher has lost it and says so, or the server was reset and is your own.
+    """
+    server, doing = connection.selected_server(), f"cannot forget the key of {org}"
+    pin = release_trust.load_pin(server.root, org)
+    if pin is None:
+        why = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
+        raise Failure(doing, why=why, remedy="Name the server with --server as `pull` does.", exit_code=Exit.NOT_FOUND)
+    if not yes:
+        _confirm_unpin(org, server, pin.key.keyid, doing)
+    release_trust.forget_pin(server.root, org)
+    value = {"server": server.root, "org": org, "keyid": pin.key.keyid}
+    output.answer(value, f"Forgot the key {pin.key.keyid} of {org} at {server.root}.")
+
+
+def _confirm_unpin(org: str, server: Server, keyid: str, doing: str) -> None:
+    """Ask for confirmation on a terminal.
+
+    Raises:
+        Failure: it was not confirmed.
+    """
+    output.note(f"The next pull will trust whatever key {server.root} shows for {org}.")
+    if not sys.stdin.isatty():
+        remedy = "Run it again with --yes."
+        raise Failure(doing, why="this is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+    if not click.confirm(f"Forget the key {keyid}?", err=True):
+        raise Failure(doing, why="this was not confirmed; the key stays pinned", exit_code=Exit.USAGE)
 
 
 def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:

@@ -14,7 +14,7 @@ import msgspec
 from countersign.cli import output, progress
 from countersign.cli.client import api_models, connection, upload
 from countersign.cli.client.archive import Format, pack
-from countersign.cli.client.connection import Server, require_owned_by, segment
+from countersign.cli.client.connection import Server, release_hints, require_owned_by, segment
 from countersign.cli.client.upload import BuildResult, Content, SavedUpload, UploadCache, UploadSession, read_content
 from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
 from countersign.cli.output import Exit, Failure
@@ -58,7 +58,8 @@ def publish(product: ProductName, version: str, *, older: bool) -> None:
         drafts = server.get(f"{path}/drafts", list[api_models.Release], doing)
         for channel in (each.channel for each in drafts if each.version == version):
             require_not_lower(found.channels, channel, version, doing)
-    reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
+    with release_hints(product.slug):
+        reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
     release = connection.decode(reply, api_models.Release, doing)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     words = f"{product} {release.version} is public on the channel {release.channel}."

@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from countersign.cli import output
 from countersign.cli.client import api_models, credentials
-from countersign.cli.client.connection import Server, segment
+from countersign.cli.client.connection import Server, release_hints, segment
 from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
@@ -68,17 +68,37 @@ def store_pin(server: str, org: str, found: Pin) -> None:
     Raises:
         Failure: the file cannot be read or written.
     """
+    with _changed_pins("the key was not pinned") as servers:
+        known = servers.get(server, {})
+        servers[server] = {**known, org: _merge(known.get(org), found)}
+
+
+def forget_pin(server: str, org: str) -> None:
+    """Remove the pin of the organisation at this server: the next pull trusts the key that the server shows.
+
+    Raises:
+        Failure: the file cannot be read or written.
+    """
+    with _changed_pins("the pinned key was not forgotten") as servers:
+        servers.get(server, {}).pop(org, None)
+
+
+@contextmanager
+def _changed_pins(doing: str) -> Generator[dict[str, dict[str, Pin]]]:
+    """Yield the pins of each server, and save what the block makes of them; no other process changes them meanwhile.
+
+    Raises:
+        Failure: the file cannot be read or written.
+    """
     path = pins_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with _exclusive(path.with_name(f"{path.name}.lock")):
             servers = _read_pins().servers
-            known = servers.get(server, {})
-            servers[server] = {**known, org: _merge(known.get(org), found)}
+            yield servers
             credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
     except OSError as error:
-        why = f"{path}: {error.strerror}"
-        raise Failure("the key was not pinned", why=why, remedy="Make the directory writable.") from error
+        raise Failure(doing, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
 
 
 def _merge(known: Pin | None, found: Pin) -> Pin:
@@ -265,7 +285,8 @@ def _fetch_envelope(
     for platform in platforms:
         query = f"?{urlencode({'platform': platform})}" if platform else ""
         try:
-            return server.get(path + query, Envelope, doing), platform
+            with release_hints(found.slug):
+                return server.get(path + query, Envelope, doing), platform
         except Failure as failure:
             if failure.problem != "not_processed" or platform == platforms[-1]:
                 raise

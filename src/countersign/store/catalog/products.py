@@ -211,5 +211,5 @@ def require_drafts_visible(caller: Caller, product: CatalogEntry) -> None:
     if not any(product.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
         raise InsufficientScope(
             "drafts are visible to members of the product's organisation only",
-            resolution="Use a token of a member of the organisation, with the scope read:releases.",
+            resolution="Act as a member or as an OAuth client of the organisation; the scope alone is not enough.",
         )
