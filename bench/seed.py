@@ -19,8 +19,9 @@ from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
 from countersign.store.app import open_store
 from countersign.store.auth import tokens
-from countersign.store.catalog.projection import weights
-from countersign.store.catalog.schemas import Channel, Product, ProductDetail, Release
+from countersign.store.catalog.cards import card_of, cover_of
+from countersign.store.catalog.projection import ENCODING, weights
+from countersign.store.catalog.schemas import Channel, ProductDetail, Release
 from countersign.store.catalog.search import deletion_variants
 from countersign.store.context import Store
 from countersign.store.redeem import codes
@@ -203,25 +204,40 @@ def _product(number: int) -> ProductDetail:
         "description": f"A {_NOUNS[number % 10].lower()} for quiet evenings, number {number}.",
         "kind": _KINDS[number % 3],
         "platforms": platforms,
+        "summary": f"A {_NOUNS[number % 10].lower()} for quiet evenings, number {number}.",
         "org": ORG_SLUG,
+        "publisher": {"slug": ORG_SLUG, "name": "Benchmark Works", "verified": False},
+        "cover": cover_of(name.lower().replace(" ", "-"), _KINDS[number % 3], ("quiet", "evening"), []),
+        "latest": {
+            "version": "1.0.0",
+            "channel": "stable",
+            "published_at": at,
+            "size_by_platform": dict.fromkeys(platforms, 40_000_000 + number),
+            "first_published_at": at,
+        },
         "access": "entitled",
+        "is_free": False,
+        "media_count": 0,
+        "has_trailer": False,
         "status": "public",
         "channels": [Channel("stable", "1.0.0", at)],
         "media": [],
         "tags": ["quiet", "evening", _NOUNS[number % 10].lower()],
         "homepage": f"https://{ORG_SLUG}.example/{number}",
+        "buy_url": None,
+        "languages": [],
         "license": "Apache-2.0",
         "created_at": at,
         "updated_at": at,
     }
-    return msgspec.convert(members, ProductDetail)
+    return msgspec.convert(members, ProductDetail, from_attributes=True)
 
 
 _PRODUCT_COLUMNS = (
     "id org_id slug title description kind platforms tags homepage license access status created_at updated_at"
 )
 _RELEASE_COLUMNS = "id product_id version sort_key channel notes status created_at published_at"
-_ENTRY_COLUMNS = "product_id org_id org_slug slug title kind status published_at card detail newest etag"
+_ENTRY_COLUMNS = "product_id org_id org_slug slug title kind status published_at card detail newest etag encoding"
 _BATCH_COLUMNS = "id org_id kind products count max_uses status created_by created_at"
 
 
@@ -243,18 +259,10 @@ def _release_row(detail: ProductDetail) -> tuple[object, ...]:
 
 def _entry_row(detail: ProductDetail) -> tuple[object, ...]:
     at = _moment(detail)
-    card = Product(
-        id=detail.id,
-        slug=detail.slug,
-        title=detail.title,
-        description=detail.description,
-        kind=detail.kind,
-        platforms=detail.platforms,
-    )
     encoded = encode(detail)
     newest = [Release(version="1.0.0", channel="stable", published_at=clock.rfc3339(clock.Instant(at)), notes="First.")]
     names = (detail.id, ORG_ID, ORG_SLUG, detail.slug, detail.title, detail.kind, "public", at)
-    return (*names, encode(card), encoded, encode(newest), etag_of(encoded))
+    return (*names, encode(card_of(detail)), encoded, encode(newest), etag_of(encoded), ENCODING)
 
 
 def _entitlements(persons: Sequence[str], made: Sequence[ProductDetail], owned: int) -> Iterator[tuple[object, ...]]:

@@ -30,7 +30,7 @@ from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
-from countersign.store.catalog import home
+from countersign.store.catalog import home, projection
 from countersign.store.catalog import routes as catalog
 from countersign.store.catalog.covers import routes as covers
 from countersign.store.context import PREFIX, Store
@@ -72,7 +72,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,
-    *org_routes.ROUTES,
+    *org_routes.routes(projection.refresh_organisation),
     *signing.ROUTES,
     *webhooks.ROUTES,
     *security_events.ROUTES,

@@ -83,6 +83,7 @@ async def open_store(
         if upgrades:
             await upgrade(database, MIGRATIONS)
             await projection.complete_public(database)
+            await projection.reencode_outdated(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)

@@ -93,7 +93,7 @@ CREATE TABLE product (
     status TEXT NOT NULL CHECK (status IN ('draft', 'public', 'archived')),
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL
-);
+, summary TEXT, buy_url TEXT, languages TEXT NOT NULL DEFAULT '[]');
 CREATE INDEX product_by_org ON product (org_id, title, id);
 
 CREATE TABLE release (
@@ -142,10 +142,11 @@ CREATE TABLE catalog_entry (
     detail BLOB NOT NULL,
     newest BLOB NOT NULL,
     etag TEXT NOT NULL
-);
+, encoding BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX catalog_entry_by_title ON catalog_entry (status, title, product_id);
 CREATE INDEX catalog_entry_by_newest ON catalog_entry (status, published_at DESC, product_id DESC);
 CREATE INDEX catalog_entry_by_org ON catalog_entry (org_id, title, product_id);
+CREATE INDEX catalog_entry_by_encoding ON catalog_entry (encoding, product_id);
 
 -- One row for each thing a list can be narrowed to: kind:game, platform:linux, org:slug, tag:word.
 CREATE TABLE catalog_facet (

@@ -46,7 +46,7 @@ async def test_the_library_is_a_bare_array_of_products(world: World, owned: list
 
     assert slugs(answer.json()) == owned
     assert {"id", "slug", "title", "kind", "platforms"} <= set(answer.json()[0])
-    assert {"org", "status", "access", "media"} & set(answer.json()[0]) == set()
+    assert {"status", "media", "tags"} & set(answer.json()[0]) == set()
     assert answer.headers["cache-control"] == "private, no-cache"
     assert "link" not in answer.headers
 

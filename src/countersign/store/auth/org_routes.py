@@ -1,9 +1,13 @@
 """/org, /org/members, /org/clients, /org/usage: the settings of an organisation; requires admin:org."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
 from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
 from countersign.kernel.http import response
 from countersign.kernel.http.response import Response
-from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.store import scopes
 from countersign.store.auth import organisations, people, queries
 from countersign.store.auth.callers import StoreRequest
@@ -23,6 +27,7 @@ from countersign.store.auth.schemas import (
     OrgQuery,
     Usage,
 )
+from countersign.store.context import Store
 
 ADMIN = "admin:org"
 
@@ -33,11 +38,16 @@ async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     return response.json(Organisation(org.slug, org.name, clock.rfc3339(org.created_at)))
 
 
-async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
-    """Change the organisation's name."""
+OnRename: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
+"""Is called with the id of an organisation whose name changed, in the same transaction."""
+
+
+async def rename(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:
+    """Change the organisation's name, and call `renamed`."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     organisations.require_name(call.body.name)
     await call.transaction.run(queries.RENAME_ORGANISATION, org.id, call.body.name)
+    await renamed(call.transaction, org.id)
     return response.json(Organisation(org.slug, call.body.name, clock.rfc3339(org.created_at)))
 
 
@@ -101,18 +111,30 @@ def _client_body(client: queries.Client) -> Client:
     return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)
 
 
-ROUTES = (
+def routes(renamed: OnRename) -> tuple[Route[Store], ...]:
+    """The routes; `renamed` is called when an organisation's name changes."""
+
+    async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
+        """Change the organisation's name."""
+        return await rename(call, renamed)
+
+    return (
+        *_ROUTES,
+        route(
+            "PUT",
+            "/org",
+            rename_organisation,
+            query=OrgQuery,
+            body=OrganisationUpdate,
+            answers={200: Organisation},
+            scope=ADMIN,
+            writes=True,
+        ),
+    )
+
+
+_ROUTES: tuple[Route[Store], ...] = (
     route("GET", "/org", show_organisation, query=OrgQuery, answers={200: Organisation}, scope=ADMIN),
-    route(
-        "PUT",
-        "/org",
-        rename_organisation,
-        query=OrgQuery,
-        body=OrganisationUpdate,
-        answers={200: Organisation},
-        scope=ADMIN,
-        writes=True,
-    ),
     route("GET", "/org/usage", show_usage, query=OrgQuery, answers={200: Usage}, scope=ADMIN),
     route("GET", "/org/members", list_members, query=OrgQuery, answers={200: list[Member]}, scope=ADMIN),
     route(

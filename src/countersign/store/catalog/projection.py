@@ -7,23 +7,24 @@ from `catalog_public` alone: it contains public products and aggregates of their
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
-import msgspec
-
-from countersign.kernel import clock
 from countersign.kernel.database import versions
-from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.database.port import Database, Transaction, Value
 from countersign.kernel.http.response import encode, etag_of
 from countersign.kernel.normalization import normalized
 from countersign.store.catalog import catalog_index
-from countersign.store.catalog.schemas import Channel, ChannelName, Media, Platform, Product, ProductDetail, Release
+from countersign.store.catalog.cards import ProductRecord, card_of, read_products
+from countersign.store.catalog.schemas import ChannelName, Platform, ProductDetail
 from countersign.store.catalog.search import deletion_variants, words
 
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
+ENCODING = 1
+"""The number of the rows' encoding. Increase it when card or detail change: the rows of an installation are rewritten
+when the new version starts."""
 
 DELETE_PUBLIC = "DELETE FROM catalog_public WHERE product_id = $1"
 PUT_PUBLIC = """
@@ -104,41 +105,20 @@ async def complete_public(database: Database) -> None:
             )
 
 
-PRODUCT = """
-    SELECT p.id, p.slug, p.title, p.description, p.kind, p.platforms, p.tags, p.homepage, p.license,
-           p.access, p.status, p.created_at, p.updated_at, o.id, o.slug
-    FROM product p
-    JOIN organisation o ON o.id = p.org_id
-    WHERE p.id = $1
-"""
-NEWEST_OF_CHANNELS = """
-    SELECT channel, version, published_at, notes
-    FROM (
-        SELECT channel, version, published_at, notes, sort_key,
-               row_number() OVER (
-                   PARTITION BY channel ORDER BY published_at DESC, sort_key DESC, id DESC
-               ) AS place
-        FROM release
-        WHERE product_id = $1 AND status = 'published'
-    ) AS ranked
-    WHERE place = 1
-    ORDER BY published_at DESC, sort_key DESC
-"""
-MEDIA = """
-    SELECT id, kind, sha256, alt, width, height
-    FROM media
-    WHERE product_id = $1 AND sha256 IS NOT NULL
-    ORDER BY created_at, id
-"""
 PUT_ENTRY = """
     INSERT INTO catalog_entry
-        (product_id, org_id, org_slug, slug, title, kind, status, published_at, card, detail, newest, etag)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        (product_id, org_id, org_slug, slug, title, kind, status, published_at, card, detail, newest, etag, encoding)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (product_id) DO UPDATE SET
         slug = excluded.slug, title = excluded.title, kind = excluded.kind, status = excluded.status,
         published_at = excluded.published_at, card = excluded.card, detail = excluded.detail,
-        newest = excluded.newest, etag = excluded.etag
+        newest = excluded.newest, etag = excluded.etag, encoding = excluded.encoding
 """
+OUTDATED = "SELECT product_id FROM catalog_entry WHERE encoding < $1 ORDER BY encoding, product_id LIMIT $2"
+OF_ORGANISATION = """
+    SELECT product_id FROM catalog_entry WHERE org_id = $1 AND product_id > $2 ORDER BY product_id LIMIT $3
+"""
+LOCK_ENTRY = "UPDATE catalog_entry SET encoding = encoding WHERE product_id = $1"
 CLEAR_CHANNELS = """
     DELETE FROM catalog_facet
     WHERE product_id = $1
@@ -160,96 +140,62 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
 
     `reindex=False` does not rewrite search words and facets other than channels, for changes of releases or media.
     """
-    row = await transaction.fetch_one(PRODUCT, product_id)
-    if row is None:
+    found = await read_products(transaction, [product_id])
+    if not found:
         raise LookupError(f"no product {product_id}")
-    newest = await _newest_releases(transaction, product_id)
-    detail = _detail(row, newest, await _media(transaction, product_id))
-    org_id, org_slug = row[13], row[14]
-    published_at = max((published for _, published in newest), default=row[11])
-    card = encode(
-        Product(
-            id=detail.id,
-            slug=detail.slug,
-            title=detail.title,
-            description=detail.description,
-            kind=detail.kind,
-            platforms=detail.platforms,
-        )
-    )
-    encoded = encode(detail)
-    await transaction.run(
-        PUT_ENTRY,
-        product_id,
-        org_id,
-        org_slug,
-        detail.slug,
-        detail.title,
-        detail.kind,
-        detail.status,
-        published_at,
-        card,
-        encoded,
-        encode([release for release, _ in newest]),
-        etag_of(encoded),
-    )
+    record = found[0]
+    detail = record.detail
+    await transaction.run(PUT_ENTRY, *_entry(record))
     await put_public(transaction, detail)
     if reindex:
-        await _index(transaction, detail, org_slug)
+        await _index(transaction, record)
     await transaction.run(CLEAR_CHANNELS, product_id)
     channels = [(f"channel:{each.channel}", detail.title, product_id) for each in detail.channels]
     await transaction.run_many(PUT_FACET, channels)
     changed = await versions.bump(transaction, "catalog")
-    await catalog_index.put(transaction, detail, changed, clock.Instant(published_at), row[12])
+    await catalog_index.put(transaction, detail, changed, record.published_at, record.updated_at)
 
 
-async def _newest_releases(transaction: Transaction, product_id: str) -> list[tuple[Release, int]]:
-    return [
-        (Release(version=version, channel=channel, published_at=clock.rfc3339(at), notes=notes), at)
-        for channel, version, at, notes in await transaction.fetch(NEWEST_OF_CHANNELS, product_id)
-    ]
+def _entry(record: ProductRecord) -> tuple[Value, ...]:
+    """The row of `catalog_entry`."""
+    detail, encoded = record.detail, encode(record.detail)
+    names = (detail.id, record.org_id, detail.org, detail.slug, detail.title, detail.kind, detail.status)
+    bodies = (encode(card_of(detail)), encoded, encode(record.newest), etag_of(encoded))
+    return (*names, record.published_at, *bodies, ENCODING)
 
 
-async def _media(transaction: Transaction, product_id: str) -> list[Media]:
-    return [
-        Media(id=media_id, kind=kind, url=f"/api/v1/media/{sha256}", alt=alt, width=width, height=height)
-        for media_id, kind, sha256, alt, width, height in await transaction.fetch(MEDIA, product_id)
-    ]
+async def reencode_outdated(database: Database) -> None:
+    """Rewrite the encoded rows that an earlier version wrote, in batches of one transaction each."""
+    while rows := await database.fetch(OUTDATED, ENCODING, AT_ONCE):
+        async with database.transaction() as transaction:
+            await _reencode(transaction, [product_id for (product_id,) in rows])
+            await versions.bump(transaction, "catalog")
 
 
-def _detail(row: tuple[object, ...], newest: list[tuple[Release, int]], media: list[Media]) -> ProductDetail:
-    names = [
-        "id",
-        "slug",
-        "title",
-        "description",
-        "kind",
-        "platforms",
-        "tags",
-        "homepage",
-        "license",
-        "access",
-        "status",
-    ]
-    members = dict(zip(names, row[:11], strict=True))
-    members["platforms"] = msgspec.json.decode(str(row[5]))
-    members["tags"] = msgspec.json.decode(str(row[6]))
-    created_at, updated_at = msgspec.convert(row[11:13], tuple[clock.Instant, clock.Instant])
-    members["created_at"] = clock.rfc3339(created_at)
-    members["updated_at"] = clock.rfc3339(updated_at)
-    members["org"] = row[14]
-    members["media"] = media
-    members["channels"] = [Channel(release.channel, release.version, release.published_at) for release, _ in newest]
-    return msgspec.convert(members, ProductDetail)
+async def refresh_organisation(transaction: Transaction, org_id: str) -> None:
+    """Rewrite the encoded rows of the organisation's products, which contain its name."""
+    after = ""
+    while rows := await transaction.fetch(OF_ORGANISATION, org_id, after, AT_ONCE):
+        after = rows[-1][0]
+        await _reencode(transaction, [product_id for (product_id,) in rows])
+    await versions.bump(transaction, "catalog")
 
 
-async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str) -> None:
-    facets = [f"kind:{detail.kind}", f"org:{org_slug}", f"access:{detail.access}"]
+async def _reencode(transaction: Transaction, product_ids: Sequence[str]) -> None:
+    # Lock the rows first: a concurrent change must not be overwritten by what was read before it.
+    await transaction.run_many(LOCK_ENTRY, [(product_id,) for product_id in sorted(product_ids)])
+    records = await read_products(transaction, product_ids)
+    await transaction.run_many(PUT_ENTRY, [_entry(record) for record in records])
+
+
+async def _index(transaction: Transaction, record: ProductRecord) -> None:
+    detail = record.detail
+    facets = [f"kind:{detail.kind}", f"org:{detail.org}", f"access:{detail.access}"]
     facets += [f"platform:{platform}" for platform in detail.platforms]
     facets += [f"tag:{tag}" for tag in detail.tags]
     await transaction.run(CLEAR_FACETS, detail.id)
     await transaction.run_many(PUT_FACET, [(facet, detail.title, detail.id) for facet in facets])
-    found = weights(detail.title, detail.tags, detail.description or "")
+    found = weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
     await transaction.run(CLEAR_TERMS, detail.id)
     await transaction.run_many(PUT_TERM, [(term, detail.id, weight) for term, weight in found.items()])
     await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(deletion_variants(term))])

@@ -16,11 +16,52 @@ Status = Literal["draft", "public", "archived"]
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")]
 Cursor = Annotated[CursorText, msgspec.Meta(min_length=1, max_length=4096)]
+Color = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^#[0-9a-f]{6}$"})]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
+class CoverImage(msgspec.Struct):
+    """One size of a cover; `width` in pixels."""
+
+    url: UriReference
+    width: int
+    type: str
+
+
+class Cover(msgspec.Struct, kw_only=True):
+    """The cover of a product, 16:9. `color` is a ground to show while it loads, `focus` where its subject is. A
+    `placeholder` was drawn by the store, has no text, and may be mirrored."""
+
+    url: UriReference
+    srcset: list[CoverImage]
+    color: Color
+    focus: Literal["left", "center", "right"]
+    placeholder: bool
+    alt: str
+
+
+class ProductPublisher(msgspec.Struct, kw_only=True):
+    """The organisation that publishes a product. `verified` is true when its domain was proven."""
+
+    slug: str
+    name: str
+    verified: bool
+
+
+class LatestRelease(msgspec.Struct, kw_only=True):
+    """The newest published release of the channel stable, or of all channels if stable has none; `size_by_platform` in
+    bytes, `first_published_at` of the product's first release."""
+
+    version: str
+    channel: ChannelName
+    published_at: Moment
+    size_by_platform: dict[Platform, int]
+    first_published_at: Moment
+
+
 class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """The documented members of a product."""
+    """The documented members of a product, and what a card shows: `summary` is one sentence of plain text,
+    `media_count` the number of screenshots and videos."""
 
     id: Uuid
     slug: str
@@ -28,6 +69,15 @@ class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
     description: str | None = None
     kind: Kind
     platforms: list[Platform]
+    summary: str | None
+    org: str
+    publisher: ProductPublisher
+    cover: Cover
+    latest: LatestRelease | None
+    access: Access
+    is_free: bool
+    media_count: int
+    has_trailer: bool
 
 
 class Product(Described, kw_only=True):
@@ -56,15 +106,15 @@ class Media(msgspec.Struct, kw_only=True):
 
 
 class ProductDetail(Described, kw_only=True):
-    """A product with all its details."""
+    """A product with all its details; `languages` are BCP 47 tags, `buy_url` is where a code can be bought."""
 
-    org: str
-    access: Access
     status: Status
     channels: list[Channel]
     media: list[Media]
     tags: list[str]
     homepage: str | None
+    buy_url: str | None
+    languages: list[str]
     license: str | None
     created_at: Moment
     updated_at: Moment

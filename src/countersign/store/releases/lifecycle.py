@@ -19,15 +19,15 @@ from countersign.store.releases.schemas import NewRelease, ProductWrite, Release
 
 INSERT_PRODUCT = """
     INSERT INTO product
-        (id, org_id, slug, title, description, kind, platforms, tags, homepage, license, access, status,
-         created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+        (id, org_id, slug, title, description, summary, kind, platforms, tags, homepage, buy_url, languages, license,
+         access, status, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16)
     ON CONFLICT DO NOTHING
 """
 REPLACE_PRODUCT = """
     UPDATE product
-    SET slug = $2, title = $3, description = $4, kind = $5, platforms = $6, tags = $7, homepage = $8,
-        license = $9, access = $10, status = $11, updated_at = $12
+    SET slug = $2, title = $3, description = $4, summary = $5, kind = $6, platforms = $7, tags = $8, homepage = $9,
+        buy_url = $10, languages = $11, license = $12, access = $13, status = $14, updated_at = $15
     WHERE id = $1
       AND NOT EXISTS (SELECT 1 FROM product other WHERE other.slug = $2 AND other.id <> $1)
 """
@@ -89,10 +89,13 @@ def _members(body: ProductWrite) -> tuple[str | None, ...]:
         body.slug,
         body.title,
         body.description,
+        body.summary,
         body.kind,
         msgspec.json.encode(body.platforms).decode(),
         msgspec.json.encode(body.tags).decode(),
         body.homepage,
+        body.buy_url,
+        msgspec.json.encode(body.languages).decode(),
         body.license,
         body.access,
     )

@@ -22,8 +22,25 @@ Address = Annotated[
     str,
     msgspec.Meta(
         max_length=2_000,
-        pattern=r"^https?://[^\s]+(?!\n)$",
+        pattern=r"^https?://\S+(?!\n)$",
         extra={"needs": "must be an address that begins with https:// or http://"},
+    ),
+]
+Summary = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=140,
+        pattern=r"^[^\r\n]*\S[^\r\n]*(?!\n)$",
+        extra={"needs": "must be one line of text, not blank"},
+        description="One sentence of plain text; by default the first sentence of the description.",
+    ),
+]
+Language = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=35,
+        pattern=r"^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*(?!\n)$",
+        extra={"needs": "must be a BCP 47 language tag such as en or pt-BR"},
     ),
 ]
 License = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -44,10 +61,13 @@ class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     slug: Slug
     title: Title
     description: Description | None = None
+    summary: Summary | None = None
     kind: Kind
     platforms: Platforms
     tags: Annotated[list[Tag], msgspec.Meta(max_length=20)] = []
     homepage: Address | None = None
+    buy_url: Address | None = None
+    languages: Annotated[list[Language], msgspec.Meta(max_length=100)] = []
     license: License | None = None
     access: Access = "entitled"
     status: Status | None = None

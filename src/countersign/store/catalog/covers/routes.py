@@ -42,11 +42,6 @@ class _Drawn(msgspec.Struct):
 _drawn = msgspec.json.Decoder(_Drawn)
 
 
-def cover_url(prefix: str, slug: str, version: str) -> str:
-    """The address of a placeholder cover, which changes when its bytes do."""
-    return f"{prefix}/products/{slug}/cover.svg?v={version}"
-
-
 async def show_cover(call: StoreRequest[CoverQuery, Nothing]) -> Response:
     """Show the placeholder cover of a product: an SVG of 640 × 360 that depends on its slug, kind and tags alone."""
     store: Store = call.context

@@ -1,0 +1,241 @@
+"""What lists and pages show of a product, read from its tables: one product, or many at once."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Row
+from countersign.store.catalog.covers import placeholder
+from countersign.store.catalog.schemas import (
+    Access,
+    Channel,
+    ChannelName,
+    Cover,
+    Kind,
+    LatestRelease,
+    Media,
+    MediaKind,
+    Platform,
+    Product,
+    ProductDetail,
+    ProductPublisher,
+    Release,
+    Status,
+)
+from countersign.store.catalog.summaries import first_sentence
+from countersign.store.context import PREFIX
+
+PRODUCTS = """
+    SELECT p.id, p.slug, p.title, p.description, p.summary, p.kind, p.platforms, p.tags, p.homepage, p.buy_url,
+           p.languages, p.license, p.access, p.status, p.created_at, p.updated_at, o.id, o.slug, o.name
+    FROM product p
+    JOIN organisation o ON o.id = p.org_id
+    WHERE p.id IN ({ids})
+"""
+NEWEST_OF_CHANNELS = """
+    SELECT product_id, id, channel, version, published_at, notes, first_at
+    FROM (
+        SELECT product_id, id, channel, version, published_at, notes, sort_key,
+               min(published_at) OVER (PARTITION BY product_id) AS first_at,
+               row_number() OVER (
+                   PARTITION BY product_id, channel ORDER BY published_at DESC, sort_key DESC, id DESC
+               ) AS place
+        FROM release
+        WHERE product_id IN ({ids}) AND status = 'published'
+    ) AS ranked
+    WHERE place = 1
+    ORDER BY published_at DESC, sort_key DESC
+"""
+SIZES = """
+    SELECT release_id, platform, size
+    FROM artifact
+    WHERE release_id IN ({ids}) AND status = 'ready' AND platform IS NOT NULL
+    ORDER BY filename, id
+"""
+MEDIA = """
+    SELECT product_id, id, kind, sha256, alt, width, height
+    FROM media
+    WHERE product_id IN ({ids}) AND sha256 IS NOT NULL
+    ORDER BY created_at, id
+"""
+IN_GALLERY = ("screenshot", "video")
+
+
+class NewestRelease(NamedTuple):
+    """The newest release of a channel; `first_at` is when the product's first release was published."""
+
+    id: str
+    channel: ChannelName
+    version: str
+    published_at: Instant
+    notes: str | None
+    first_at: Instant
+
+
+class ProductRecord(NamedTuple):
+    """A product with what the catalog's row of it contains."""
+
+    detail: ProductDetail
+    org_id: str
+    newest: list[Release]
+    published_at: Instant
+    updated_at: Instant
+    own_summary: str | None
+
+
+async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[ProductRecord]:
+    """The products with these ids, in no particular order."""
+    rows = await _fetch(reader, PRODUCTS, product_ids)
+    newest: dict[str, list[NewestRelease]] = {}
+    for product_id, *members in await _fetch(reader, NEWEST_OF_CHANNELS, product_ids):
+        newest.setdefault(product_id, []).append(NewestRelease(*members))
+    media: dict[str, list[Media]] = {}
+    for product_id, *members in await _fetch(reader, MEDIA, product_ids):
+        media.setdefault(product_id, []).append(_media(*members))
+    latest = {product_id: latest_of(found) for product_id, found in newest.items()}
+    sizes = await _sizes(reader, [each.id for each in latest.values()])
+    return [
+        _record(
+            _ProductRow(*row),
+            newest.get(row[0], []),
+            None if row[0] not in latest else _latest(latest[row[0]], sizes),
+            media.get(row[0], []),
+        )
+        for row in rows
+    ]
+
+
+def latest_of(newest: Sequence[NewestRelease]) -> NewestRelease:
+    """The release that a product is shown with: the newest of the channel stable, else the newest of all."""
+    return next((each for each in newest if each.channel == "stable"), newest[0])
+
+
+def card_of(detail: ProductDetail) -> Product:
+    """What lists show of the product."""
+    return Product(
+        id=detail.id,
+        slug=detail.slug,
+        title=detail.title,
+        description=detail.description,
+        kind=detail.kind,
+        platforms=detail.platforms,
+        summary=detail.summary,
+        org=detail.org,
+        publisher=detail.publisher,
+        cover=detail.cover,
+        latest=detail.latest,
+        access=detail.access,
+        is_free=detail.is_free,
+        media_count=detail.media_count,
+        has_trailer=detail.has_trailer,
+    )
+
+
+def cover_of(slug: str, kind: Kind, tags: Sequence[str], media: Sequence[Media]) -> Cover:
+    """The product's own cover, the last that was uploaded; else its placeholder."""
+    drawn = placeholder.describe(slug, kind, tags)
+    own = next((each for each in reversed(media) if each.kind == "cover"), None)
+    if own is not None:
+        return Cover(url=own.url, srcset=[], color=drawn.color, focus="center", placeholder=False, alt=own.alt)
+    url = f"{PREFIX}/products/{slug}/cover.svg?v={drawn.version}"
+    return Cover(url=url, srcset=[], color=drawn.color, focus=drawn.focus, placeholder=True, alt="")
+
+
+async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row]:
+    """The rows of some ids."""
+    if not ids:
+        return []
+    places = ", ".join([f"${number}" for number in range(1, len(ids) + 1)])
+    return await reader.fetch(statement.format(ids=places), *ids)
+
+
+async def _sizes(reader: Reader, release_ids: Sequence[str]) -> dict[str, dict[Platform, int]]:
+    """The size of each release's first file of each platform."""
+    sizes: dict[str, dict[Platform, int]] = {}
+    for release_id, platform, size in await _fetch(reader, SIZES, release_ids):
+        sizes.setdefault(release_id, {}).setdefault(platform, size)
+    return sizes
+
+
+class _ProductRow(NamedTuple):
+    id: str
+    slug: str
+    title: str
+    description: str | None
+    summary: str | None
+    kind: Kind
+    platforms: str
+    tags: str
+    homepage: str | None
+    buy_url: str | None
+    languages: str
+    license: str | None
+    access: Access
+    status: Status
+    created_at: Instant
+    updated_at: Instant
+    org_id: str
+    org_slug: str
+    org_name: str
+
+
+_texts = msgspec.json.Decoder(list[str])
+_platforms = msgspec.json.Decoder(list[Platform])
+
+
+def _media(media_id: str, kind: MediaKind, sha256: str, alt: str, width: int | None, height: int | None) -> Media:
+    return Media(id=media_id, kind=kind, url=f"{PREFIX}/media/{sha256}", alt=alt, width=width, height=height)
+
+
+def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) -> LatestRelease:
+    return LatestRelease(
+        version=release.version,
+        channel=release.channel,
+        published_at=clock.rfc3339(release.published_at),
+        size_by_platform=sizes.get(release.id, {}),
+        first_published_at=clock.rfc3339(release.first_at),
+    )
+
+
+def _record(
+    row: _ProductRow, newest: Sequence[NewestRelease], latest: LatestRelease | None, media: list[Media]
+) -> ProductRecord:
+    tags = _texts.decode(row.tags)
+    detail = ProductDetail(
+        id=row.id,
+        slug=row.slug,
+        title=row.title,
+        description=row.description,
+        kind=row.kind,
+        platforms=_platforms.decode(row.platforms),
+        summary=row.summary or first_sentence(row.description),
+        org=row.org_slug,
+        publisher=ProductPublisher(slug=row.org_slug, name=row.org_name, verified=False),
+        cover=cover_of(row.slug, row.kind, tags, media),
+        latest=latest,
+        access=row.access,
+        is_free=row.access == "free",
+        media_count=sum(each.kind in IN_GALLERY for each in media),
+        has_trailer=any(each.kind == "video" for each in media),
+        status=row.status,
+        channels=[Channel(each.channel, each.version, clock.rfc3339(each.published_at)) for each in newest],
+        media=media,
+        tags=tags,
+        homepage=row.homepage,
+        buy_url=row.buy_url,
+        languages=_texts.decode(row.languages),
+        license=row.license,
+        created_at=clock.rfc3339(row.created_at),
+        updated_at=clock.rfc3339(row.updated_at),
+    )
+    releases = [
+        Release(
+            version=each.version, channel=each.channel, published_at=clock.rfc3339(each.published_at), notes=each.notes
+        )
+        for each in newest
+    ]
+    published_at = max((each.published_at for each in newest), default=row.created_at)
+    return ProductRecord(detail, row.org_id, releases, published_at, row.updated_at, row.summary)
