@@ -7,6 +7,7 @@ from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, 
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
 from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
+from countersign.declare.presentation import Measure, Option, Risk
 from countersign.declare.workflow import Move, Work, Workflow
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "FieldOf",
     "Grant",
     "LongText",
+    "Measure",
     "Model",
     "Module",
     "Moment",
@@ -31,7 +33,9 @@ __all__ = [
     "Move",
     "Notation",
     "Number",
+    "Option",
     "Ref",
+    "Risk",
     "Role",
     "Select",
     "Setting",

@@ -12,6 +12,7 @@ from countersign.declare.condition import Where
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field, Stored
 from countersign.declare.fields.kinds import LARGEST, Number, Ref
+from countersign.declare.presentation import Measure, Risk
 from countersign.declare.workflow import Workflow
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
@@ -24,6 +25,14 @@ class ModelOptions(TypedDict, total=False):
     name: str
     label: str
     plural: str
+    label_de: str
+    plural_de: str
+    icon: str
+    group: str
+    title_field: str
+    subtitle_fields: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    risks: tuple[Risk, ...]
     locked: tuple[Where, ...]
     locked_with: str
     locked_while: tuple[Where, ...]
@@ -55,6 +64,19 @@ class Declared:
     commands: tuple[str, ...]
     source: str
     misspelt: tuple[str, ...] = ()
+    label_de: str = ""
+    plural_de: str = ""
+    icon: str = ""
+    group: str = ""
+    title_field: str = "id"
+    subtitle_fields: tuple[str, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    risks: tuple[Risk, ...] = ()
+
+    @property
+    def state_field(self) -> str | None:
+        """Return the name of the field that the workflow governs."""
+        return None if self.workflow is None else self.workflow.field
 
     def present_name(self, name: str) -> str:
         """Return the current name of a field. The given name may be a former name of the field."""
@@ -86,6 +108,13 @@ class Model:
 
     name           the name in URLs and of the table; default: the class name in snake_case
     label, plural  the names shown to people; default: the name
+    label_de, plural_de  the names in German; default: the English names
+    icon           the name of a lucide icon; default: the icon of the module
+    group          the name of the sidebar's group; default: the name of the module
+    title_field    the field that names a record in lists and sentences; default: `shown_as`
+    subtitle_fields the fields of the line under the title; at most three
+    measures       the numbers that dashboards offer for the model
+    risks          rules for the risk of proposals, beyond those that hold for all models
     locked         conditions under which only its actions can change or delete a record
     locked_with    a ref field: a record is locked while the record that it refers to is locked
     locked_while   conditions on the referenced record of `locked_with` under which a record is locked; default: the
@@ -114,10 +143,12 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
     fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
     name = options.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     label = options.get("label") or name.replace("_", " ").capitalize()
+    plural = options.get("plural") or _plural(label)
+    shown_as = options.get("shown_as") or _first_text(fields)
     return Declared(
         name=name,
         label=label,
-        plural=options.get("plural") or _plural(label),
+        plural=plural,
         summary=inspect.cleandoc(cls.__doc__ or ""),
         fields=fields,
         workflow=next((value for value in vars(cls).values() if isinstance(value, Workflow)), None),
@@ -127,11 +158,24 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         rules=options.get("rules", ()),
         needs_approval=options.get("needs_approval", ()),
         reads=options.get("reads", ()),
-        shown_as=options.get("shown_as") or _first_text(fields),
+        shown_as=shown_as,
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,
         misspelt=tuple(options.keys() - ModelOptions.__annotations__.keys()),
+        **_german(options, label, plural),
+        icon=options.get("icon", ""),
+        group=options.get("group", ""),
+        title_field=options.get("title_field", shown_as),
+        subtitle_fields=options.get("subtitle_fields", ()),
+        measures=options.get("measures", ()),
+        risks=options.get("risks", ()),
     )
+
+
+def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:
+    """Return the names in German. Without them, people read the English ones."""
+    german = options.get("label_de")
+    return {"label_de": german or label, "plural_de": options.get("plural_de") or german or plural}
 
 
 def _first_text(fields: Mapping[str, Field]) -> str:

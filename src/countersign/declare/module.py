@@ -66,7 +66,8 @@ class Module:
 
     `needs` names the modules whose models are used in refs and grants of this module. `base` is always enabled. `kinds`
     are the kinds of fields that the module adds. Its own models may have fields of these kinds, and so may models of
-    modules that need it. `source` is the file that declares the module.
+    modules that need it. `label_de` is the label in German, and `icon` the lucide icon of models that declare none.
+    `source` is the file that declares the module.
     """
 
     def __init__(
@@ -75,6 +76,8 @@ class Module:
         *,
         version: str,
         label: str = "",
+        label_de: str = "",
+        icon: str = "",
         needs: Sequence[str] = (),
         models: Sequence[type[Model]] = (),
         roles: Sequence[Role] = (),
@@ -84,6 +87,8 @@ class Module:
         self.name = name
         self.version = version
         self.label = label or name.capitalize()
+        self.label_de = label_de or self.label
+        self.icon = icon or "box"
         self.needs = tuple(needs)
         self.models = tuple(models)
         self.roles = tuple(roles)

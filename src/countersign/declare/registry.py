@@ -10,7 +10,17 @@ from countersign.declare.fields.kinds import BUILTIN_KINDS, Ref
 from countersign.declare.fields.text import LongText
 from countersign.declare.model import Declared
 from countersign.declare.module import Module, Role, Setting
-from countersign.declare.rules import computed_fields, conditions, fields, grants, kinds, models, modules, workflows
+from countersign.declare.rules import (
+    computed_fields,
+    conditions,
+    fields,
+    grants,
+    kinds,
+    models,
+    modules,
+    presentations,
+    workflows,
+)
 from countersign.declare.rules.declarations import Declarations, Rule
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
@@ -65,6 +75,10 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         workflows.consequences_fit,
         workflows.reads_fit,
         workflows.rules_of_moves_fit,
+        presentations.titles_are_fields,
+        presentations.measures_fit,
+        presentations.tones_are_known,
+        presentations.risks_fit,
         grants.roles_named,
         grants.grants_speak_of_models,
         grants.grants_fit,

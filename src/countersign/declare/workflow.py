@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from countersign.declare.condition import Where
+from countersign.declare.presentation import RiskLevel, Words
 
 
 class Work(Protocol):
@@ -97,6 +98,10 @@ class Move:
     clears          fields that the action sets to null
     needs_approval  whether an agent can only propose the action; see `Approval`
     effect          a function that makes further changes
+    label_de, verb, verb_de
+                    the label in German, and the verb of sentences and buttons ("Win 3 leads"); default: the label
+    reversible      whether another action undoes it; default: whether an action leads back, and nothing is emptied
+    risk            the risk of a proposal of the action
     reads           models that the effect reads: models that a ref of the record refers to, and models that refer to
                     such models; a plan becomes stale when one of their records is added, changed or deleted
     """
@@ -116,6 +121,11 @@ class Move:
         needs_approval: Approval = False,
         effect: Effect | None = None,
         reads: tuple[str, ...] = (),
+        label_de: str = "",
+        verb: str = "",
+        verb_de: str = "",
+        reversible: bool | None = None,
+        risk: RiskLevel = "medium",
     ) -> None:
         self.name = ""
         self._label = label
@@ -131,6 +141,10 @@ class Move:
         self.needs_approval: Approval = needs_approval
         self.effect = effect
         self.reads = reads
+        self._label_de = label_de
+        self._verbs = (verb, verb_de)
+        self.reversible = reversible
+        self.risk: RiskLevel = risk
 
     @property
     def accepted_fields(self) -> tuple[str, ...]:
@@ -141,6 +155,18 @@ class Move:
     def label(self) -> str:
         """Return the label of the button that runs the action."""
         return self._label or self.name.replace("_", " ").capitalize()
+
+    @property
+    def labels(self) -> Words:
+        """Return the label by language."""
+        return {"en": self.label, "de": self._label_de or self.label}
+
+    @property
+    def verb(self) -> Words:
+        """Return the verb of sentences about the action, by language."""
+        english, german = self._verbs
+        labels = self.labels
+        return {"en": english or labels["en"], "de": german or english or labels["de"]}
 
 
 class Workflow:
@@ -156,3 +182,11 @@ class Workflow:
         """Return the first declared action that leads from the state `source` to the state `target`, or None if there
         is no such action."""
         return next((move for move in self.moves.values() if source in move.sources and move.to == target), None)
+
+    def is_reversible(self, move: Move) -> bool:
+        """Return whether an action can undo this one: what the declaration says, or whether one leads back."""
+        if move.reversible is not None:
+            return move.reversible
+        if move.to is None or move.clears or move.effect is not None:
+            return False
+        return all(source == move.to or self.between(move.to, source) is not None for source in move.sources)

@@ -7,7 +7,7 @@ from countersign import __version__
 from countersign.declare import Declared, Field, Ref, Select
 from countersign.declare.registry import Registry
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.commands import command
+from countersign.records.commands import command, presentation
 from countersign.records.commands.command import describe, moves
 from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
@@ -60,11 +60,11 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
     """Return the modules, models, readable fields and actions that are visible to this caller."""
     views = caller.view.models
     modules = [
-        {"name": module.name, "version": module.version, "label": module.label}
+        {"name": module.name, "version": module.version, "label": module.label, **presentation.of_module(module)}
         for module in registry.modules
         if any(model.declared.name in views for model in module.models)
     ]
-    models = [_model_meta(views[name], registry, approvals) for name in sorted(views)]
+    models = [_model_meta(views[name], views, registry, approvals) for name in sorted(views)]
     caller_shown = {
         "kind": caller.kind,
         "name": caller.agent if caller.is_agent else caller.username,
@@ -73,7 +73,9 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
     return {"modules": modules, "models": models, "caller": caller_shown}
 
 
-def _model_meta(view: ModelView, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+def _model_meta(
+    view: ModelView, views: Mapping[str, ModelView], registry: Registry, approvals: Approvals
+) -> dict[str, Any]:
     model = view.model
     return {
         "name": model.name,
@@ -85,6 +87,7 @@ def _model_meta(view: ModelView, registry: Registry, approvals: Approvals) -> di
         "fields": [_field_meta(view, name, registry, approvals) for name in view.fields],
         "commands": sorted(f"{model.name}.{each}" for each in view.commands),
         "actions": [_action_meta(view, name, approvals) for name in command.moves(model) if name in view.commands],
+        **presentation.of_model(view, views, registry),
     }
 
 
@@ -105,6 +108,7 @@ def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Appro
         "may_hide": name in view.partly,
         "masked": view.fields[name] == "masked",
         "needs_approval": name in approvals.fields(view),
+        **presentation.of_field(view, field),
     }
 
 
@@ -121,6 +125,7 @@ def _action_meta(view: ModelView, name: str, approvals: Approvals) -> dict[str, 
         "from": list(move.sources) if shows_states else [],
         "to": move.to if shows_states else None,
         "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
+        **presentation.of_command(view, name),
     }
 
 

@@ -1,23 +1,27 @@
 """The models of the engine: users, roles, grants, sessions, agent tokens, settings, plans and audit entries."""
 
-from countersign.declare import Bool, LongText, Model, Module, Moment, Number, Ref, Select, Structure, Text
+from countersign.declare import Bool, LongText, Model, Module, Moment, Number, Option, Ref, Select, Structure, Text
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 """The models that define the rights of callers. Writing one of their records changes the rights of callers."""
 
 
-class User(Model, shown_as="username"):
+class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitle_fields=("name",)):
     """A person who signs in."""
 
     username = Text(required=True, unique=True, max_length=100)
     name = Text(personal="PERSON", help="What others read")
     email = Text(personal="EMAIL", format="email")
-    language = Select("en", "de", help="Of letters")
-    letters = Select("digest", "none", help="About plans that wait for the person; a digest unless none are wanted")
+    language = Select(Option("en", "English", "Englisch"), Option("de", "German", "Deutsch"), help="Of letters")
+    letters = Select(
+        Option("digest", de="Übersicht"),
+        Option("none", de="Keine"),
+        help="About plans that wait for the person; a digest unless none are wanted",
+    )
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
 
 
-class RoleRecord(Model, name="role"):
+class RoleRecord(Model, name="role", label_de="Rolle", plural_de="Rollen", icon="shield-check"):
     """A role: what its members may do is the sum of its grants."""
 
     title = Text(required=True, unique=True, max_length=100, help="The name modules and grants know it by")
@@ -25,14 +29,21 @@ class RoleRecord(Model, name="role"):
     rights = Text(help="Beyond models, comma separated: base.unmask")
 
 
-class UserRole(Model, label="Role of a user", plural="Roles of users"):
+class UserRole(
+    Model,
+    label="Role of a user",
+    plural="Roles of users",
+    label_de="Rolle eines Benutzers",
+    plural_de="Rollen von Benutzern",
+    icon="users",
+):
     """That a user has a role."""
 
     user = Ref("user", required=True, on_delete="cascade")
     role = Ref("role", required=True, on_delete="cascade")
 
 
-class GrantRecord(Model, name="grant"):
+class GrantRecord(Model, name="grant", label_de="Berechtigung", plural_de="Berechtigungen", icon="key-round"):
     """What a role may do with one model. Lists are comma separated; * means all."""
 
     role = Ref("role", required=True, on_delete="cascade")
@@ -44,7 +55,9 @@ class GrantRecord(Model, name="grant"):
     rows = LongText(help='Conditions on the records it reaches: [{"field": …, "op": …, "value": …}]')
 
 
-class Session(Model, commands=("get", "list", "search")):
+class Session(
+    Model, label_de="Sitzung", plural_de="Sitzungen", icon="monitor", commands=("get", "list", "search")
+):
     """A person's sign-in."""
 
     user = Ref("user", required=True, on_delete="cascade", readonly=True)
@@ -53,7 +66,14 @@ class Session(Model, commands=("get", "list", "search")):
     ended_at = Moment(readonly=True)
 
 
-class AgentToken(Model, commands=("get", "list", "search")):
+class AgentToken(
+    Model,
+    label_de="Agenten-Token",
+    plural_de="Agenten-Token",
+    icon="bot",
+    group="automation",
+    commands=("get", "list", "search"),
+):
     """A token by which an agent acts for a person, cut to its scopes."""
 
     label = Text(required=True, readonly=True, former_name="title")
@@ -65,20 +85,35 @@ class AgentToken(Model, commands=("get", "list", "search")):
     ended_at = Moment(readonly=True)
 
 
-class Setting(Model):
+class Setting(Model, label_de="Einstellung", plural_de="Einstellungen", icon="settings"):
     """A setting of the engine, such as who must approve a command."""
 
     title = Text(required=True, unique=True, label="Name", max_length=200)
     value = LongText(required=True, help="JSON")
 
 
-STATES = ("pending", "executed", "failed", "rejected", "expired", "withdrawn", "stale")
-
-
-class Plan(Model, shown_as="command", commands=("get", "list", "search")):
+class Plan(
+    Model,
+    label_de="Vorschlag",
+    plural_de="Vorschläge",
+    icon="inbox",
+    group="automation",
+    shown_as="command",
+    commands=("get", "list", "search"),
+):
     """A proposed command with what it would change, and what became of it."""
 
-    state = Select(*STATES, readonly=True, index=True)
+    state = Select(
+        Option("pending", en="Waiting", de="Wartet", tone="warn"),
+        Option("executed", en="Done", de="Ausgeführt", tone="good"),
+        Option("failed", de="Fehlgeschlagen", tone="bad"),
+        Option("rejected", de="Abgelehnt", tone="bad"),
+        Option("expired", de="Abgelaufen"),
+        Option("withdrawn", en="Taken back", de="Zurückgenommen"),
+        Option("stale", en="Out of date", de="Veraltet"),
+        readonly=True,
+        index=True,
+    )
     command = Text(readonly=True, index=True)
     target = Structure(readonly=True, help="The record it is about")
     input = Structure(readonly=True, help="The command's input, as you may see it")
@@ -104,7 +139,15 @@ class Plan(Model, shown_as="command", commands=("get", "list", "search")):
 PLAN = Plan.declared
 
 
-class AuditEntry(Model, shown_as="command", commands=("get", "list", "search", "export")):
+class AuditEntry(
+    Model,
+    label_de="Protokolleintrag",
+    plural_de="Protokoll",
+    icon="history",
+    group="automation",
+    shown_as="command",
+    commands=("get", "list", "search", "export"),
+):
     """One thing that was done: who, what, to which record, before and after. Never changed, never deleted."""
 
     at = Moment(readonly=True, index=True)
@@ -125,6 +168,8 @@ class AuditEntry(Model, shown_as="command", commands=("get", "list", "search", "
 MODULE = Module(
     "base",
     label="Base",
+    label_de="Verwaltung",
+    icon="settings",
     version="1.0.0",
     models=(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
 )

@@ -1,5 +1,7 @@
 """Workflows, locks, class statements and grants that break a rule, one case for each way."""
 
+from typing import Any, cast
+
 from countersign.declare import (
     CALLER,
     TODAY,
@@ -7,11 +9,14 @@ from countersign.declare import (
     Field,
     FieldOf,
     Grant,
+    Measure,
     Model,
     Module,
     Move,
     Number,
+    Option,
     Ref,
+    Risk,
     Role,
     Select,
     Setting,
@@ -21,7 +26,7 @@ from countersign.declare import (
     where,
 )
 from countersign.declare.module import Names
-from countersign.declare.rules import conditions, grants, models, workflows
+from countersign.declare.rules import conditions, grants, models, presentations, workflows
 from countersign.declare.rules import modules as module_rules
 from tests.declare.planting import Case, broken, model, nursery
 
@@ -80,6 +85,22 @@ def granted(
     return broken(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
 
 
+def measure(fn: str, of: str) -> Measure:
+    """A measure by a function that may not exist."""
+    return Measure(cast("Any", fn), of)
+
+
+def risk(level: str) -> Risk:
+    """A rule with a level that may not exist."""
+    return Risk(cast("Any", level), "unclear")
+
+
+def toned(tone: str) -> type[Model]:
+    """A model with an option of this tone."""
+    return model("Plant", {"title": Text(), "state": Select(Option("seed", tone=cast("Any", tone)))})
+
+
+WRONG = where("colour", eq="red")
 SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
 ON_BED = Role("gardener", Grant(model="bed"))
 
@@ -88,6 +109,22 @@ CASES: list[Case] = [
     broken(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
     broken(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
     broken(models.shown_as_a_field, "plant.shown_as", "name a field of plant", plant(shown_as="name")),
+    broken(presentations.titles_are_fields, "plant.title_field", "name a field", plant(title_field="name")),
+    broken(presentations.titles_are_fields, "plant.subtitle_fields", "name fields", plant(subtitle_fields=("name",))),
+    broken(presentations.titles_are_fields, "plant.subtitle_fields", "at most", plant(subtitle_fields=("title",) * 4)),
+    broken(presentations.titles_are_fields, "plant.icon", "write it like", plant(icon="Box!")),
+    broken(presentations.titles_are_fields, "plant.group", "rename it", plant(group="My plants")),
+    broken(presentations.measures_fit, "plant.measures", "use one of", plant(measures=(measure("max", "height"),))),
+    broken(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
+    broken(presentations.measures_fit, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))),
+    broken(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
+    broken(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
+    broken(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
+    broken(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),
+    broken(presentations.risks_fit, "plant.risks", "no such command", plant(risks=(Risk("low", "a", ("water",)),))),
+    broken(presentations.risks_fit, "plant.risks", "no such field", plant(risks=(Risk("low", "a", fields=("b",)),))),
+    broken(presentations.risks_fit, "plant.risks", "correct it", plant(risks=(Risk("low", "a", when=WRONG),))),
+    broken(presentations.risks_fit, "plant.grow", "use low", moved(Move("seed", to="grown", risk=cast("Any", "no")))),
     broken(models.locked_with_a_ref, "plant.locked_with", "name the ref", plant(locked_with="title")),
     broken(models.locked_with_a_ref, "plant.locked_with", "name the ref", plant(locked_with="bed")),
     locked("correct it", where("colour", eq="red")),

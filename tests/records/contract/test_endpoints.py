@@ -1,5 +1,7 @@
 """The endpoint table of the API document, row by row, with what comes before any command: method, size, type, token."""
 
+from typing import Any
+
 import pytest
 
 from tests.records.office import Office
@@ -109,10 +111,47 @@ async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
     qualify = next(each for each in models["lead"]["actions"] if each["id"] == "lead.qualify")
     assert {"id", "label", "inputs", "from", "to", "needs_approval"} <= set(qualify)
     assert (qualify["from"], qualify["to"]) == (["new"], "qualified")
+    assert (qualify["labels"]["de"], qualify["risk"], qualify["reversible"]) == ("Qualifizieren", "medium", False)
     assert answer.json()["caller"] == {"kind": "person", "name": "bob", "scopes": []}
     asking_again = {**office.headers("bob"), "If-None-Match": answer.headers["etag"]}
     again = await office.http.get("/api/meta", headers=asking_again)
     assert again.status_code == 304
+
+
+async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
+    meta = {who: await _models(office, who) for who in ("alice", "bob")}
+
+    lead = meta["bob"]["lead"]
+    assert (lead["icon"], lead["group"], lead["title_field"]) == ("briefcase", "crm", "title")
+    assert lead["subtitle_fields"] == ["contact_name", "stage"]
+    assert lead["plurals"] == {"en": "Leads", "de": "Leads"}
+    stage = next(each for each in lead["fields"] if each["name"] == "stage")
+    assert stage["choices"][0] == {"value": "new", "label": {"en": "New", "de": "Neu"}, "tone": "info"}
+    assert [each["tone"] for each in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
+    details = {each["id"]: each for each in meta["alice"]["lead"]["command_details"]}
+    assert details["lead.delete"] == {
+        "id": "lead.delete",
+        "labels": {"en": "Delete", "de": "Löschen"},
+        "verb": {"en": "Delete", "de": "Löschen"},
+        "reversible": False,
+        "risk": "high",
+    }
+    revenue = next(each for each in lead["measures"] if each["fn"] == "sum")
+    assert (revenue["field"], revenue["date"], revenue["better"]) == ("expected_revenue_minor", "expected_close", "up")
+
+
+async def test_get_meta_names_only_referring_models_that_the_caller_sees(office: Office) -> None:
+    alice, bob, carol = [await _models(office, who) for who in ("alice", "bob", "carol")]
+
+    assert {each["model"] for each in alice["party"]["incoming"]} == {"address", "lead", "ticket"}
+    assert {each["model"] for each in bob["party"]["incoming"]} == {"address", "lead", "ticket"}
+    assert {each["model"] for each in carol["party"]["incoming"]} == {"address", "invoice"}
+    assert "tax_id" not in str(bob["party"])
+
+
+async def _models(office: Office, who: str) -> dict[str, Any]:
+    answer = await office.http.get("/api/meta", headers=office.headers(who))
+    return {each["name"]: each for each in answer.json()["models"]}
 
 
 async def test_get_openapi_describes_what_the_caller_may_use(office: Office) -> None:

@@ -39,6 +39,7 @@ class FieldOptions(TypedDict, total=False):
     """The options of a field of any kind; `Field` describes each of them."""
 
     label: str
+    label_de: str
     help: str
     required: bool
     default: object
@@ -73,6 +74,7 @@ class Field(ABC):
     """One field of a model.
 
     label       the name shown to people; default: the name with spaces
+    label_de    the name in German; default: the label
     help        a sentence for people and agents
     required    every record must have a value
     default     the value of a new record if the input has none: a JSON value, `CALLER` or `TODAY`
@@ -120,6 +122,7 @@ class Field(ABC):
         self.name = ""
         self.misspelt = tuple(options.keys() - FieldOptions.__annotations__.keys())
         self._label = options.get("label", "")
+        self._label_de = options.get("label_de", "")
         self.help = options.get("help", "")
         self.required = options.get("required", False)
         self.default = options.get("default")
@@ -144,6 +147,11 @@ class Field(ABC):
     def label(self) -> str:
         """Return the name of the field that is shown to people."""
         return self._label or self.name.removesuffix("_minor").replace("_", " ").capitalize()
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the label by language."""
+        return {"en": self.label, "de": self._label_de or self.label}
 
     @abstractmethod
     def read(self, value: object) -> Stored:

@@ -16,6 +16,7 @@ from countersign.declare.fields.field import (
     renamed_option,
 )
 from countersign.declare.fields.text import LongText, Text
+from countersign.declare.presentation import Option, Tone, default_tone
 from countersign.kernel.normalization import normalized
 
 _TRUE = ("true", "yes", "y", "1", "on", "ja", "j", "wahr")
@@ -206,14 +207,21 @@ class Money(Number):
 
 
 class Select(Field):
-    """One of several options."""
+    """One of several options. A choice is a word, or an `Option` with a label in two languages and a tone."""
 
     kind: ClassVar[str] = "select"
     is_countable: ClassVar[bool] = True
 
-    def __init__(self, *choices: str, **options: Unpack[FieldOptions]) -> None:
+    def __init__(self, *choices: str | Option, **options: Unpack[FieldOptions]) -> None:
         super().__init__(**options)
-        self.options = choices
+        self.choices = tuple(each if isinstance(each, Option) else Option(each) for each in choices)
+        self.options = tuple(each.value for each in self.choices)
+
+    def tone(self, choice: Option, *, is_state: bool) -> Tone:
+        """Return the tone of a choice. The state field of a workflow has default tones; other fields are grey."""
+        if choice.tone is not None:
+            return choice.tone
+        return default_tone(self.options, choice.value) if is_state else "grey"
 
     def read(self, value: object) -> Stored:
         """Return the option.

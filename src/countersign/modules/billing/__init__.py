@@ -8,6 +8,8 @@ from countersign.modules.billing.product import Product
 module = Module(
     "billing",
     version="1.0.0",
+    label_de="Abrechnung",
+    icon="receipt",
     needs=("party",),
     settings=(NUMBERS,),
     models=(Product, Invoice, InvoiceLine, Payment),

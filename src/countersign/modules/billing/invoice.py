@@ -7,11 +7,14 @@ from countersign.declare import (
     Date,
     FieldOf,
     LongText,
+    Measure,
     Model,
     Money,
     Move,
     Number,
+    Option,
     Ref,
+    Risk,
     Select,
     Setting,
     Text,
@@ -99,33 +102,62 @@ def net_of(quantity: int, unit_price_minor: int) -> int:
 
 class Invoice(
     Model,
+    label_de="Rechnung",
+    plural_de="Rechnungen",
+    icon="receipt",
     shown_as="number",
+    subtitle_fields=("party_name", "total_minor"),
+    measures=(
+        Measure("sum", "total_minor", date="issued", en="Invoiced", de="Fakturiert"),
+        Measure("sum", "paid_minor", date="issued", en="Paid", de="Bezahlt"),
+        Measure("sum", "open_minor", "down", date="due", en="Open", de="Offen"),
+    ),
+    risks=(Risk("high", "binding_document", commands=("post", "cancel")),),
     locked=(NOT_DRAFT,),
     rules=(where("due", gte=FieldOf("issued"), remedy="change due in the draft, or give an earlier issued"),),
 ):
     """What a party owes us, line by line."""
 
-    number = Text(readonly=True, unique=True, max_length=20)
-    party = Ref("party", required=True, needs_approval=True)
-    party_name = Text(readonly=True, personal="PERSON", linked=False, help="As it was when the invoice was posted")
-    party_address = LongText(readonly=True, personal="ADDRESS", help="As it was when the invoice was posted")
+    number = Text(readonly=True, unique=True, max_length=20, label_de="Nummer")
+    party = Ref("party", required=True, needs_approval=True, label_de="Kontakt")
+    party_name = Text(
+        readonly=True,
+        personal="PERSON",
+        linked=False,
+        label_de="Name des Kontakts",
+        help="As it was when the invoice was posted",
+    )
+    party_address = LongText(
+        readonly=True,
+        personal="ADDRESS",
+        label_de="Adresse des Kontakts",
+        help="As it was when the invoice was posted",
+    )
     party_tax_id = Text(
         readonly=True,
         personal="TAXID",
         linked=False,
         restricted=("accountant", "administrator"),
         label="Party tax number",
+        label_de="Steuernummer des Kontakts",
         help="As it was when the invoice was posted",
     )
-    state = Select("draft", "posted", "paid", "cancelled", index=True)
-    issued = Date(readonly=True, index=True)
-    due = Date(index=True)
-    net_minor = Money(sum_of="invoice_line.net_minor")
-    tax_minor = Money(sum_of="invoice_line.tax_minor")
-    total_minor = Money(computed=total)
-    paid_minor = Money(sum_of="payment.amount_minor")
-    open_minor = Money(computed=still_open)
-    notes = LongText()
+    state = Select(
+        Option("draft", de="Entwurf"),
+        Option("posted", de="Gebucht", tone="info"),
+        Option("paid", de="Bezahlt"),
+        Option("cancelled", de="Storniert"),
+        index=True,
+        label_de="Status",
+    )
+    issued = Date(readonly=True, index=True, label_de="Rechnungsdatum")
+    due = Date(index=True, label_de="Fällig")
+    net_minor = Money(sum_of="invoice_line.net_minor", label_de="Netto")
+    tax_minor = Money(sum_of="invoice_line.tax_minor", label_de="Steuer")
+    total_minor = Money(computed=total, label_de="Gesamt")
+    paid_minor = Money(sum_of="payment.amount_minor", label_de="Bezahlt")
+    open_minor = Money(computed=still_open, label_de="Offen")
+    notes = LongText(label_de="Notizen")
 
     workflow = Workflow(
         "state",
@@ -141,6 +173,8 @@ class Invoice(
             ),
             optional={"issued": TODAY},
             effect=number_and_date,
+            label_de="Buchen",
+            reversible=False,
             reads=("party", "address"),
             help="Gives the invoice its number and date, keeps name, address and tax number of the party as they are, "
             "and locks it. issued is today or, for an invoice that is entered late, a day before that is not before "
@@ -149,6 +183,8 @@ class Invoice(
         settle=Move(
             "posted",
             to="paid",
+            label="Mark as paid",
+            label_de="Als bezahlt markieren",
             guards=(where("open_minor", eq=0),),
             needs_approval="default",
             help="Marks the invoice as paid, and locks its payments. An overpaid one is settled when the rest is paid "
@@ -157,6 +193,7 @@ class Invoice(
         reopen=Move(
             "paid",
             to="posted",
+            label_de="Wieder öffnen",
             needs_approval="default",
             help="Marks a paid invoice as unpaid, so that its payments can be corrected.",
         ),
@@ -164,6 +201,8 @@ class Invoice(
             "draft",
             "posted",
             to="cancelled",
+            label_de="Stornieren",
+            reversible=False,
             needs_approval=True,
             guards=(where("paid_minor", eq=0),),
             help="Cancels the invoice.",
@@ -171,18 +210,36 @@ class Invoice(
     )
 
 
-class InvoiceLine(Model, shown_as="description", locked_with="invoice"):
+class InvoiceLine(
+    Model,
+    label_de="Rechnungsposition",
+    plural_de="Rechnungspositionen",
+    icon="list",
+    shown_as="description",
+    subtitle_fields=("quantity", "net_minor"),
+    locked_with="invoice",
+):
     """One line of an invoice."""
 
-    invoice = Ref("invoice", required=True, on_delete="cascade")
+    invoice = Ref("invoice", required=True, on_delete="cascade", label_de="Rechnung")
     product = Ref(
         "product",
         fills={"description": "name", "unit_price_minor": "unit_price_minor", "tax_bp": "tax_bp"},
+        label_de="Produkt",
         help="Fills description, unit price and tax where these are left out",
     )
-    description = Text(required=True)
-    quantity = Number(required=True, default=1, min_value=-1_000_000, max_value=1_000_000)
-    unit_price_minor = Money(required=True, min_value=-1_000_000_000, max_value=1_000_000_000)
-    tax_bp = Number(required=True, default=1900, min_value=0, max_value=10_000, label="Tax, in hundredths of a percent")
-    net_minor = Money(computed=net_of)
-    tax_minor = Money(computed=tax_of)
+    description = Text(required=True, label_de="Beschreibung")
+    quantity = Number(required=True, default=1, min_value=-1_000_000, max_value=1_000_000, label_de="Menge")
+    unit_price_minor = Money(
+        required=True, min_value=-1_000_000_000, max_value=1_000_000_000, label_de="Einzelpreis"
+    )
+    tax_bp = Number(
+        required=True,
+        default=1900,
+        min_value=0,
+        max_value=10_000,
+        label="Tax, in hundredths of a percent",
+        label_de="Steuer in Hundertstelprozent",
+    )
+    net_minor = Money(computed=net_of, label_de="Netto")
+    tax_minor = Money(computed=tax_of, label_de="Steuer")

@@ -20,6 +20,8 @@ module = Module(
     "crm",
     version="1.0.0",
     label="Sales",
+    label_de="Vertrieb",
+    icon="briefcase",
     needs=("party",),
     models=(Lead, Activity),
     roles=(

@@ -4,9 +4,11 @@ from countersign.declare import (
     CALLER,
     Date,
     LongText,
+    Measure,
     Model,
     Money,
     Move,
+    Option,
     Ref,
     Select,
     Text,
@@ -30,29 +32,57 @@ WON = where("stage", eq="won")
 """A booked sale: what it is worth, whose it is and who made it are changed by a person."""
 
 
-class Lead(Model):
+class Lead(
+    Model,
+    plural_de="Leads",
+    icon="briefcase",
+    subtitle_fields=("contact_name", "stage"),
+    measures=(
+        Measure(date="expected_close", en="Leads to close", de="Leads zum Abschluss"),
+        Measure(
+            "sum", "expected_revenue_minor", date="expected_close", en="Expected revenue", de="Erwarteter Umsatz"
+        ),
+        Measure("avg", "expected_revenue_minor", date="expected_close", en="Average deal", de="Mittlerer Auftrag"),
+    ),
+):
     """A possible sale, from the first contact to won or lost."""
 
-    title = Text(required=True, index=True)
-    stage = Select("new", "qualified", "proposed", "won", "lost", index=True)
-    expected_revenue_minor = Money(min_value=0, index=True, needs_approval=WON)
-    contact_name = Text(personal="PERSON")
-    contact_email = Text(personal="EMAIL", format="email")
-    contact_phone = Text(personal="PHONE", format="phone")
-    party = Ref("party", on_delete="clear", needs_approval=WON)
-    owner = Ref("user", on_delete="clear", default=CALLER, needs_approval=WON)
-    source = Select("web", "fair", "phone", "referral", "other")
-    expected_close = Date(index=True)
-    lost_reason = Text()
-    notes = LongText(personal="NOTES")
+    title = Text(required=True, index=True, label_de="Titel")
+    stage = Select(
+        Option("new", de="Neu"),
+        Option("qualified", de="Qualifiziert"),
+        Option("proposed", de="Angeboten"),
+        Option("won", de="Gewonnen"),
+        Option("lost", de="Verloren"),
+        index=True,
+        label_de="Phase",
+    )
+    expected_revenue_minor = Money(min_value=0, index=True, needs_approval=WON, label_de="Erwarteter Umsatz")
+    contact_name = Text(personal="PERSON", label_de="Ansprechpartner")
+    contact_email = Text(personal="EMAIL", format="email", label_de="E-Mail")
+    contact_phone = Text(personal="PHONE", format="phone", label_de="Telefon")
+    party = Ref("party", on_delete="clear", needs_approval=WON, label_de="Kontakt")
+    owner = Ref("user", on_delete="clear", default=CALLER, needs_approval=WON, label_de="Zuständig")
+    source = Select(
+        Option("web", de="Web"),
+        Option("fair", de="Messe"),
+        Option("phone", de="Telefon"),
+        Option("referral", de="Empfehlung"),
+        Option("other", de="Sonstiges"),
+        label_de="Quelle",
+    )
+    expected_close = Date(index=True, label_de="Erwarteter Abschluss")
+    lost_reason = Text(label_de="Grund des Verlusts")
+    notes = LongText(personal="NOTES", label_de="Notizen")
 
     workflow = Workflow(
         "stage",
-        qualify=Move("new", to="qualified", help="Marks the lead as qualified."),
+        qualify=Move("new", to="qualified", label_de="Qualifizieren", help="Marks the lead as qualified."),
         propose=Move(
             "qualified",
             to="proposed",
             inputs=("expected_revenue_minor",),
+            label_de="Anbieten",
             help="Marks the lead as proposed: an offer was sent.",
         ),
         win=Move(
@@ -61,14 +91,28 @@ class Lead(Model):
             to="won",
             guards=(where("party", is_null=False),),
             needs_approval="default",
+            label="Mark as won",
+            label_de="Als gewonnen markieren",
+            reversible=True,
             help="Marks the lead as won.",
         ),
-        lose=Move("new", "qualified", "proposed", to="lost", inputs=("lost_reason",), help="Marks the lead as lost."),
+        lose=Move(
+            "new",
+            "qualified",
+            "proposed",
+            to="lost",
+            inputs=("lost_reason",),
+            label="Mark as lost",
+            label_de="Als verloren markieren",
+            reversible=True,
+            help="Marks the lead as lost.",
+        ),
         reopen=Move(
             "won",
             "lost",
             to="qualified",
             clears=("lost_reason",),
+            label_de="Wieder öffnen",
             needs_approval="default",
             help="Reopens a lead that was won or lost, and empties lost_reason.",
         ),
@@ -80,6 +124,8 @@ class Lead(Model):
             guards=(where("contact_name", is_null=False), where("party", is_null=True)),
             needs_approval=True,
             effect=to_party,
+            label="Convert to party",
+            label_de="In Kontakt umwandeln",
             help="Links the lead to the party with the contact's e-mail address; creates that party if it is missing.",
         ),
     )

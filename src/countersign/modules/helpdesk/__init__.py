@@ -9,6 +9,8 @@ module = Module(
     "helpdesk",
     version="1.0.0",
     label="Help desk",
+    label_de="Helpdesk",
+    icon="ticket",
     needs=("party",),
     models=(Ticket,),
     roles=(

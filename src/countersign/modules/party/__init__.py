@@ -11,6 +11,8 @@ module = Module(
     "party",
     version="1.0.0",
     label="Parties",
+    label_de="Kontakte",
+    icon="building-2",
     models=(Party, Address),
     roles=(
         Role(

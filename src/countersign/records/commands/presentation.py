@@ -1,0 +1,148 @@
+"""How models, fields and commands are presented to a caller in `GET /api/meta`, and the titles of records."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from countersign.declare import Field, Measure, Module, Ref, Select
+from countersign.declare.presentation import DEFAULT_RISKS, LABELS, RISK_LEVELS, RiskLevel, Words
+from countersign.declare.registry import Registry
+from countersign.records.access.view import ModelView
+
+_OWN_LABELS: Mapping[str, tuple[str, str]] = {
+    "plan.reject": ("Reject", "Ablehnen"),
+    "plan.withdraw": ("Take back", "Zurücknehmen"),
+    "plan.propose": ("Propose", "Vorschlagen"),
+    "plan.watch": ("Watch", "Beobachten"),
+    "session.revoke": ("Sign out", "Abmelden"),
+    "agent_token.revoke": ("Revoke", "Widerrufen"),
+    "user.invite": ("Invite", "Einladen"),
+    "audit_entry.verify": ("Verify", "Prüfen"),
+}
+"""The labels of the built-in commands in English and German."""
+
+_IRREVERSIBLE = frozenset({"delete", "import", "reject", "withdraw", "propose", "revoke", "deactivate"})
+
+
+def of_module(module: Module) -> dict[str, Any]:
+    """Return how a module is presented: its labels and its icon."""
+    return {"labels": {"en": module.label, "de": module.label_de}, "icon": module.icon}
+
+
+def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> dict[str, Any]:
+    """Return how a model is presented to a caller. It names only fields and models that the caller sees."""
+    model, module = view.model, registry.module_of[view.model.name]
+    return {
+        "labels": {"en": model.label, "de": model.label_de},
+        "plurals": {"en": model.plural, "de": model.plural_de},
+        "icon": model.icon or module.icon,
+        "group": model.group or module.name,
+        "title_field": title_field(view),
+        "subtitle_fields": [name for name in model.subtitle_fields if name in view.fields],
+        "state_field": model.state_field if model.state_field in view.fields else None,
+        "measures": [_measure(view, each) for each in model.measures if _is_measured(view, each)],
+        "incoming": _incoming(view, views, registry),
+        "command_details": [{"id": f"{model.name}.{name}", **of_command(view, name)} for name in sorted(view.commands)],
+    }
+
+
+def title_field(view: ModelView) -> str:
+    """Return the field that names a record for this caller: the title, else the field that stands for it, else `id`."""
+    candidates = (view.model.title_field, view.model.shown_as)
+    return next((name for name in candidates if name in view.fields), "id")
+
+
+def of_field(view: ModelView, field: Field) -> dict[str, Any]:
+    """Return the labels of a field and, for a select, its choices with labels and tones."""
+    choices = None
+    if isinstance(field, Select):
+        is_state = field.name == view.model.state_field
+        choices = [
+            {"value": each.value, "label": each.label, "tone": field.tone(each, is_state=is_state)}
+            for each in field.choices
+        ]
+    return {"labels": field.labels, "choices": choices}
+
+
+def of_command(view: ModelView, name: str) -> dict[str, Any]:
+    """Return the labels, the verb, the risk and the reversibility of a command."""
+    workflow = view.model.workflow
+    move = None if workflow is None else workflow.moves.get(name)
+    if workflow is not None and move is not None:
+        return {
+            "labels": move.labels,
+            "verb": move.verb,
+            "reversible": workflow.is_reversible(move),
+            "risk": risk_of(view, name),
+        }
+    words = label_of(view.model.name, name)
+    return {"labels": words, "verb": words, "reversible": name not in _IRREVERSIBLE, "risk": risk_of(view, name)}
+
+
+def label_of(model: str, name: str) -> Words:
+    """Return the label of a generated or built-in command by language."""
+    fallback = name.replace("_", " ").capitalize()
+    english, german = LABELS.get(name) or _OWN_LABELS.get(f"{model}.{name}", (fallback, fallback))
+    return {"en": english, "de": german}
+
+
+def risk_of(view: ModelView, name: str) -> RiskLevel:
+    """Return the risk of a command without regard to its input."""
+    workflow = view.model.workflow
+    move = None if workflow is None else workflow.moves.get(name)
+    own: RiskLevel = DEFAULT_RISKS.get(name, "low") if move is None else move.risk
+    rules = [each for each in view.model.risks if name in each.commands and not each.fields and not each.when]
+    levels: list[RiskLevel] = [own, *(each.level for each in rules)]
+    return max(levels, key=RISK_LEVELS.index)
+
+
+def is_reversible(view: ModelView, name: str) -> bool:
+    """Return whether another command can undo this one."""
+    workflow = view.model.workflow
+    move = None if workflow is None else workflow.moves.get(name)
+    if workflow is not None and move is not None:
+        return workflow.is_reversible(move)
+    return name not in _IRREVERSIBLE
+
+
+def _is_measured(view: ModelView, measure: Measure) -> bool:
+    names = [each for each in (measure.field, measure.date) if each]
+    return all(view.sees_in_clear(each) for each in names) and date_of(view, measure) is not None
+
+
+def date_of(view: ModelView, measure: Measure) -> str | None:
+    """Return the date field by which a measure is counted, or None if the caller does not read it."""
+    if measure.date:
+        return measure.date if view.sees_in_clear(measure.date) else None
+    fields = view.model.fields
+    return next((name for name in view.fields if fields[name].kind == "date" and view.sees_in_clear(name)), None)
+
+
+def _measure(view: ModelView, measure: Measure) -> dict[str, Any]:
+    english = measure.en or (view.model.plural if not measure.field else view.model.fields[measure.field].label)
+    return {
+        "field": measure.field or None,
+        "fn": measure.fn,
+        "better": measure.better,
+        "date": date_of(view, measure),
+        "label": {"en": english, "de": measure.de or english},
+    }
+
+
+def _incoming(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> list[dict[str, Any]]:
+    """Return the models whose records refer to a record of this model, as far as the caller sees model and ref."""
+    found: list[dict[str, Any]] = []
+    for referrer in registry.referrers[view.model.name]:
+        other = views.get(referrer.model.name)
+        if other is not None and other.is_readable and referrer.ref.name in other.fields:
+            found.append(related_entry(other, referrer.ref))
+    return found
+
+
+def related_entry(view: ModelView, ref: Ref) -> dict[str, Any]:
+    """Return the model and the ref by which records refer to another one, with the plural label of the model."""
+    return {
+        "model": view.model.name,
+        "field": ref.name,
+        "label": {"en": view.model.plural, "de": view.model.plural_de},
+        "field_label": ref.labels,
+    }

@@ -1,0 +1,80 @@
+"""How options, measures and actions are presented when a declaration says little."""
+
+from countersign.declare import Model, Move, Option, Select, Text, Workflow
+from countersign.records import modules
+from tests.declare.planting import model
+
+SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
+
+
+def tones(select: Select, *, is_state: bool = True) -> list[str]:
+    """The tones of all options."""
+    return [select.tone(each, is_state=is_state) for each in select.choices]
+
+
+def test_a_choice_is_a_word_or_an_option_with_labels() -> None:
+    select = Select("in_stock", Option("lent", en="On loan", de="Verliehen"))
+
+    assert select.options == ("in_stock", "lent")
+    assert [each.label for each in select.choices] == [
+        {"en": "In stock", "de": "In stock"},
+        {"en": "On loan", "de": "Verliehen"},
+    ]
+
+
+def test_states_get_a_tone_by_position_and_word() -> None:
+    assert tones(Select("new", "qualified", "proposed", "won", "lost")) == ["info", "cyan", "violet", "good", "bad"]
+    assert tones(Select("draft", "a", "waiting", "b", "c", "d", "paid")) == [
+        *("grey", "info", "warn", "cyan", "violet", "grey", "good")
+    ]
+
+
+def test_options_without_a_workflow_are_grey_unless_they_say_otherwise() -> None:
+    assert tones(Select("web", Option("fair", tone="info"), "won"), is_state=False) == ["grey", "info", "grey"]
+
+
+class Door(Model):
+    """A door."""
+
+    title = Text()
+    state = Select("open", "shut", "locked")
+    workflow = Workflow(
+        "state",
+        close=Move("open", to="shut", verb="Close", label="Close the door", label_de="Schließen"),
+        open_again=Move("shut", to="open"),
+        lock=Move("shut", to="locked"),
+        unlock=Move("locked", to="shut", clears=("title",)),
+    )
+
+
+def test_an_action_is_reversible_if_one_leads_back_and_nothing_is_emptied() -> None:
+    workflow = Door.declared.workflow
+    assert workflow is not None
+
+    found = {name: workflow.is_reversible(move) for name, move in workflow.moves.items()}
+
+    assert found == {"close": True, "open_again": True, "lock": True, "unlock": False}
+
+
+def test_the_verb_is_the_label_unless_one_is_declared() -> None:
+    workflow = Door.declared.workflow
+    assert workflow is not None
+
+    assert workflow.moves["close"].verb == {"en": "Close", "de": "Close"}
+    assert workflow.moves["lock"].verb == {"en": "Lock", "de": "Lock"}
+    assert workflow.moves["close"].labels == {"en": "Close the door", "de": "Schließen"}
+
+
+def test_the_title_is_the_field_that_stands_for_a_record() -> None:
+    said = model("P", {"title": Text(), "code": Text()}, shown_as="code").declared
+
+    assert (said.title_field, said.subtitle_fields, said.icon, said.group) == ("code", (), "", "")
+
+
+def test_every_shipped_model_has_an_icon_and_german_words() -> None:
+    for name, each in SHIPPED.models.items():
+        assert each.icon, name
+        assert each.label_de, name
+    lead = SHIPPED.models["lead"].fields["stage"]
+    assert isinstance(lead, Select)
+    assert [each.label["de"] for each in lead.choices][:2] == ["Neu", "Qualifiziert"]
