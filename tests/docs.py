@@ -65,7 +65,8 @@ def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **v
     for command in tour:
         line = command.line.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port))
         lines += [line, f"echo '{_END}'"]
-    known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", HOME=str(folder), **variables)
+    variables = {"HOME": str(folder), "TMPDIR": str(folder), **variables}
+    known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", **variables)
     with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first:
         known["PATH"] = os.pathsep.join((str(first), str(Path(sys.executable).parent), known["PATH"]))
         shell = subprocess.Popen(

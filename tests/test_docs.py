@@ -3,7 +3,9 @@
 import importlib
 import pkgutil
 import re
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
 
@@ -57,6 +59,37 @@ def test_every_command_of_a_page_does_what_the_page_says(name: str, tmp_path: Pa
     printed = docs.run(tour, tmp_path, *ports)
 
     assert not "\n".join(docs.differences(tour, printed, *ports))
+
+
+START = "../README.md#run-the-commands-of-a-page"
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_page_begins_in_a_folder_of_its_own_and_ends_what_it_starts(name: str) -> None:
+    page = (docs.ROOT / name).read_text()
+    lines = [command.line for command in docs.commands(page)]
+
+    started = [place for place, line in enumerate(lines) if line.endswith("&")]
+
+    assert f"]({START})" in page.partition("```console")[0]
+    assert 'cd "$(mktemp -d)"' in " ".join(lines[:2])
+    assert not [line for line in lines if "umask" in line and not line.startswith("(")]
+    for place in started:
+        assert "|| ! kill -0 $!" in lines[place + 1], "a wait ends with the server that it waits for"
+        assert "kill $!" in lines[place + 2 :]
+
+
+@pytest.mark.parametrize("name", [name for name in RUN if "|| ! kill -0 $!" in (docs.ROOT / name).read_text()])
+def test_a_page_says_that_the_port_is_taken_instead_of_waiting(name: str, tmp_path: Path) -> None:
+    tour = docs.commands((docs.ROOT / name).read_text())
+    wait = next(place for place, command in enumerate(tour) if "|| ! kill -0 $!" in command.line)
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+
+        printed = docs.run(tour[: wait + 1], tmp_path, port, port)
+
+    assert "Error: cannot serve" in printed.outputs[wait]
+    assert f":{port}" in printed.outputs[wait]
 
 
 def test_the_tutorials_are_among_the_pages_that_are_run() -> None:

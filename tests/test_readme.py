@@ -1,33 +1,43 @@
 """The README's tour is run as it stands: its commands in one shell, its output compared line by line."""
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests import docs
-from tests.servers.countersign import Running, served
+from tests.docs import Command
+from tests.servers.countersign import served
+from tests.servers.process import free_port
 from tests.tour.archives import dependency_wheel
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Running]:
-    """What `make run` leaves going."""
-    with served(tmp_path / "data", "--demo", service="both", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
-        yield running
+def packages(tmp_path: Path) -> dict[str, str]:
+    """The variables that have pip find the library of the tour without an index."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    dependency_wheel("click", folder)
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
 
 
-def test_the_tour_runs_as_it_is_printed(store: Running, tmp_path: Path) -> None:
-    tour = docs.commands((docs.ROOT / "README.md").read_text())
-    packages = tmp_path / "packages"
-    packages.mkdir()
-    dependency_wheel("click", packages)
+def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, packages: dict[str, str]) -> None:
+    page = (docs.ROOT / "README.md").read_text()
+    tour, ports = docs.commands(page), (free_port(), free_port())
+    demonstration = partial(served, tmp_path / "data", "--demo", service="both", ports=ports)
+    faults: list[str] = []
 
-    ports = store.port, store.records_port
-    printed = docs.run(tour, tmp_path, *ports, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(packages))
+    # The second demonstration is not a copy of the first, so that it has keys of its own.
+    for copies in (True, False):
+        with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies=copies):
+            printed = docs.run(tour, tmp_path, *ports, **packages)
+            faults += docs.differences(tour, printed, *ports)
+        docs.run([Command("countersign reset --yes --data data && rm -rf build/tour", "")], tmp_path, *ports)
 
     assert len(tour) >= 20
-    assert not "\n".join(docs.differences(tour, printed, *ports))
+    assert "countersign reset --data data && rm -rf build/tour`" in page
+    assert not "\n".join(faults)
+    assert not (tmp_path / ".config").exists()
 
 
 def test_a_changed_output_is_noticed() -> None:
