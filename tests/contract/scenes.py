@@ -55,6 +55,7 @@ QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("GET", "/products/{id}/releases/{version}/delta"): {"from": "0.9.0"},
     ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
     ("GET", "/ask"): {"q": "Which games run on Linux?"},
+    ("GET", "/search/suggest"): {"q": "north"},
     ("GET", "ROOT/ask"): {"query": "Which games run on Linux?"},
     ("GET", "/auth/setup"): {"token": "none"},
     ("POST", "/auth/setup"): {"token": "none"},
@@ -82,7 +83,7 @@ class Scene:
     async def send(self, route: Route[Store], caller: str, slug: str = "north-public", **options: Any) -> Any:
         """A well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
-        path = path.replace("{channel}", "stable")
+        path = path.replace("{channel}", "stable").replace("{slug}", "north")
         for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
             path = path.replace(name, "0" * 64)
         given: dict[str, Any] = {"params": QUERIES.get(key(route))}

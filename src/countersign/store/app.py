@@ -30,7 +30,7 @@ from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
-from countersign.store.catalog import home, projection
+from countersign.store.catalog import home, projection, publishers, suggest
 from countersign.store.catalog import routes as catalog
 from countersign.store.catalog.covers import routes as covers
 from countersign.store.context import PREFIX, Store
@@ -58,6 +58,8 @@ _FEATURES: tuple[Route[Store], ...] = (
     *health.HOME_ROUTES,
     *catalog.ROUTES,
     *home.ROUTES,
+    *suggest.ROUTES,
+    *publishers.ROUTES,
     *covers.ROUTES,
     *releases.ROUTES,
     *media.ROUTES,

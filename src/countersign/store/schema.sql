@@ -33,7 +33,8 @@ CREATE TABLE organisation (
     slug TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     created_at BIGINT NOT NULL
-);
+, text TEXT, website TEXT);
+CREATE INDEX organisation_by_name ON organisation (name, slug);
 
 CREATE TABLE person (
     id TEXT PRIMARY KEY,
@@ -164,6 +165,8 @@ CREATE TABLE catalog_term (
     PRIMARY KEY (term, product_id)
 );
 CREATE INDEX catalog_term_by_product ON catalog_term (product_id);
+-- Words of titles, by which products are suggested while somebody types.
+CREATE INDEX catalog_term_of_titles ON catalog_term (term, product_id) WHERE weight >= 8;
 
 -- Every word with one letter left out, to find words that were mistyped by one.
 CREATE TABLE catalog_typo (
@@ -571,6 +574,7 @@ CREATE INDEX catalog_public_by_kind ON catalog_public (
     kind, title, product_id, platforms, channels, is_free, tags, slug, org_slug, license_key
 );
 CREATE INDEX catalog_public_by_kind_newest ON catalog_public (kind, last_at DESC, title, product_id);
+CREATE INDEX catalog_public_org_newest ON catalog_public (org_slug, last_at);
 
 -- Webhooks: who wants to hear of events, what happened, and what became of telling it.
 
@@ -682,10 +686,20 @@ CREATE TABLE catalog_index (
     published_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     downloads_7d BIGINT NOT NULL
-);
+, releases BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX catalog_index_by_change ON catalog_index (changed);
 CREATE INDEX catalog_index_by_update ON catalog_index (updated_at DESC, product_id DESC);
 CREATE INDEX catalog_index_by_downloads ON catalog_index (downloads_7d DESC, product_id DESC);
 -- The most downloaded of a kind, and of what is free, without reading the products of other kinds.
 CREATE INDEX catalog_index_kind_downloads ON catalog_index (kind, downloads_7d DESC, product_id DESC);
 CREATE INDEX catalog_index_free_downloads ON catalog_index (is_free, downloads_7d DESC, product_id DESC);
+
+-- Counts of the public products of an organisation and their published releases, one row for each organisation that has
+-- or had products.
+CREATE TABLE catalog_publisher (
+    org_id TEXT PRIMARY KEY REFERENCES organisation (id),
+    slug TEXT NOT NULL UNIQUE,
+    product_count BIGINT NOT NULL,
+    release_count BIGINT NOT NULL,
+    last_release_at BIGINT
+);

@@ -29,6 +29,10 @@ _NUMBER: Document = {"type": "integer", "minimum": 0}
 
 IN_PATH: Mapping[str, tuple[Document, str]] = {
     "id": ({"type": "string", "minLength": 1, "examples": ["star-harbour"]}, "A product's id or slug."),
+    "slug": (
+        {"type": "string", "minLength": 1, "examples": ["northwind-games"]},
+        "The slug of an organisation.",
+    ),
     "job_id": (_UUID, "The job's id."),
     "version": ({"type": "string", "minLength": 1}, "The release's version."),
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+import msgspec
+
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.http import response
@@ -34,21 +36,28 @@ ADMIN = "admin:org"
 
 async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Show the caller's organisation."""
-    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return response.json(Organisation(org.slug, org.name, clock.rfc3339(org.created_at)))
+    database = call.context.database
+    org = await organisation_of(database, call.caller, call.query.org, ADMIN)
+    text, website = await organisations.profile(database, org.id)
+    return response.json(Organisation(org.slug, org.name, clock.rfc3339(org.created_at), text, website))
 
 
 OnRename: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""Is called with the id of an organisation whose name changed, in the same transaction."""
+"""Is called with the id of an organisation whose name or profile changed, in the same transaction."""
 
 
-async def rename(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:
-    """Change the organisation's name, and call `renamed`."""
+async def change(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:
+    """Change the organisation's name and profile, and call `renamed`."""
+    sent = call.body
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    organisations.require_name(call.body.name)
-    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, call.body.name)
+    organisations.require_name(sent.name)
+    text, website = await organisations.profile(call.transaction, org.id)
+    text = text if isinstance(sent.text, msgspec.UnsetType) else sent.text
+    website = website if isinstance(sent.website, msgspec.UnsetType) else sent.website
+    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, sent.name)
+    await call.transaction.run(queries.SET_PROFILE, org.id, text, website)
     await renamed(call.transaction, org.id)
-    return response.json(Organisation(org.slug, call.body.name, clock.rfc3339(org.created_at)))
+    return response.json(Organisation(org.slug, sent.name, clock.rfc3339(org.created_at), text, website))
 
 
 async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
@@ -112,18 +121,18 @@ def _client_body(client: queries.Client) -> Client:
 
 
 def routes(renamed: OnRename) -> tuple[Route[Store], ...]:
-    """The routes; `renamed` is called when an organisation's name changes."""
+    """The routes; `renamed` is called when an organisation's name or profile changes."""
 
-    async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
-        """Change the organisation's name."""
-        return await rename(call, renamed)
+    async def change_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
+        """Change the organisation's name and its public profile."""
+        return await change(call, renamed)
 
     return (
         *_ROUTES,
         route(
             "PUT",
             "/org",
-            rename_organisation,
+            change_organisation,
             query=OrgQuery,
             body=OrganisationUpdate,
             answers={200: Organisation},

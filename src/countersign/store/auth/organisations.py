@@ -122,6 +122,12 @@ def require_name(name: str) -> None:
         raise invalid_member("/name", "must be 1 to 200 visible characters, and not blank")
 
 
+async def profile(reader: Reader, org_id: str) -> tuple[str | None, str | None]:
+    """Text and website of an organisation's public profile."""
+    row = await reader.fetch_one(queries.PROFILE, org_id)
+    return (None, None) if row is None else (row[0], row[1])
+
+
 async def usage(database: Database, org_id: str) -> tuple[int, ...]:
     """Return the numbers of an organisation's products, public products, releases, artifacts, stored bytes, downloads,
     codes, redemptions, members and clients, in this order. The query is slow for large organisations, because it reads

@@ -82,6 +82,8 @@ INSERT_ORGANISATION = """
     INSERT INTO organisation (id, slug, name, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
 """
 LOCK_ORGANISATION = "UPDATE organisation SET name = name WHERE id = $1"
+PROFILE = "SELECT text, website FROM organisation WHERE id = $1"
+SET_PROFILE = "UPDATE organisation SET text = $2, website = $3 WHERE id = $1"
 RENAME_ORGANISATION = "UPDATE organisation SET name = $2 WHERE id = $1"
 PERSON_BY_EMAIL = "SELECT id, email, password_hash FROM person WHERE email = $1"
 PERSON_BY_ID = "SELECT id, email, password_hash FROM person WHERE id = $1"

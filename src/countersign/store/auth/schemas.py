@@ -51,17 +51,41 @@ class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Organisation(msgspec.Struct):
-    """An organisation as its administrators see it."""
+    """An organisation as its administrators see it; name, `text` and `website` are public once it has products."""
 
     slug: str
     name: str
     created_at: Moment
+    text: str | None
+    website: str | None
+
+
+ProfileText = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=2_000,
+        # Neither control characters other than line breaks and tabs, nor those that change the direction of text.
+        pattern=r"^(?=[\s\S]*\S)[^\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$",
+        extra={"needs": "must be plain text of at most 2000 characters, and not blank"},
+    ),
+]
+Website = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=2_000,
+        pattern=r"^https?://[^\s]+(?!\n)$",
+        extra={"needs": "must be an address that begins with https:// or http://"},
+    ),
+]
 
 
 class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """The members of an organisation that can be changed."""
+    """The members of an organisation that can be changed. `text` and `website` do not change if they are omitted, and
+    are removed by null."""
 
     name: Name
+    text: ProfileText | None | msgspec.UnsetType = msgspec.UNSET
+    website: Website | None | msgspec.UnsetType = msgspec.UNSET
 
 
 class Member(msgspec.Struct):

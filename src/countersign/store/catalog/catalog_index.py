@@ -30,14 +30,29 @@ MAX_STRAYS = 5_000
 PUT = """
     INSERT INTO catalog_index (
         product_id, number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at,
-        updated_at, downloads_7d
+        updated_at, releases, downloads_7d
     )
-    VALUES ($1, (SELECT coalesce(max(number), 0) + 1 FROM catalog_index), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0)
+    VALUES (
+        $1, (SELECT coalesce(max(number), 0) + 1 FROM catalog_index), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0
+    )
     ON CONFLICT (product_id) DO UPDATE SET
         changed = excluded.changed, is_public = excluded.is_public, kind = excluded.kind,
         platforms = excluded.platforms, channels = excluded.channels, is_free = excluded.is_free,
         org_slug = excluded.org_slug, tags = excluded.tags, published_at = excluded.published_at,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at, releases = excluded.releases
+"""
+COUNTED = "SELECT is_public, releases FROM catalog_index WHERE product_id = $1"
+PUBLISHED_RELEASES = "SELECT count(*) FROM release WHERE product_id = $1 AND status = 'published'"
+PUT_PUBLISHER = """
+    INSERT INTO catalog_publisher (org_id, slug, product_count, release_count, last_release_at)
+    SELECT id, slug, 0, 0, NULL FROM organisation WHERE slug = $1
+    ON CONFLICT DO NOTHING
+"""
+COUNT_PUBLISHER = """
+    UPDATE catalog_publisher
+    SET product_count = product_count + $2, release_count = release_count + $3,
+        last_release_at = (SELECT max(c.last_at) FROM catalog_public c WHERE c.org_slug = $1)
+    WHERE slug = $1
 """
 _COLUMNS = "number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at"
 EVERY_ROW = f"SELECT {_COLUMNS} FROM catalog_index"
@@ -47,12 +62,16 @@ CHANGED_ROWS = f"SELECT {_COLUMNS} FROM catalog_index WHERE changed > $1 ORDER B
 async def put(
     transaction: Transaction, detail: ProductDetail, changed: int, published_at: Instant, updated_at: Instant
 ) -> None:
-    """Write the product's row. `changed` is the catalog's new version, whose row is locked by this transaction."""
+    """Write the product's row, and what it changes in the counts of its publisher. `changed` is the catalog's new
+    version, whose row is locked by this transaction."""
+    counted = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
+    (releases,) = await transaction.fetch_one(PUBLISHED_RELEASES, detail.id) or (0,)
+    is_public = int(detail.status == "public")
     await transaction.run(
         PUT,
         detail.id,
         changed,
-        int(detail.status == "public"),
+        is_public,
         detail.kind,
         sum(1 << PLATFORMS.index(each) for each in detail.platforms),
         sum(1 << CHANNELS.index(each.channel) for each in detail.channels),
@@ -61,7 +80,11 @@ async def put(
         f" {' '.join(detail.tags)} ",
         published_at,
         max(published_at, updated_at),
+        releases,
     )
+    difference = is_public * releases - counted[0] * counted[1]
+    await transaction.run(PUT_PUBLISHER, detail.org)
+    await transaction.run(COUNT_PUBLISHER, detail.org, is_public - counted[0], difference)
 
 
 class IndexRow(NamedTuple):
@@ -239,3 +262,7 @@ class CatalogIndex:
         """The most frequent tags, each with its products as bits."""
         found = self._sets.by_facet.items()
         return {facet.removeprefix("tag:"): each.bits for facet, each in found if facet.startswith("tag:")}
+
+    def has_every_tag(self) -> bool:
+        """Whether every tag has a set."""
+        return self._sets.words["tag"] < MAX_WORDS

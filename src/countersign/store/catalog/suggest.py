@@ -1,0 +1,155 @@
+"""GET /search/suggest: products, publishers and tags while somebody types; each part reads a bounded number of rows."""
+
+from typing import Annotated
+
+import msgspec
+
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import invalid_parameter
+from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.catalog import products
+from countersign.store.catalog.catalog_index import CatalogIndex
+from countersign.store.catalog.projection import ORG_KEY, lookup_key
+from countersign.store.catalog.schemas import FacetCount, Product, SearchText
+from countersign.store.catalog.search import (
+    MIN_CORRECTED_LENGTH,
+    PageQuery,
+    SqlBuilder,
+    prefix_end,
+    search_words,
+)
+from countersign.store.context import Store
+
+MAX_PRODUCTS, MAX_PUBLISHERS, MAX_TAGS = 6, 3, 3
+MAX_READ = 1_000
+"""The maximum number of words of titles that one suggestion reads."""
+BY_TITLE = """
+    SELECT e.card
+    FROM (
+        SELECT product_id, max(CASE WHEN term = {word} THEN 1 ELSE 0 END) AS is_whole
+        FROM (
+            SELECT t.term, t.product_id
+            FROM catalog_term t
+            WHERE t.term >= {word} AND t.term < {end} AND t.weight >= 8{others}
+            ORDER BY t.term, t.product_id
+            LIMIT {limit}
+        ) AS first_terms
+        GROUP BY product_id
+    ) AS hit
+    JOIN catalog_entry e ON e.product_id = hit.product_id
+    WHERE e.status = 'public'
+    ORDER BY hit.is_whole DESC, e.title, e.product_id
+    LIMIT {products}
+"""
+HAS_WORD = """
+    AND EXISTS (SELECT 1 FROM catalog_term o WHERE o.term = {word} AND o.product_id = t.product_id)
+"""
+PUBLISHERS = f"""
+    SELECT o.slug, o.name, c.product_count
+    FROM catalog_publisher c
+    JOIN organisation o ON o.id = c.org_id
+    WHERE c.product_count > 0 AND {ORG_KEY} LIKE $1
+    ORDER BY CASE WHEN {ORG_KEY} LIKE $2 THEN 0 ELSE 1 END, c.product_count DESC, o.slug
+    LIMIT $3
+"""
+RARE_TAGS = """
+    SELECT f.facet, count(*)
+    FROM (
+        SELECT facet, product_id FROM catalog_facet WHERE facet >= $1 AND facet < $2 ORDER BY facet, title LIMIT $3
+    ) f
+    JOIN catalog_index k ON k.product_id = f.product_id
+    WHERE k.is_public = 1
+    GROUP BY f.facet
+    ORDER BY 2 DESC, 1
+    LIMIT $4
+"""
+
+
+class SuggestedPublisher(msgspec.Struct):
+    """A publisher whose name has the text, with the number of its public products."""
+
+    slug: str
+    name: str
+    verified: bool
+    product_count: int
+
+
+class Suggestions(msgspec.Struct):
+    """At most six products, three publishers and three tags; tags with the number of public products."""
+
+    products: list[Product]
+    publishers: list[SuggestedPublisher]
+    tags: list[FacetCount]
+
+
+class SuggestQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /search/suggest."""
+
+    q: Annotated[SearchText, msgspec.Meta(description="What was typed so far; the last word may be incomplete.")]
+
+
+async def suggest(call: StoreRequest[SuggestQuery, Nothing]) -> Response:
+    """Suggest products, publishers and tags for a text that is being typed."""
+    store, typed = call.context, call.query.q
+    searched = search_words(typed)
+    if not searched:
+        raise invalid_parameter("q", "must contain a letter or digit")
+    cards = await _products(store.database, searched)
+    members = (encode(await _publishers(store.database, typed)), encode(await _tags(store, "-".join(searched))))
+    return Response(200, b'{"products":[%b],"publishers":%b,"tags":%b}' % (b",".join(cards), *members))
+
+
+async def _products(database: Database, searched: list[str]) -> list[bytes]:
+    """The encoded products with these words, of which the last may be the beginning of a word of the title. Without
+    any, those that the search finds with typing errors."""
+    statement = SqlBuilder()
+    *others, last = searched
+    word, end = statement.value(last), statement.value(prefix_end(last))
+    tests = "".join(HAS_WORD.format(word=statement.value(other)) for other in others)
+    limits = {"limit": MAX_READ, "products": MAX_PRODUCTS}
+    text = BY_TITLE.format(word=word, end=end, others=tests, **limits)
+    rows = await database.scan(text, *statement.values)
+    if not rows and len(last) >= MIN_CORRECTED_LENGTH:
+        found = await products.page(database, PageQuery((), searched, "relevance", (), MAX_PRODUCTS))
+        return [row[4] for row in found]
+    return [row[0] for row in rows]
+
+
+async def _publishers(database: Database, typed: str) -> list[SuggestedPublisher]:
+    key = lookup_key(typed)
+    if "%" in key or "_" in key:
+        return []
+    rows = await database.scan(PUBLISHERS, f"%{key}%", f"{key}%", MAX_PUBLISHERS)
+    return [SuggestedPublisher(slug, name, False, int(count)) for slug, name, count in rows]
+
+
+async def _tags(store: Store, beginning: str) -> list[FacetCount]:
+    """The most frequent tags that begin so: those with a set in memory first, then rare ones."""
+    index = store.memory.get(CatalogIndex)
+    is_own = store.database is store.memory.database
+    await index.follow((await store.versions())[0] if is_own else -1)
+    public = index.products("public") or 0
+    found = {tag: (bits & public).bit_count() for tag, bits in index.tags().items() if tag.startswith(beginning)}
+    if len(found) < MAX_TAGS and not index.has_every_tag():
+        rows = await store.database.scan(
+            RARE_TAGS, f"tag:{beginning}", f"tag:{beginning}\U0010ffff", MAX_READ, 2 * MAX_TAGS
+        )
+        for facet, count in rows:
+            found.setdefault(facet.removeprefix("tag:"), int(count))
+    most = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+    return [FacetCount(tag, count) for tag, count in most[:MAX_TAGS] if count]
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/search/suggest",
+        suggest,
+        query=SuggestQuery,
+        answers={200: Suggestions},
+        cached=True,
+        cross_origin=True,
+    ),
+)
