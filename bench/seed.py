@@ -207,7 +207,7 @@ def _product(number: int) -> ProductDetail:
         "summary": f"A {_NOUNS[number % 10].lower()} for quiet evenings, number {number}.",
         "org": ORG_SLUG,
         "publisher": {"slug": ORG_SLUG, "name": "Benchmark Works", "verified": False},
-        "cover": cover_of(name.lower().replace(" ", "-"), _KINDS[number % 3], ("quiet", "evening"), []),
+        "cover": cover_of(name.lower().replace(" ", "-"), _KINDS[number % 3], ("quiet", "evening")),
         "latest": {
             "version": "1.0.0",
             "channel": "stable",

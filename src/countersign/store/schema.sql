@@ -124,7 +124,7 @@ CREATE TABLE media (
     width BIGINT,
     height BIGINT,
     created_at BIGINT NOT NULL
-);
+, color TEXT);
 CREATE INDEX media_by_product ON media (product_id, created_at, id);
 CREATE INDEX media_by_blob ON media (sha256);
 
@@ -703,3 +703,13 @@ CREATE TABLE catalog_publisher (
     release_count BIGINT NOT NULL,
     last_release_at BIGINT
 );
+
+CREATE TABLE media_size (
+    media_id TEXT NOT NULL REFERENCES media (id),
+    media_type TEXT NOT NULL,
+    width BIGINT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    PRIMARY KEY (media_id, media_type, width)
+);
+CREATE INDEX media_size_by_blob ON media_size (sha256);

@@ -14,6 +14,7 @@ from countersign.store.catalog.schemas import (
     Channel,
     ChannelName,
     Cover,
+    CoverImage,
     Kind,
     LatestRelease,
     Media,
@@ -56,10 +57,16 @@ SIZES = """
     ORDER BY filename, id
 """
 MEDIA = """
-    SELECT product_id, id, kind, sha256, alt, width, height
+    SELECT product_id, id, kind, sha256, alt, width, height, color
     FROM media
     WHERE product_id IN ({ids}) AND sha256 IS NOT NULL
     ORDER BY created_at, id
+"""
+COVER_SIZES = """
+    SELECT media_id, sha256, width, media_type
+    FROM media_size
+    WHERE media_id IN ({ids})
+    ORDER BY media_type, width
 """
 IN_GALLERY = ("screenshot", "video")
 
@@ -73,6 +80,14 @@ class NewestRelease(NamedTuple):
     published_at: Instant
     notes: str | None
     first_at: Instant
+
+
+class OwnCover(NamedTuple):
+    """The cover that the publisher uploaded last; `color` is unknown for those of early versions."""
+
+    media: Media
+    color: str | None
+    sizes: list[CoverImage]
 
 
 class ProductRecord(NamedTuple):
@@ -93,8 +108,13 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
     for product_id, *members in await _fetch(reader, NEWEST_OF_CHANNELS, product_ids):
         newest.setdefault(product_id, []).append(NewestRelease(*members))
     media: dict[str, list[Media]] = {}
-    for product_id, *members in await _fetch(reader, MEDIA, product_ids):
-        media.setdefault(product_id, []).append(_media(*members))
+    covers: dict[str, OwnCover] = {}
+    for product_id, *members, color in await _fetch(reader, MEDIA, product_ids):
+        each = _media(*members)
+        media.setdefault(product_id, []).append(each)
+        if each.kind == "cover":
+            covers[product_id] = OwnCover(each, color, [])
+    await _add_sizes(reader, covers)
     latest = {product_id: latest_of(found) for product_id, found in newest.items()}
     sizes = await _sizes(reader, [each.id for each in latest.values()])
     return [
@@ -103,6 +123,7 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
             newest.get(row[0], []),
             None if row[0] not in latest else _latest(latest[row[0]], sizes),
             media.get(row[0], []),
+            covers.get(row[0]),
         )
         for row in rows
     ]
@@ -134,12 +155,12 @@ def card_of(detail: ProductDetail) -> Product:
     )
 
 
-def cover_of(slug: str, kind: Kind, tags: Sequence[str], media: Sequence[Media]) -> Cover:
-    """The product's own cover, the last that was uploaded; else its placeholder."""
+def cover_of(slug: str, kind: Kind, tags: Sequence[str], own: OwnCover | None = None) -> Cover:
+    """The product's own cover; else its placeholder."""
     drawn = placeholder.describe(slug, kind, tags)
-    own = next((each for each in reversed(media) if each.kind == "cover"), None)
     if own is not None:
-        return Cover(url=own.url, srcset=[], color=drawn.color, focus="center", placeholder=False, alt=own.alt)
+        color, media = own.color or drawn.color, own.media
+        return Cover(url=media.url, srcset=own.sizes, color=color, focus="center", placeholder=False, alt=media.alt)
     url = f"{PREFIX}/products/{slug}/cover.svg?v={drawn.version}"
     return Cover(url=url, srcset=[], color=drawn.color, focus=drawn.focus, placeholder=True, alt="")
 
@@ -150,6 +171,12 @@ async def _fetch(reader: Reader, statement: str, ids: Sequence[str]) -> list[Row
         return []
     places = ", ".join([f"${number}" for number in range(1, len(ids) + 1)])
     return await reader.fetch(statement.format(ids=places), *ids)
+
+
+async def _add_sizes(reader: Reader, covers: Mapping[str, OwnCover]) -> None:
+    by_media = {each.media.id: each for each in covers.values()}
+    for media_id, sha256, width, media_type in await _fetch(reader, COVER_SIZES, [*by_media]):
+        by_media[media_id].sizes.append(CoverImage(f"{PREFIX}/media/{sha256}", width, media_type))
 
 
 async def _sizes(reader: Reader, release_ids: Sequence[str]) -> dict[str, dict[Platform, int]]:
@@ -201,7 +228,11 @@ def _latest(release: NewestRelease, sizes: Mapping[str, dict[Platform, int]]) ->
 
 
 def _record(
-    row: _ProductRow, newest: Sequence[NewestRelease], latest: LatestRelease | None, media: list[Media]
+    row: _ProductRow,
+    newest: Sequence[NewestRelease],
+    latest: LatestRelease | None,
+    media: list[Media],
+    cover: OwnCover | None,
 ) -> ProductRecord:
     tags = _texts.decode(row.tags)
     detail = ProductDetail(
@@ -214,7 +245,7 @@ def _record(
         summary=row.summary or first_sentence(row.description),
         org=row.org_slug,
         publisher=ProductPublisher(slug=row.org_slug, name=row.org_name, verified=False),
-        cover=cover_of(row.slug, row.kind, tags, media),
+        cover=cover_of(row.slug, row.kind, tags, cover),
         latest=latest,
         access=row.access,
         is_free=row.access == "free",

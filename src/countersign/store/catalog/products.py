@@ -70,6 +70,7 @@ class Card(NamedTuple):
     score: int
     card: bytes
     status: str
+    etag: str
 
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:

@@ -22,7 +22,7 @@ from countersign.store.catalog.search import deletion_variants, words
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
-ENCODING = 1
+ENCODING = 2
 """The number of the rows' encoding. Increase it when card or detail change: the rows of an installation are rewritten
 when the new version starts."""
 

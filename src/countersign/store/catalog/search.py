@@ -147,8 +147,8 @@ def search_words(question: str) -> list[str]:
 
 
 def page(query: PageQuery) -> tuple[str, list[Value]]:
-    """The statement and its values. Rows are title, product id, published_at, score, card, status. The score is of the
-    search, or the column of a ranked order."""
+    """The statement and its values. Rows are title, product id, published_at, score, card, status, etag. The score is
+    of the search, or the column of a ranked order."""
     statement = SqlBuilder()
     source, conditions, facets = _source(statement, query)
     if query.words:
@@ -161,7 +161,7 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
     conditions += position
     score = RANKED.get(query.sort) or ("hit.score" if query.words else "0")
     text = f"""
-        SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status
+        SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status, e.etag
         FROM {source}
         WHERE {" AND ".join(conditions)}
         ORDER BY {order}

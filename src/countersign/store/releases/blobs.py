@@ -40,6 +40,7 @@ USES = """
            CASE WHEN b.state = 'live' AND b.touched_at < $2
                  AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = b.sha256)
                  AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM media_size s WHERE s.sha256 = b.sha256)
                  AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = b.sha256)
                  AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = b.sha256)
                  AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = b.sha256)
@@ -55,6 +56,7 @@ CONDEMN = """
     WHERE sha256 = $1 AND state = 'live' AND touched_at < $2
       AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM media_size s WHERE s.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = blob.sha256)
@@ -71,6 +73,7 @@ FORGET_REFERRED = """
     DELETE FROM idle_blob
     WHERE EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM media m WHERE m.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM media_size s WHERE s.sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = idle_blob.sha256)
        OR EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = idle_blob.sha256)

@@ -1,5 +1,6 @@
 """Images and videos of a product: POST and DELETE /products/{id}/media, /media/uploads/{token}, GET /media/{sha256}."""
 
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -21,10 +22,12 @@ from countersign.store.releases import blobs, receive_upload, uploads
 from countersign.store.releases.media_formats import (
     HEAD_BYTES,
     MEDIA_TYPES,
+    Picture,
     UnsupportedImage,
     UnsupportedVideo,
     media_type,
     reencode,
+    reencode_cover,
 )
 from countersign.store.releases.permissions import NotYourOrganisation, OwnedProduct, owned_product
 from countersign.store.releases.receive_upload import Progress
@@ -46,8 +49,14 @@ MAX_MEDIA = 100
 COUNT = "SELECT count(*) FROM media WHERE product_id = $1"
 INSERT = "INSERT INTO media (id, product_id, kind, alt, created_at) VALUES ($1, $2, $3, $4, $5)"
 SET_CONTENT = """
-    UPDATE media SET sha256 = $2, size = $3, media_type = $4, width = $5, height = $6
+    UPDATE media SET sha256 = $2, size = $3, media_type = $4, width = $5, height = $6, color = $7
     WHERE id = $1 AND sha256 IS NULL
+"""
+INSERT_SIZE = """
+    INSERT INTO media_size (media_id, media_type, width, sha256, size) VALUES ($1, $2, $3, $4, $5)
+"""
+DELETE_SIZES = """
+    DELETE FROM media_size WHERE media_id IN (SELECT id FROM media WHERE id = $1 AND product_id = $2)
 """
 DELETE = "DELETE FROM media WHERE id = $1 AND product_id = $2"
 DELETE_UNRECEIVED = "DELETE FROM media WHERE id = $1 AND sha256 IS NULL"
@@ -56,9 +65,13 @@ KIND_OF = "SELECT kind FROM media WHERE id = $1"
 PRODUCT_OF = "SELECT product_id FROM media WHERE id = $1"
 VISIBLE = """
     SELECT DISTINCT m.media_type, m.size, p.id, p.org_id, p.status
-    FROM media m
+    FROM (
+        SELECT product_id, media_type, size FROM media WHERE sha256 = $1
+        UNION ALL
+        SELECT o.product_id, s.media_type, s.size FROM media_size s JOIN media o ON o.id = s.media_id
+        WHERE s.sha256 = $1
+    ) AS m
     JOIN product p ON p.id = m.product_id
-    WHERE m.sha256 = $1
     ORDER BY p.status DESC, p.id
     LIMIT 100
 """
@@ -142,6 +155,7 @@ async def remove(transaction: Transaction, product: OwnedProduct, media_id: str)
         MediaNotFound: the product has no media of this id.
     """
     await uploads.drop_of_subject(transaction, media_id)
+    await transaction.run(DELETE_SIZES, media_id, product.id)
     if not await transaction.run(DELETE, media_id, product.id):
         raise MediaNotFound("the product has no media of this id")
     await projection.refresh(transaction, product.id, reindex=False)
@@ -179,9 +193,17 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         head = await _read(store, sha256, min(upload.size, HEAD_BYTES))
         return await _check_video(store, upload, sha256, head)
     try:
-        picture = await reencode(await _read(store, sha256, upload.size))
+        data = await _read(store, sha256, upload.size)
+        if row[0] != "cover":
+            return await _put(store, await reencode(data))
+        cover = await reencode_cover(data)
     finally:
         await _remove_original(store, sha256)
+    sizes = tuple([await _put(store, each) for each in cover.sizes])
+    return replace(await _put(store, cover.picture), color=cover.color, sizes=sizes)
+
+
+async def _put(store: Store, picture: Picture) -> Content:
     digest = await blobs.put(store.database, store.blobs, picture.data)
     return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
 
@@ -213,11 +235,15 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
     """Raises UploadNotFound if the media were removed."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
-    kind = (content.media_type, content.width, content.height)
+    kind = (content.media_type, content.width, content.height, content.color)
     if product is None or not await transaction.run(
         SET_CONTENT, upload.subject_id, content.sha256, content.size, *kind
     ):
         raise UploadNotFound("the media of this upload were removed")
+    for each in content.sizes:
+        await blobs.keep(transaction, each.sha256, each.size)
+        size = (each.media_type, each.width, each.sha256, each.size)
+        await transaction.run(INSERT_SIZE, upload.subject_id, *size)
     await projection.refresh(transaction, product[0], reindex=False)
 
 
@@ -334,5 +360,7 @@ ROUTES = (
         reads=RANGE_READS,
         sends=RANGE_SENDS,
         cross_origin=True,
+        # A page shows dozens of images: counted, a few pages would use up the quota of an address.
+        counted=False,
     ),
 )

@@ -226,13 +226,16 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The sealed blob of an upload. For images, it includes width and height in pixels."""
+    """The sealed blob of an upload. For images, it includes width and height in pixels; for covers, the smaller sizes
+    and the colour in the middle of all pixels."""
 
     sha256: str
     size: int
     media_type: str | None = None
     width: int | None = None
     height: int | None = None
+    color: str | None = None
+    sizes: tuple["Content", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,3 +248,68 @@ async def test_a_product_has_a_hundred_pictures_at_most(shop: Shop, monkeypatch:
     answer = await announce(shop, 10)
 
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_media")
+
+
+def landscape(width: int = 1300, height: int = 731) -> bytes:
+    """A picture of a cover's shape: half of it red, half of it blue."""
+    image = Image.new("RGB", (width, height), "red")
+    image.paste("blue", (0, 0, width // 2, height))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+async def test_a_cover_has_smaller_sizes_that_are_served_like_itself(shop: Shop) -> None:
+    url = (await send(shop, landscape())).json()["url"]
+
+    cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
+
+    assert (cover["url"], cover["placeholder"], cover["alt"]) == (url, False, "A river")
+    assert cover["color"] in {"#7f007f", "#80007f", "#7f0080", "#800080"}
+    sizes = [(each["type"], each["width"]) for each in cover["srcset"]]
+    assert sizes == [(kind, width) for kind in ("image/avif", "image/webp") for width in (320, 640, 1280)]
+    for each in cover["srcset"]:
+        answer = await shop.world.http.get(each["url"])
+        assert (answer.status_code, answer.headers["content-type"]) == (200, each["type"])
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        with Image.open(io.BytesIO(answer.content)) as image:
+            assert image.size == (each["width"], round(731 * each["width"] / 1300))
+
+
+async def test_a_small_cover_has_no_sizes_and_a_screenshot_never_has(shop: Shop) -> None:
+    await send(shop, landscape(), kind="screenshot")
+    await send(shop, png())
+
+    cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
+
+    assert (cover["placeholder"], cover["srcset"]) == (False, [])
+
+
+async def test_the_last_cover_is_shown_and_its_sizes_go_with_it(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = (await send(shop, png())).json()
+    second = (await send(shop, landscape())).json()
+    sizes = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["srcset"]
+    path = f"/products/{shop.product_id}/media"
+
+    assert (await shop.world.call("DELETE", f"{path}/{second['id']}", shop.token)).status_code == 204
+
+    assert (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]["url"] == first["url"]
+    assert [(await shop.world.http.get(each["url"])).status_code for each in sizes] == [404] * 6
+    later = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
+    await blob_gc.collect(shop.store)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    await blob_gc.collect(shop.store, is_confirmed=True)
+    assert await sealed(shop) == {first["url"].rsplit("/", 1)[1]}
+
+
+async def test_sizes_of_a_cover_are_kept_by_the_collector(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    await send(shop, landscape())
+    before = await sealed(shop)
+    later = clock.later(clock.now(), seconds=2 * blob_gc.MIN_IDLE_S)
+    await blob_gc.collect(shop.store)
+    monkeypatch.setattr(clock, "now", lambda: later)
+
+    await blob_gc.collect(shop.store, is_confirmed=True)
+
+    assert await sealed(shop) == before
+    assert len(before) == 7
