@@ -1,12 +1,8 @@
-// How an entry starts: its styles, its pages, its frame.
-import "./tokens.css";
-import "./fonts.css";
-import "./frame.css";
-import "./components.css";
-import { type ComponentChildren, render } from "preact";
-import { siteState } from "./components/heading";
+// How an entry with the shared frame starts.
+import type { ComponentChildren } from "preact";
 import { Shell } from "./components/shell";
-import { startRouter, type Route } from "./router";
+import { mount } from "./mount";
+import type { Route } from "./router";
 
 interface Entry {
   title: string;
@@ -16,13 +12,6 @@ interface Entry {
   End: () => ComponentChildren;
 }
 
-/** Take over the page that the server sent. */
 export function mountApp({ title, routes, places, foot, End }: Entry): void {
-  siteState.title = title;
-  startRouter(routes);
-  const root = document.getElementById("app");
-  if (root) {
-    root.replaceChildren();
-    render(<Shell places={places} foot={foot} end={<End />} />, root);
-  }
+  mount(title, routes, <Shell places={places} foot={foot} end={<End />} />);
 }

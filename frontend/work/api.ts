@@ -41,6 +41,10 @@ export interface Model {
   module: string;
   help: string;
   shown_as: string;
+  /** What the module declares for its pages; a service of an earlier version declares none of it. */
+  icon?: string | null;
+  /** The group of the sidebar; the module's own where it names none. */
+  group?: string | null;
   fields: Field[];
   commands: string[];
   actions: Action[];

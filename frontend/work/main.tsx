@@ -1,30 +1,22 @@
 // The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
 import { effect } from "@preact/signals";
 import { type ComponentType, Fragment, type JSX } from "preact";
-import { Button } from "../shared/components/button";
-import { siteState } from "../shared/components/heading";
 import { Failed, Loading } from "../shared/components/states";
-import { mountApp } from "../shared/entry";
+import { mount } from "../shared/mount";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
-import { number, translator } from "../shared/i18n";
 import type { Meta } from "./api";
 import { pollPendingCount } from "./approvals/pending_count";
 import { SessionEnded } from "./session_ended";
 import { lazyComponent } from "./lazy_component";
-import { canList, modelOf } from "./models";
-import { PaletteButton } from "./palette/palette_button";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
-import { currentUser, loadCurrentUser, signOut } from "./current_user";
-import { managesPeople } from "./users/people";
+import { currentUser, loadCurrentUser } from "./current_user";
+import { Frame } from "./shell/frame";
 import { newRecordRequest } from "./values/new_record_request";
 import { addIcons } from "../shared/components/icon";
 import { ICONS } from "./icons";
 import "./work.css";
-
-const tCommon = translator("common");
-const t = translator("work");
 
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
 
@@ -64,40 +56,10 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
   );
 }
 
-function End() {
-  const found = currentUser.value;
-  if (found === null || found === "anonymous" || found instanceof Problem) {
-    return null;
-  }
-  return (
-    <>
-      <PaletteButton meta={found} />
-      <span class="small quiet">{t("signed.as", { name: found.caller.name })}</span>
-      <Button onClick={signOut}>{tCommon("sign.out")}</Button>
-    </>
-  );
-}
-
 function ofModel(Page: OfModel) {
   return ({ model = "" }: { [name: string]: string }) => (
     <Personal page={(meta) => <Page key={model} meta={meta} name={model} />} />
   );
-}
-
-/** The places of the head; people and the audit only for those who may manage or read them. */
-function places(): [address: string, label: string][] {
-  const found = currentUser.value;
-  const meta = found !== null && typeof found === "object" && "models" in found ? found : null;
-  const audit = meta ? modelOf(meta, "audit_entry") : undefined;
-  return [
-    ["/", t("models")],
-    ["/approvals", siteState.waiting.value > 0 ? `${t("approvals")} (${number(siteState.waiting.value)})` : t("approvals")],
-    ["/dashboard", t("dashboard")],
-    ["/agents", t("agents")],
-    ["/connect", t("connect")],
-    ...(meta && managesPeople(meta) ? ([["/users", t("users")]] as [string, string][]) : []),
-    ...(audit && canList(audit) ? ([["/audit", t("audit")]] as [string, string][]) : []),
-  ];
 }
 
 effect(() => {
@@ -106,9 +68,9 @@ effect(() => {
 });
 void loadCurrentUser();
 addIcons(ICONS);
-mountApp({
-  title: "Countersign",
-  routes: [
+mount(
+  "Countersign",
+  [
     { template: "/", page: () => <Personal page={(meta) => <Models meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
     { template: "/models/{model}", page: ofModel(List) },
@@ -130,6 +92,5 @@ mountApp({
     { template: "/audit/{id}", page: ({ id }) => <Personal page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
     { template: "/design", page: () => <Design /> },
   ],
-  places,
-  End,
-});
+  <Frame />,
+);

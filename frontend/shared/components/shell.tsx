@@ -127,7 +127,7 @@ function LanguageSwitch() {
   );
 }
 
-function ShortcutSheet() {
+export function ShortcutSheet() {
   return (
     <Dialog title={t("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)} isRead>
       <table class="keys">

@@ -1,6 +1,6 @@
 // Opens the command palette by Ctrl-K or its button; its code is loaded when it is first opened.
 import { useEffect } from "preact/hooks";
-import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
 import { registerShortcut } from "../../shared/shortcuts";
 import type { Meta } from "../api";
 import { lazyComponent } from "../lazy_component";
@@ -25,9 +25,11 @@ export function PaletteButton({ meta }: { meta: Meta }) {
   }, []);
   return (
     <>
-      <Button tight aria-keyshortcuts="Control+K" onClick={() => (isOpen.value = true)}>
-        {t("palette")} <kbd>Ctrl K</kbd>
-      </Button>
+      <button type="button" class="side-search" aria-keyshortcuts="Control+K" title={t("palette.key")} onClick={() => (isOpen.value = true)}>
+        <Icon name="search" />
+        <span class="side-label">{t("search.jump")}</span>
+        <kbd>Ctrl K</kbd>
+      </button>
       {isOpen.value && <Box meta={meta} />}
     </>
   );

@@ -1,0 +1,24 @@
+// What the frame remembers in this browser: whether the sidebar is narrow, and which of its groups are closed.
+import { signal } from "@preact/signals";
+
+const RAIL = "countersign-rail";
+const CLOSED = "countersign-closed-groups";
+
+export const isRail = signal(localStorage.getItem(RAIL) === "1");
+export const closedGroups = signal<ReadonlySet<string>>(new Set(JSON.parse(localStorage.getItem(CLOSED) ?? "[]") as string[]));
+/** On a phone: whether the sidebar lies above the page. */
+export const isSheet = signal(false);
+
+export function toggleRail(): void {
+  isRail.value = !isRail.peek();
+  localStorage.setItem(RAIL, isRail.peek() ? "1" : "");
+}
+
+export function toggleGroup(name: string): void {
+  const next = new Set(closedGroups.peek());
+  if (!next.delete(name)) {
+    next.add(name);
+  }
+  closedGroups.value = next;
+  localStorage.setItem(CLOSED, JSON.stringify([...next]));
+}

@@ -1,0 +1,23 @@
+// A small picture of a person or an agent: the first letters of the name, in a colour that the name chooses.
+import { Icon } from "../../shared/components/icon";
+
+const COLOURS = ["", "a2", "a3", "a4", "a5"];
+
+export function Avatar({ name, size = "" }: { name: string; size?: "" | "m" | "l" }) {
+  const words = name.split(/[\s._-]+/).filter(Boolean);
+  const letters = words.length > 1 ? `${words[0]?.[0] ?? ""}${words.at(-1)?.[0] ?? ""}` : name.slice(0, 2);
+  const hash = [...name].reduce((sum, each) => (sum * 31 + (each.codePointAt(0) ?? 0)) % 997, 0);
+  return (
+    <span class={["avatar", size, COLOURS[hash % COLOURS.length]].filter(Boolean).join(" ")} aria-hidden="true">
+      {letters.toUpperCase()}
+    </span>
+  );
+}
+
+export function AgentAvatar({ size = "" }: { size?: "" | "m" | "l" }) {
+  return (
+    <span class={["avatar bot", size].filter(Boolean).join(" ")}>
+      <Icon name="bot" size="s" />
+    </span>
+  );
+}
