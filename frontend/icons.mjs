@@ -54,7 +54,7 @@ function icon(name) {
 /** The text of a folder's icons.ts. */
 function written(folder) {
   const lines = names[folder].map((name) => `  "${name}": "${icon(name)}",\n`);
-  const all = Object.values(names).flat().sort().map((name) => `  | "${name}"\n`);
+  const all = [...new Set(Object.values(names).flat())].sort().map((name) => `  | "${name}"\n`);
   const type = folder === "shared" ? `\n/** Every icon of both apps. */\nexport type IconName =\n${all.join("")};\n`.replace("\n;", ";") : "";
   return `// Written by icons.mjs from icons.json: icons of Lucide (ISC licence), as path data.\nexport const ICONS = {\n${lines.join("")}} as const;\n${type}`;
 }

@@ -5,6 +5,8 @@ export type Language = keyof typeof LANGUAGES;
 
 const said = document.documentElement.lang;
 export const language: Language = said in LANGUAGES ? (said as Language) : "en";
+/** Dates in English are written as "18 Nov 2026". */
+const dateLanguage = language === "en" ? "en-GB" : language;
 
 type Values = Record<string, string | number>;
 
@@ -59,11 +61,11 @@ export function size(bytes: number): string {
 export function date(value: string): string {
   const isDay = value.length === 10;
   const zone = isDay ? { timeZone: "UTC" } : {};
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", ...zone }).format(new Date(value));
+  return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", ...zone }).format(new Date(value));
 }
 
 export function dateTime(value: string): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
+  return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
 /** How long ago an instant was, in the largest unit that fits; one that a faster clock made is now, not to come. */

@@ -1,7 +1,27 @@
 // The records service's API: what models there are it tells itself, so that no page knows one.
 import { send } from "../shared/client";
+import { language } from "../shared/i18n";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
+
+/** A text by language. A service of an earlier version answers none of these, nor what is optional below. */
+export type Words = Record<string, string>;
+
+export interface Choice {
+  value: string;
+  label: Words;
+  tone: string;
+}
+
+export interface CommandDetails {
+  id: string;
+  labels: Words;
+  verb: Words;
+  reversible: boolean;
+  risk: Risk;
+}
+
+export type Risk = "high" | "medium" | "low";
 
 export interface Field {
   name: string;
@@ -11,6 +31,9 @@ export interface Field {
   required: boolean;
   readonly: boolean;
   options: string[] | null;
+  labels?: Words;
+  /** Of a select: how its options are shown. */
+  choices?: Choice[] | null;
   ref: string | null;
   /** Of a ref: what a cascading deletion of the record that it refers to does to this one. */
   on_delete: "refuse" | "clear" | "cascade" | null;
@@ -32,6 +55,8 @@ export interface Action {
   from: string[];
   to: string | null;
   needs_approval: boolean;
+  labels?: Words;
+  reversible?: boolean;
 }
 
 export interface Model {
@@ -41,17 +66,24 @@ export interface Model {
   module: string;
   help: string;
   shown_as: string;
-  /** What the module declares for its pages; a service of an earlier version declares none of it. */
+  labels?: Words;
+  plurals?: Words;
   icon?: string | null;
   /** The group of the sidebar; the module's own where it names none. */
   group?: string | null;
+  title_field?: string;
+  subtitle_fields?: string[];
+  state_field?: string | null;
+  /** The models whose records refer to one of this model. */
+  incoming?: { model: string; field: string; label: Words; field_label: Words }[];
+  command_details?: CommandDetails[];
   fields: Field[];
   commands: string[];
   actions: Action[];
 }
 
 export interface Meta {
-  modules: { name: string; version: string; label: string }[];
+  modules: { name: string; version: string; label: string; labels?: Words; icon?: string | null }[];
   models: Model[];
   caller: { kind: string; name: string; scopes: string[] };
 }
@@ -68,7 +100,23 @@ export type Outcome<Value> = ({ isDone: true } & Envelope<Value>) | { isDone: fa
 
 /** What this person may see and do. */
 export async function meta(signal?: AbortSignal): Promise<Meta> {
-  return (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
+  const found = (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
+  return {
+    ...found,
+    modules: found.modules.map((each) => ({ ...each, label: inLanguage(each.labels, each.label) })),
+    models: found.models.map((each) => ({
+      ...each,
+      label: inLanguage(each.labels, each.label),
+      plural: inLanguage(each.plurals, each.plural),
+      fields: each.fields.map((field) => ({ ...field, label: inLanguage(field.labels, field.label) })),
+      actions: each.actions.map((action) => ({ ...action, label: inLanguage(action.labels, action.label) })),
+    })),
+  };
+}
+
+/** The words in the language of the page, else in English. */
+export function inLanguage(words: Words | undefined, otherwise: string): string {
+  return words?.[language] ?? words?.["en"] ?? otherwise;
 }
 
 /** What the API answers this person.

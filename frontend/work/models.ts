@@ -1,5 +1,6 @@
 // What follows from the description of a model: who may what, which columns, which field its workflow moves.
 import { escapeInvisible } from "../shared/invisible_characters";
+import { language } from "../shared/i18n";
 import type { Action, Field, Meta, Model, Row } from "./api";
 
 /** Every record has it; it may be filtered on like a field. */
@@ -56,8 +57,34 @@ export function defaultColumns(model: Model, most = COLUMNS): Field[] {
   return [...named, ...short.filter((each) => each.name !== model.shown_as)].slice(0, most);
 }
 
+const LIST_COLUMNS = 8;
+
+/** The columns of a list: what a record is called, its state, amounts and dates first; then one text, and what it refers to. */
+export function listColumns(model: Model): Field[] {
+  const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
+  const isFirst = (each: Field) => each.name === model.shown_as;
+  const texts = short.filter((each) => !isFirst(each) && each.kind === "text");
+  const of = (...kinds: string[]) => short.filter((each) => !isFirst(each) && kinds.includes(each.kind) && each !== workflowField(model));
+  const state = workflowField(model);
+  const all = [...short.filter(isFirst), ...(state ? [state] : []), ...of("money"), ...of("date"), ...texts.slice(0, 1), ...of("ref", "select"), ...texts.slice(1), ...of("number", "bool", "moment")];
+  return all.slice(0, LIST_COLUMNS);
+}
+
+/** The columns of a row of two lines: its name and an amount or a date, then one or two facts and its state. */
+export function twoLineColumns(model: Model, columns: readonly Field[]): Field[] {
+  const [first, ...rest] = columns;
+  const state = rest.find((each) => each === workflowField(model)) ?? rest.find((each) => each.kind === "select");
+  const amount = rest.find((each) => each.kind === "money") ?? rest.find((each) => ["date", "number"].includes(each.kind));
+  const others = rest.filter((each) => each !== state && each !== amount);
+  const facts = ["text", "ref", "select", "date"].flatMap((kind) => others.filter((each) => each.kind === kind)).slice(0, 2);
+  return [first, amount, ...facts, state].flatMap((each) => each ?? []);
+}
+
 /** The select field that the actions move: the one that has all of their states among its options. */
 export function workflowField(model: Model): Field | undefined {
+  if (model.state_field !== undefined) {
+    return model.fields.find((each) => each.name === model.state_field);
+  }
   const states = model.actions.flatMap((each) => [...each.from, ...(each.to ? [each.to] : [])]);
   const knows = (field: Field) => states.every((state) => field.options?.includes(state));
   return states.length ? model.fields.find(knows) : undefined;
@@ -78,4 +105,9 @@ export function titleOf(model: Model, record: Row): string {
 
 export function addressOf(model: string, id: string): string {
   return `/models/${model}/records/${encodeURIComponent(id)}`;
+}
+
+/** The label of a model inside a phrase: English begins it with a small letter, but for an abbreviation. */
+export function nounOf(label: string): string {
+  return language === "en" && /^\p{Lu}\p{Ll}/u.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label;
 }

@@ -10,6 +10,10 @@ export function addIcons(icons: Readonly<Record<string, string>>): void {
   Object.assign(known, icons);
 }
 
+export function hasIcon(name: string): boolean {
+  return name in known;
+}
+
 interface Props {
   name: IconName;
   /** 14, 16 or 20 px. */

@@ -13,6 +13,8 @@ interface Props {
   column: number;
   isAt: boolean;
   isFrozen: boolean;
+  /** Where it stands in a row of two lines. */
+  part?: string | undefined;
   onPress: () => void;
   onEdit: () => void;
   /** Picks the row, or with Shift all from the one before it; the row itself says aloud whether it is picked. */
@@ -21,9 +23,9 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function Cell({ meta, model, field, row, index, column, isAt, isFrozen, onPress, onEdit, onPick, children }: Props) {
+export function Cell({ meta, model, field, row, index, column, isAt, isFrozen, part, onPress, onEdit, onPick, children }: Props) {
   const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
-  const classes = ["cell", isAt && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited"];
+  const classes = ["cell", isAt && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", part];
   return (
     <div
       id={`cell-${index}-${column}`}

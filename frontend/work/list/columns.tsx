@@ -2,7 +2,7 @@
 import { Button } from "../../shared/components/button";
 import type { Field, Model } from "../api";
 import { ID } from "../models";
-import { setCompact, setFrozen, setColumnWidth, currentLayout, width_rem } from "./layout";
+import { setRelaxed, setFrozen, setColumnWidth, currentLayout, width_rem } from "./layout";
 import { setColumns } from "./query";
 import { translator } from "../../shared/i18n";
 
@@ -23,15 +23,15 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
   const now = currentLayout();
   const widen = (field: Field, by: number) => setColumnWidth(now, field.name, width_rem(model, field, now) + by);
   return (
-    <div class="panel-box stack">
+    <div class="stack tight">
       <div class="row">
         <label class="row tick">
           <input type="checkbox" checked={now.isFrozen} onChange={(event) => setFrozen(event.currentTarget.checked)} />
           {t("columns.freeze")}
         </label>
         <label class="row tick">
-          <input type="checkbox" checked={now.isCompact} onChange={(event) => setCompact(event.currentTarget.checked)} />
-          {t("columns.compact")}
+          <input type="checkbox" checked={now.isRelaxed} onChange={(event) => setRelaxed(event.currentTarget.checked)} />
+          {t("columns.relaxed")}
         </label>
       </div>
       <p class="small quiet">{t("columns.text")}</p>

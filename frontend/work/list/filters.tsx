@@ -1,41 +1,47 @@
-// The filter builder: conditions with exactly the operators the API has for a field, joined by "and".
+// The filter bar: conditions as tokens, and the builder with exactly the operators that the API has for a field.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
 import { Field as Asking, SelectField } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import type { Field, Meta, Model } from "../api";
-import { fieldOf, ID } from "../models";
+import { fieldOf, ID, modelOf, titleOf } from "../models";
+import { referencedRecord } from "../referenced_records";
 import { Control } from "../values/control";
+import { date, dateTime, translator } from "../../shared/i18n";
+import { formatMoney } from "../values/money";
+import { isStateField, optionLabel, StateChip } from "../values/options";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
 import { valueToText } from "../values/field_text";
+import { Popover } from "./popover";
 import { setFilter } from "./query";
-import { translator } from "../../shared/i18n";
 
 const t = translator("list");
 
-interface Props {
+interface BuilderProps {
   meta: Meta;
   model: Model;
   filter: readonly Condition[];
-  /** How often the key asked for it: each time its first control takes the keyboard. */
-  calls: number;
-  onLeave: () => void;
+  /** The place of the condition that is changed; null adds one. */
+  place: number | null;
+  /** The control that takes the keyboard. */
+  first?: "field" | "op" | "value";
+  onDone: () => void;
 }
 
-export function Filters({ meta, model, filter, calls, onLeave }: Props) {
+function FilterBuilder({ meta, model, filter, place, first = "field", onDone }: BuilderProps) {
   const box = useRef<HTMLFormElement>(null);
-  useEffect(() => {
-    if (calls > 0) {
-      box.current?.querySelector("select")?.focus();
-    }
-  }, [calls]);
+  const before = place === null ? undefined : filter[place];
   const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
-  const [name, setName] = useState(fields[0]?.name ?? "id");
+  const [name, setName] = useState(before?.field ?? fields[0]?.name ?? "id");
   const field = fieldOf(model, name) ?? ID;
-  const [said, setSaid] = useState<string>("");
-  const [text, setText] = useState("");
+  const [said, setSaid] = useState<string>(before ? (before.op === "is_null" && before.value === false ? "is_null.not" : before.op) : "");
+  const [text, setText] = useState(before ? textOf(field, before) : "");
   const known = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
   const op = known.includes(said) ? said : (known[0] ?? "eq");
+  useEffect(() => {
+    (box.current?.querySelector<HTMLElement>(`#filter-${first}`) ?? box.current?.querySelector("select"))?.focus();
+  }, []);
   const choose = (next: string) => {
     setName(next);
     setText("");
@@ -48,89 +54,155 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
       showToast(t("filter.fault", { label: field.label }));
       return;
     }
-    setFilter([...filter, { field: field.name, op: operator, value: found.value }]);
-    setText("");
-  };
-  const keyed = (event: KeyboardEvent) => {
-    if (event.key === "Escape" && !event.defaultPrevented) {
-      event.preventDefault();
-      onLeave();
-    }
+    const condition = { field: field.name, op: operator, value: found.value };
+    setFilter(place === null ? [...filter, condition] : filter.map((each, other) => (other === place ? condition : each)));
+    onDone();
   };
   return (
-    <form class="panel-box stack" ref={box} onSubmit={add} onKeyDown={keyed} aria-label={t("filter")}>
-      <div class="filters tight">
-        <SelectField
-          name="filter-field"
-          label={t("filter.field")}
-          value={name}
-          onChange={choose}
-          options={fields.map((each) => [each.name, each.label])}
-        />
-        <SelectField
-          name="filter-op"
-          label={t("filter.op")}
-          value={op}
-          onChange={setSaid}
-          options={known.map((each) => [each, operatorLabel(field, each)])}
-        />
-        {!op.startsWith("is_null") && (
-          <Asking name="filter-value" label={t("filter.value")}>
-            {(given) => (
-              <Control
-                meta={meta}
-                field={op === "in" ? { ...field, kind: "longtext" } : field}
-                text={text}
-                given={given}
-                onText={setText}
-              />
-            )}
-          </Asking>
-        )}
-        <Button type="submit">{t("filter.add")}</Button>
-      </div>
+    <form class="stack tight" ref={box} onSubmit={add} aria-label={t("filter")}>
+      <SelectField name="filter-field" label={t("filter.field")} value={name} onChange={choose} options={fields.map((each) => [each.name, each.label])} />
+      <SelectField name="filter-op" label={t("filter.op")} value={op} onChange={setSaid} options={known.map((each) => [each, operatorLabel(field, each)])} />
+      {!op.startsWith("is_null") && (
+        <Asking name="filter-value" label={t("filter.value")}>
+          {(given) => <Control meta={meta} field={op === "in" ? { ...field, kind: "longtext" } : field} text={text} given={given} onText={setText} />}
+        </Asking>
+      )}
+      <Button type="submit" look="strong">
+        {t("filter.apply")}
+      </Button>
     </form>
   );
 }
 
-/** The conditions that hold, each with its way out. */
-export function Conditions({ model, filter }: { model: Model; filter: readonly Condition[] }) {
-  if (filter.length === 0) {
-    return null;
-  }
+interface Props {
+  meta: Meta;
+  model: Model;
+  filter: readonly Condition[];
+  /** The condition that is changed, "new", or null for none. */
+  edited: number | "new" | null;
+  onEdit: (edited: number | "new" | null) => void;
+}
+
+export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
+  const [first, setFirst] = useState<"field" | "op" | "value">("field");
+  const close = () => onEdit(null);
+  const open = (place: number, part: typeof first) => {
+    setFirst(part);
+    onEdit(edited === place ? null : place);
+  };
   return (
-    <ul class="conditions" aria-label={t("filter")}>
-      {filter.map((each, place) => {
-        const words = inWords(fieldOf(model, each.field) ?? ID, each);
-        return (
-          <li key={words} class="chip">
-            {words}
-            <button
-              type="button"
-              class="chip-out"
-              aria-label={t("filter.remove", { words })}
-              onClick={() => setFilter(filter.filter((_, other) => other !== place))}
-            >
-              ×
-            </button>
-          </li>
-        );
-      })}
-      <li>
+    <>
+      {filter.length > 0 && (
+        <ul class="conditions" aria-label={t("filter")}>
+          {filter.map((each, place) => (
+            <li key={JSON.stringify(each)}>
+              <Popover
+                isOpen={edited === place}
+                onClose={close}
+                label={t("filter")}
+                opener={<Token {...{ meta, model, condition: each }} isOpen={edited === place} onOpen={(part) => open(place, part)} onRemove={() => setFilter(filter.filter((_, other) => other !== place))} />}
+              >
+                <FilterBuilder {...{ meta, model, filter, place, first }} onDone={close} />
+              </Popover>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Popover
+        isOpen={edited === "new"}
+        onClose={close}
+        label={t("filter.add")}
+        opener={
+          <Button id="panel-filter" tight look="plain" aria-expanded={edited === "new"} onClick={() => onEdit(edited === "new" ? null : "new")}>
+            <Icon name="list-filter" size="s" />
+            {t("filter.add")}
+            <kbd>F</kbd>
+          </Button>
+        }
+      >
+        <FilterBuilder {...{ meta, model, filter }} place={null} onDone={() => (close(), document.getElementById("panel-filter")?.focus())} />
+      </Popover>
+      {filter.length > 1 && (
         <Button tight look="plain" onClick={() => setFilter([])}>
           {t("filter.clear")}
         </Button>
-      </li>
-    </ul>
+      )}
+    </>
   );
 }
 
-function inWords(field: Field, { op, value }: Condition): string {
-  if (op === "is_null") {
-    return `${field.label} ${t(value ? "op.is_null" : "op.is_null.not")}`;
+interface TokenProps {
+  meta: Meta;
+  model: Model;
+  condition: Condition;
+  isOpen: boolean;
+  onOpen: (part: "field" | "op" | "value") => void;
+  onRemove: () => void;
+}
+
+/** A condition: its field, operator and value are each pressed to change it. */
+function Token({ meta, model, condition, isOpen, onOpen, onRemove }: TokenProps) {
+  const field = fieldOf(model, condition.field) ?? ID;
+  const isNull = condition.op === "is_null";
+  const operator = isNull ? t(condition.value ? "op.is_null" : "op.is_null.not") : operatorLabel(field, condition.op);
+  const words = `${field.label} ${operator}${isNull ? "" : ` ${textOf(field, condition).replaceAll("\n", ", ")}`}`;
+  return (
+    <span class="filter-token">
+      <button type="button" class="strong" aria-expanded={isOpen} onClick={() => onOpen("field")}>
+        {field.label}
+      </button>
+      <button type="button" class="quiet" onClick={() => onOpen("op")}>
+        {operator}
+      </button>
+      {!isNull && (
+        <button type="button" class="strong" onClick={() => onOpen("value")}>
+          <ConditionValue {...{ meta, field, condition }} />
+        </button>
+      )}
+      <button type="button" aria-label={t("filter.remove", { words })} onClick={onRemove}>
+        <Icon name="x" size="s" />
+      </button>
+    </span>
+  );
+}
+
+function ConditionValue({ meta, field, condition }: { meta: Meta; field: Field; condition: Condition }) {
+  const values = Array.isArray(condition.value) ? condition.value : [condition.value];
+  return (
+    <>
+      {values.map((value, place) => (
+        <span key={place}>
+          {place > 0 && ", "}
+          {field.kind === "select" && isStateField(meta, field) ? <StateChip field={field} value={String(value)} /> : valueLabel(meta, field, value)}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function valueLabel(meta: Meta, field: Field, value: unknown): string {
+  switch (field.kind) {
+    case "select":
+      return optionLabel(field, String(value));
+    case "date":
+      return date(String(value));
+    case "moment":
+      return dateTime(String(value));
+    case "money":
+      return formatMoney(Number(value));
+    case "ref": {
+      const model = modelOf(meta, field.ref ?? "");
+      const record = model && referencedRecord(model, String(value)).value;
+      return record ? titleOf(model, record) : String(value).slice(0, 8);
+    }
+    default:
+      return valueToText(field, value);
   }
-  const values = (Array.isArray(value) ? value : [value]).map((each) => valueToText(field, each));
-  return `${field.label} ${operatorLabel(field, op)} ${values.join(", ")}`;
+}
+
+/** The value of a condition as the builder's control has it. */
+function textOf(field: Field, { op, value }: Condition): string {
+  return op === "is_null" ? "" : (Array.isArray(value) ? value : [value]).map((each) => valueToText(field, each)).join("\n");
 }
 
 const DATE_OPERATORS = ["gt", "gte", "lt", "lte"] as const;

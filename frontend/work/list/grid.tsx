@@ -1,7 +1,8 @@
 // A grid over as many rows as there are: only those in sight exist, and the keyboard reaches all (ARIA practices, grid).
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Field, Meta, Model, Row } from "../api";
-import { may } from "../models";
+import { may, twoLineColumns } from "../models";
+import { isCoarse, isNarrow } from "../narrow";
 import { Cell } from "./cell";
 import { CellEditor } from "./cell_editor";
 import { GridHeader } from "./grid_header";
@@ -10,12 +11,12 @@ import { setColumnWidth, currentLayout, gridTemplate, width_rem } from "./layout
 import type { RowSelection } from "./selection";
 import type { SortKey } from "./query";
 import type { Rows } from "./rows";
-import { COMPACT_PX, scrollHeight, visibleRows, maxTop, scrollRatio, ROW_PX, topToShow } from "./virtual_scroll";
+import { COARSE_PX, RELAXED_PX, scrollHeight, visibleRows, maxTop, scrollRatio, ROW_PX, topToShow, TWO_LINES_PX } from "./virtual_scroll";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
 
-const HEAD_PX = 44;
+const HEAD_PX = 30;
 
 interface Props {
   meta: Meta;
@@ -31,17 +32,20 @@ interface Props {
   onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
 }
 
-export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOpen, onSave }: Props) {
+export function Grid({ meta, model, columns: all, rows, order, picking, onOrder, onOpen, onSave }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const own = useRef(-1);
   const [top_px, setTop] = useState(0);
   const [view_px, setView] = useState(400);
+  const [isScrolled, setScrolled] = useState(false);
   const [at, setAt] = useState<CellPosition>({ row: 0, column: 0 });
   const [edited, setEdited] = useState<{ row: Row; field: Field } | null>(null);
+  const isTwoLines = isNarrow.value;
+  const columns = isTwoLines ? twoLineColumns(model, all) : all;
   void rows.version.value;
   const now = currentLayout();
   const count = rows.extent;
-  const row_px = now.isCompact ? COMPACT_PX : ROW_PX;
+  const row_px = isTwoLines ? TWO_LINES_PX : isCoarse ? COARSE_PX : now.isRelaxed ? RELAXED_PX : ROW_PX;
   const sizes = { rows: count, row_px, view_px };
   const [first, last] = visibleRows(Math.min(top_px, maxTop(sizes)), sizes);
 
@@ -50,7 +54,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
     if (!grid) {
       return undefined;
     }
-    const watch = new ResizeObserver(() => setView(grid.clientHeight - HEAD_PX));
+    const watch = new ResizeObserver(() => setView(grid.clientHeight - (isNarrow.peek() ? 0 : HEAD_PX)));
     watch.observe(grid);
     return () => watch.disconnect();
   }, []);
@@ -65,6 +69,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
     }
   };
   const scrolled = () => {
+    setScrolled((box.current?.scrollLeft ?? 0) > 0);
     const said = box.current?.scrollTop ?? 0;
     if (said !== own.current) {
       own.current = -1;
@@ -172,10 +177,14 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => first + place);
   const { columns: widths, least } = gridTemplate(model, columns, now);
+  const there = rows.total.value ?? 0;
+  const pickedCount = picking?.picked.size ?? 0;
+  const template = isTwoLines ? {} : { gridTemplateColumns: widths };
+  const parts = isTwoLines ? partsOf(columns) : [];
   const offset_px = (box.current?.scrollTop ?? 0) - top_px;
   return (
     <div
-      class={now.isCompact ? "grid compact" : "grid"}
+      class={["grid", isTwoLines && "two-lines", isScrolled && "scrolled", !isTwoLines && now.isRelaxed && "relaxed"].filter(Boolean).join(" ")}
       ref={box}
       role="grid"
       tabIndex={0}
@@ -187,15 +196,17 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       onScroll={scrolled}
       onKeyDown={keyed}
     >
-      <div role="rowgroup" class="grid-head" style={{ minWidth: least }}>
+      <div role="rowgroup" class={isTwoLines ? "hidden-text" : "grid-head"} style={isTwoLines ? {} : { minWidth: least }}>
         <GridHeader
           {...{ model, columns, order, now, onOrder }}
           template={widths}
           at={at.row < 0 ? at.column : -1}
           onAt={(column) => setAt({ row: -1, column })}
+          picked={pickedCount === 0 ? "" : pickedCount < there ? "some" : "all"}
+          onPickAll={picking && (() => (pickedCount > 0 ? picking.clear() : picking.pickAll()))}
         />
       </div>
-      <div role="rowgroup" class="grid-body" style={{ height: `${scrollHeight(sizes)}px`, minWidth: least }}>
+      <div role="rowgroup" class="grid-body" style={{ height: `${scrollHeight(sizes)}px`, ...(isTwoLines ? {} : { minWidth: least }) }}>
         {shown.map((index) => {
           const row = rows.at(index);
           const isPicked = row !== undefined && picking !== null && picking.picked.has(row.id);
@@ -206,14 +217,15 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
               aria-rowindex={index + 2}
               aria-selected={picking ? isPicked : undefined}
               class={["grid-row", at.row === index && "at", isPicked && "picked"].filter(Boolean).join(" ")}
-              style={{ gridTemplateColumns: widths, transform: `translateY(${index * row_px + offset_px}px)` }}
+              style={{ ...template, height: `${row_px}px`, transform: `translateY(${index * row_px + offset_px}px)` }}
             >
               {columns.map((field, column) => (
                 <Cell
                   key={field.name}
                   {...{ meta, model, field, row, index, column }}
                   isAt={at.row === index && at.column === column}
-                  isFrozen={now.isFrozen && column === 0}
+                  isFrozen={!isTwoLines && now.isFrozen && column === 0}
+                  part={parts[column]}
                   onPress={() => setAt({ row: index, column })}
                   onEdit={() => edit({ row: index, column })}
                   {...(picking && column === 0 ? { onPick: (extends_: boolean) => picking.pick(index, extends_) } : {})}
@@ -229,4 +241,17 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       </div>
     </div>
   );
+}
+
+/** Where each cell stands in a row of two lines. */
+function partsOf(columns: readonly Field[]): string[] {
+  const state = columns.at(-1);
+  const isAmount = (field: Field) => field === columns[1] && ["money", "number", "date"].includes(field.kind);
+  let facts = 0;
+  return columns.map((field, place) => {
+    if (place === 0) {
+      return "line-name";
+    }
+    return isAmount(field) ? "line-amount" : field === state && field.kind === "select" ? "line-state" : ((facts += 1), facts === 1 ? "line-fact" : "line-more");
+  });
 }

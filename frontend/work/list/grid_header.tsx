@@ -1,4 +1,5 @@
 // The headings of a grid: pressed they sort, at their edge they are drawn wider or narrower.
+import { Icon } from "../../shared/components/icon";
 import { number } from "../../shared/i18n";
 import type { Field, Model } from "../api";
 import { setColumnWidth, type Layout } from "./layout";
@@ -14,15 +15,19 @@ interface Props {
   at: number;
   onAt: (column: number) => void;
   onOrder: (field: string, adds: boolean) => void;
+  /** How many of the records are picked. */
+  picked: "" | "some" | "all";
+  onPickAll: (() => void) | null;
 }
 
-export function GridHeader({ columns, order, now, template, at, onAt, onOrder }: Props) {
+export function GridHeader({ columns, order, now, template, at, onAt, onOrder, picked, onPickAll }: Props) {
   const sorted = (field: Field) => order.find((each) => each.field === field.name);
   return (
     <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
       {columns.map((field, column) => {
         const key = sorted(field);
-        const classes = ["cell", "head", at === column && "at", now.isFrozen && column === 0 && "frozen"].filter(Boolean);
+        const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
+        const classes = ["cell", "head", isNumber && "number", at === column && "at", now.isFrozen && column === 0 && "frozen"].filter(Boolean);
         return (
           <div
             key={field.name}
@@ -33,10 +38,13 @@ export function GridHeader({ columns, order, now, template, at, onAt, onOrder }:
             class={classes.join(" ")}
             onClick={(event) => (onAt(column), canOrder(field) && onOrder(field.name, event.shiftKey))}
           >
+            {column === 0 && onPickAll && (
+              <span class={`pick ${picked}`} aria-hidden="true" onClick={(event) => (event.stopPropagation(), onPickAll())} />
+            )}
             {field.label}
             {key && (
-              <span aria-hidden="true">
-                {key.dir === "desc" ? " ↓" : " ↑"}
+              <span class="sorted" aria-hidden="true">
+                <Icon name={key.dir === "desc" ? "arrow-down" : "arrow-up"} size="s" />
                 {order.length > 1 && <sup>{number(order.indexOf(key) + 1)}</sup>}
               </span>
             )}

@@ -4,14 +4,16 @@ import type { Field, Model } from "../api";
 
 export const LEAST_REM = 4;
 export const MOST_REM = 60;
-const NARROW_REM: Record<string, number> = { bool: 6, number: 7, money: 8, date: 8, select: 8 };
-const USUAL_REM = 11;
-const NAMING_REM = 5;
+const NARROW_REM: Record<string, number> = { bool: 5.5, number: 6, money: 8.5, date: 8, select: 7.25 };
+const USUAL_REM = 10.5;
+const PERSON_REM = 8.25;
+const NAMING_REM = 8;
 
 export interface Layout {
   /** In rem, by field; columns without one share what is left. */
   widths: ReadonlyMap<string, number>;
-  isCompact: boolean;
+  /** Rows are higher than usual. */
+  isRelaxed: boolean;
   /** Whether the first column stays in sight. */
   isFrozen: boolean;
 }
@@ -24,14 +26,14 @@ export function currentLayout(): Layout {
   });
   return {
     widths: new Map(said),
-    isCompact: query.value.get("density") === "compact",
-    isFrozen: query.value.get("freeze") === "1",
+    isRelaxed: query.value.get("density") === "relaxed",
+    isFrozen: query.value.get("freeze") !== "0",
   };
 }
 
 /** The width a column has, or at least has, in rem. */
 export function width_rem(model: Model, field: Field, { widths }: Layout): number {
-  const usual = (!field.masked && NARROW_REM[field.kind]) || USUAL_REM;
+  const usual = (!field.masked && (field.ref === "user" ? PERSON_REM : NARROW_REM[field.kind])) || USUAL_REM;
   return widths.get(field.name) ?? usual + (field.name === model.shown_as ? NAMING_REM : 0);
 }
 
@@ -56,10 +58,10 @@ export function setColumnWidth({ widths }: Layout, name: string, rem: number | n
   setQuery({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
 }
 
-export function setCompact(isCompact: boolean): void {
-  setQuery({ density: isCompact ? "compact" : "" });
+export function setRelaxed(isRelaxed: boolean): void {
+  setQuery({ density: isRelaxed ? "relaxed" : "" });
 }
 
 export function setFrozen(isFrozen: boolean): void {
-  setQuery({ freeze: isFrozen ? "1" : "" });
+  setQuery({ freeze: isFrozen ? "" : "0" });
 }

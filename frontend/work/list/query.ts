@@ -1,7 +1,7 @@
 // The query of a list, kept in its address: filter, order and columns.
 import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
-import { fieldOf, defaultColumns } from "../models";
+import { fieldOf, listColumns } from "../models";
 import { type Condition, operators } from "../values/operators";
 
 export const MOST_KEYS = 5;
@@ -49,7 +49,7 @@ function keys(model: Model, said: string | null): SortKey[] {
 
 function columns(model: Model, said: string | null): Field[] {
   const named = (said ?? "").split(",").flatMap((each) => fieldOf(model, each) ?? []);
-  return named.length ? named : defaultColumns(model, innerWidth < 640 ? 2 : undefined);
+  return named.length ? named : listColumns(model);
 }
 
 export function canOrder(field: Field | undefined): boolean {

@@ -13,6 +13,8 @@ export class Rows {
   readonly version = signal(0);
   /** How many rows there are; null until the count is there, for which nothing waits. */
   readonly total = signal<number | null>(null);
+  /** The sums of the amounts over all rows, by field, where the API adds them up. */
+  readonly sums = signal<Readonly<Record<string, number>>>({});
   readonly problem = signal<Problem | null>(null);
   private readonly pages = new Map<number, Row[]>();
   private readonly asked = new Map<number, AbortController>();

@@ -16,7 +16,7 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
     setOrder(next);
   };
   return (
-    <div class="panel-box stack">
+    <div class="stack tight">
       <p class="small quiet">{t("sort.text")}</p>
       {shown.map((key, place) => (
         <div class="filters tight" key={`${place}-${key?.field ?? ""}`}>

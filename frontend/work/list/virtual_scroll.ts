@@ -1,8 +1,12 @@
 // Which rows of a very long list are in sight. No browser lets an element be as high as a million rows, so beyond a
 // limit the scrollbar is scaled: it stands for the whole list, while the rows move by as much as the wheel says.
 
-export const ROW_PX = 40;
-export const COMPACT_PX = 30;
+export const ROW_PX = 30;
+export const RELAXED_PX = 36;
+/** Under a finger. */
+export const COARSE_PX = 44;
+/** Two lines, on a phone. */
+export const TWO_LINES_PX = 64;
 const HIGHEST_PX = 12_000_000;
 
 export interface Sizes {

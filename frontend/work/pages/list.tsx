@@ -1,25 +1,33 @@
 // The records of any model: a grid of all of them, with filter, order, columns and views in the address.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
 import { Heading } from "../../shared/components/heading";
+import { Menu } from "../../shared/components/menu";
 import { NotFound } from "../../shared/components/shell";
 import { Empty, Failed } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
-import { go, query } from "../../shared/router";
+import { go } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
-import { plural, translator } from "../../shared/i18n";
+import { translator } from "../../shared/i18n";
+import "../list/list.css";
 import type { Field, Meta, Model, Row } from "../api";
-import { addressOf, canList, workflowField, may, modelOf } from "../models";
+import { addressOf, canList, workflowField, may, modelOf, nounOf } from "../models";
+import { recordCounts, setRecordCount } from "../shell/record_counts";
 import { Columns } from "../list/columns";
-import { Conditions, Filters } from "../list/filters";
+import { FilterBar } from "../list/filters";
+import { FootBar } from "../list/foot_bar";
 import { Grid } from "../list/grid";
 import { SelectionBar } from "../list/selection_bar";
 import { useRowSelection } from "../list/selection";
 import { hasBulkCommands } from "../list/bulk";
-import { listQuery, setOrder, searchInput, toggleSort } from "../list/query";
+import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
 import { Sorting } from "../list/sorting";
-import { Views } from "../list/views";
+import { loadViews } from "../list/saved_views";
+import { ViewChanged, ViewTabs } from "../list/views";
+import { Popover } from "../list/popover";
+import { ViewSwitch } from "../list/view_switch";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { save } from "../record/save";
 
@@ -30,7 +38,10 @@ export function List({ meta, name }: { meta: Meta; name: string }) {
   return model && canList(model) ? <Records meta={meta} model={model} /> : <NotFound />;
 }
 
-const PANELS = ["filter", "sort", "columns", "views"] as const;
+const PANELS = [
+  ["sort", "arrow-up-down"],
+  ["columns", "columns-3"],
+] as const;
 
 /** What the grid listens to, for the sheet of keys. */
 const KEYS = [
@@ -55,32 +66,30 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const picking = useRowSelection(rows);
   const canPick = hasBulkCommands(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
-  const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
-  // How often the key asked for the filter, which then takes the keyboard; and where that was before.
-  const [calls, setCalls] = useState(0);
+  useEffect(() => loadViews(model.name), [model.name]);
+  const [panel, setPanel] = useState<(typeof PANELS)[number][0] | null>(null);
+  const [edited, setEdited] = useState<number | "new" | null>(null);
+  // Where the keyboard was when the key asked for the filter; it goes back there.
   const before = useRef<Element | null>(null);
-  const turn = (next: (typeof PANELS)[number] | null) => {
-    setPanel(next);
-    setCalls(0);
-  };
-  const leaveFilter = () => {
-    const last = calls > 0 ? before.current : null;
-    const isThere = last instanceof HTMLElement && last.isConnected && last !== document.body;
-    turn(null);
-    (isThere ? last : document.getElementById("panel-filter"))?.focus();
+  const editFilter = (next: number | "new" | null) => {
+    setEdited(next);
+    const last = next === null ? before.current : null;
+    before.current = null;
+    if (last instanceof HTMLElement && last.isConnected && last !== document.body) {
+      setTimeout(() => last.focus(), 0);
+    }
   };
   const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
   const callFilter = () => {
     before.current = document.activeElement;
-    setPanel("filter");
-    setCalls((last) => last + 1);
+    setEdited("new");
   };
   useLayoutEffect(() => {
     const known = [
       ...KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })),
       registerShortcut({ key: "f", does: t("key.filter"), run: callFilter }),
       ...(canPick ? PICKING_KEYS.map(([key, does]) => registerShortcut({ key, does: t(does) })) : []),
-      ...(may(model, "create") ? [registerShortcut({ key: "n", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
+      ...(may(model, "create") ? [registerShortcut({ key: "c", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
   }, [model.name]);
@@ -124,58 +133,82 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     }
   };
   const isEmpty = rows.total.value === 0;
+  const isWhole = filter.length === 0;
+  useEffect(() => {
+    if (isWhole && rows.total.value !== null) {
+      setRecordCount(model.name, rows.total.value);
+    }
+  }, [isWhole, rows.total.value]);
+  const board = workflowField(model) && may(model, "search");
+  const noun = nounOf(model.label);
   return (
-    <div class="stack">
+    <div class="page">
       <Heading title={model.plural}>
-        <div class="row">
-          {workflowField(model) && <LinkButton href={`/models/${model.name}/board`}>{t("board")}</LinkButton>}
-          {may(model, "import") && <LinkButton href={`/models/${model.name}/import`}>{t("import")}</LinkButton>}
+        <ViewTabs {...{ model }} total={rows.total.value} all={recordCounts.value[model.name]} />
+        <div class="head-end">
+          {board && <ViewSwitch model={model} at="table" />}
+          {may(model, "import") && (
+            <LinkButton tight href={`/models/${model.name}/import`}>
+              <Icon name="upload" size="s" />
+              <span class="head-words">{t("import")}</span>
+            </LinkButton>
+          )}
           {may(model, "create") && (
-            <LinkButton look="strong" href={`/models/${model.name}/new`}>
-              {t("new")}
+            <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
+              <Icon name="plus" size="s" />
+              {t("new.one", { model: noun })}
+              <kbd>C</kbd>
             </LinkButton>
           )}
         </div>
       </Heading>
-      <div class="row">
-        {PANELS.map((each) => (
-          <Button
-            key={each}
-            id={`panel-${each}`}
+      <div class="tool-bar">
+        <FilterBar {...{ meta, model, filter }} edited={edited} onEdit={editFilter} />
+        <div class="bar-end">
+          <ViewChanged model={model} />
+          {PANELS.map(([each, icon]) => (
+            <Popover
+              key={each}
+              isOpen={panel === each}
+              onClose={() => setPanel(null)}
+              label={t(each)}
+              opener={
+                <Button id={`panel-${each}`} tight look="plain" aria-label={t(each)} title={t(each)} aria-expanded={panel === each} onClick={() => setPanel(panel === each ? null : each)}>
+                  <Icon name={icon} size="s" />
+                  <span class="bar-words">{t(each)}</span>
+                </Button>
+              }
+            >
+              {each === "sort" ? <Sorting {...{ model, order }} /> : <Columns {...{ model, columns }} />}
+            </Popover>
+          ))}
+          <Menu
             tight
-            aria-expanded={panel === each}
-            onClick={() => turn(panel === each ? null : each)}
-          >
-            {t(each)}
-          </Button>
-        ))}
-        <Button tight look="plain" onClick={() => void copyCall(model, about)}>
-          {t("call")}
-        </Button>
-        {may(model, "export") && (
-          <>
-            <Button tight look="plain" onClick={() => void download(model, about, columns)}>
-              {t("export")}
-            </Button>
-            <Button tight look="plain" onClick={() => void download(model, about, null)}>
-              {t("export.raw")}
-            </Button>
-          </>
-        )}
-        <span class="quiet small count" role="status">
-          {rows.total.value === null ? t("counting") : plural(rows.total.value, t("count.one"), t("count"))}
-        </span>
+            label={t("export.menu")}
+            opener={
+              <>
+                <Icon name="download" size="s" />
+                <span class="bar-words">{t("export")}</span>
+              </>
+            }
+            items={[
+              ...(may(model, "export")
+                ? [
+                    { label: t("export.shown"), does: () => void download(model, about, columns) },
+                    { label: t("export.raw"), does: () => void download(model, about, null) },
+                  ]
+                : []),
+              { label: t("call"), does: () => void copyCall(model, about) },
+            ]}
+          />
+        </div>
       </div>
-      {panel === "filter" && <Filters {...{ meta, model, filter, calls }} onLeave={leaveFilter} />}
-      {panel === "sort" && <Sorting {...{ model, order }} />}
-      {panel === "columns" && <Columns {...{ model, columns }} />}
-      {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
-      <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} onRetry={() => rows.reload()} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={t("none")}>
           <p>{t(filter.length ? "none.text" : "none.yet")}</p>
+          {filter.length > 0 && <Button onClick={() => setFilter([])}>{t("filter.clear")}</Button>}
         </Empty>
       ) : (
         <Grid
@@ -186,9 +219,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           onSave={put}
         />
       )}
-      {/* Below the rows: above, it would move them away from the pointer that picks. */}
-      {canPick && <SelectionBar {...{ meta, model, rows, picking }} />}
-      <p class="quiet small">{t("keys")}</p>
+      {canPick && <SelectionBar {...{ meta, model, rows, picking }} onExport={(ids) => void download(model, JSON.stringify({ filter: [{ field: "id", op: "in", value: ids }] }), columns)} />}
+      <FootBar {...{ model, rows }} />
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>
   );

@@ -1,19 +1,8 @@
-// The icon of a model and of a field: as declared, else by its module or its kind.
-import type { IconName } from "../../shared/components/icon";
+// The icon of a model and of a field: as declared, else by its kind.
+import { hasIcon, type IconName } from "../../shared/components/icon";
 import type { Field, Model } from "../api";
 import { workflowField } from "../models";
 
-const BY_MODEL: Record<string, IconName> = {
-  lead: "briefcase",
-  activity: "calendar",
-  party: "building",
-  address: "folder",
-  ticket: "life-buoy",
-  invoice: "circle-dollar-sign",
-  payment: "arrow-left-right",
-  product: "package",
-};
-const BY_MODULE: Record<string, IconName> = { crm: "briefcase", party: "building", helpdesk: "life-buoy", billing: "circle-dollar-sign" };
 const BY_KIND: Record<string, IconName> = {
   bool: "toggle-left",
   date: "calendar",
@@ -34,12 +23,12 @@ const BY_WORD: [RegExp, IconName][] = [
 
 /** What the declaration asks for is shown where this app has the icon. */
 export function modelIcon(model: Model | undefined): IconName {
-  return (model?.icon as IconName | undefined) ?? BY_MODEL[model?.name ?? ""] ?? BY_MODULE[model?.module ?? ""] ?? "box";
+  return model?.icon && hasIcon(model.icon) ? (model.icon as IconName) : "box";
 }
 
 export function fieldIcon(model: Model, field: Field): IconName {
   if (field.name === workflowField(model)?.name) {
-    return "target";
+    return "circle-dot";
   }
   if (field.ref === "user") {
     return "user";

@@ -2,6 +2,7 @@
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import type { ControlAttributes } from "./control_attributes";
+import { optionLabel } from "./options";
 import { RefPicker } from "./ref_picker";
 import { translator } from "../../shared/i18n";
 
@@ -32,7 +33,7 @@ export function Control({ meta, field, text, given, canBeEmpty = true, makes = f
     case "bool":
       return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", tCommon("yes")], ["false", tCommon("no")]]} />;
     case "select":
-      return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, each])} />;
+      return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, optionLabel(field, each)])} />;
     case "ref": {
       const model = field.ref ? modelOf(meta, field.ref) : undefined;
       return <RefPicker meta={meta} model={model} id={text} given={common} makes={makes} onChoose={onText} />;

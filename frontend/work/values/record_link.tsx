@@ -3,6 +3,7 @@ import { MaskedValue } from "../../shared/components/chip";
 import type { Model } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { referencedRecord } from "../referenced_records";
+import { Avatar } from "./avatar";
 import { translator } from "../../shared/i18n";
 
 const t = translator("values");
@@ -14,9 +15,18 @@ export function RecordLink({ model, id, isCell = false }: { model: Model | undef
   }
   const field = fieldOf(model, model.shown_as);
   const said = record[model.shown_as];
+  const isPerson = model.name === "user";
   const name = field?.masked && said ? <MaskedValue token={String(said)} label={field.label} /> : titleOf(model, record);
-  if (!may(model, "get")) {
-    return <>{name}</>;
+  const shown = isPerson ? (
+    <span class="person">
+      <Avatar name={said ? String(said) : model.label} />
+      {name}
+    </span>
+  ) : (
+    name
+  );
+  if (isPerson || !may(model, "get")) {
+    return <>{shown}</>;
   }
   return (
     <a href={addressOf(model.name, id)} {...(isCell ? { tabIndex: -1 } : {})}>

@@ -1,11 +1,12 @@
 // A value as it is read, by the kind of its field; whatever it holds is text.
 import type { ComponentChildren } from "preact";
-import { Chip, MaskedValue } from "../../shared/components/chip";
+import { MaskedValue } from "../../shared/components/chip";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import { formatMoney } from "./money";
+import { OptionValue } from "./options";
 import { RecordLink } from "./record_link";
 
 const tCommon = translator("common");
@@ -20,7 +21,7 @@ interface Props {
 
 export function Value({ meta, field, value, isCell = false }: Props): ComponentChildren {
   if (value === null || value === undefined || value === "") {
-    return <span class="quiet">–</span>;
+    return isCell ? null : <span class="quiet">–</span>;
   }
   const text = String(value);
   if (field.masked) {
@@ -38,7 +39,7 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
     case "money":
       return formatMoney(Number(value));
     case "select":
-      return <Chip>{text}</Chip>;
+      return <OptionValue {...{ meta, field }} value={text} />;
     case "structure":
       return <code class="structure">{JSON.stringify(value, null, isCell ? 0 : 1)}</code>;
     case "ref": {

@@ -76,7 +76,7 @@ class Desk:
         async with page.expect_response(lambda answer: answer.request.method == "POST"):
             await page.press("#password", "Enter")
         # Not shown where the page is narrow.
-        await page.wait_for_selector(f"header.top .end span.quiet:has-text('{name}')", state="attached")
+        await page.wait_for_selector(f".side-person:has-text('{name}')", state="attached")
         if path != "/":
             await page.goto(path)
             await page.wait_for_selector("main h1")

@@ -35,14 +35,15 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Brow
         assert "scout on behalf of alice" in await page.inner_text(".plan-page")
         await expect(page.locator(".plan .about")).to_have_text("Lead Old 0")
         before = waiting(alice)
-        await expect(page.locator("nav >> text=Approvals")).to_have_text(f"Approvals ({before})")
+        badge = page.locator(".side-link:has-text('Approvals') .badge")
+        await expect(badge).to_have_text(f"{before} waiting")
         assert await page.title() == f"({before}) Approvals · Countersign"
         sent: list[str] = []
         page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
         await page.keyboard.press("a")
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        await expect(page.locator("nav >> text=Approvals")).not_to_have_text(f"Approvals ({before})")
+        await expect(badge).not_to_have_text(f"{before} waiting")
         assert waiting(alice) == before - 1
         assert '"digest":"sha256:' in sent[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])

@@ -40,9 +40,9 @@ async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
             await page.keyboard.press("Tab")
         assert await cell(page) == "cell-0-0"
         await press(page, "ArrowDown", "End")
-        assert await cell(page) == "cell-1-6"
+        assert await cell(page) == "cell-1-7"
         await press(page, "Control+End")
-        assert await cell(page) == f"cell-{total - 1}-6"
+        assert await cell(page) == f"cell-{total - 1}-7"
         await page.wait_for_selector(f"#cell-{total - 1}-0 a")
         await press(page, "Control+Home", "ArrowUp", "Enter")
         await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
@@ -87,7 +87,7 @@ async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) 
         await page.wait_for_selector("dialog[open] kbd")
         keys = await page.locator("dialog[open] kbd").all_inner_texts()
 
-        assert {"↑", "Home", "PageDown", "Enter", "F2", "Space", "Ctrl", "K", "Escape", "f", "n", "?"} <= set(keys)
+        assert {"↑", "Home", "PageDown", "Enter", "F2", "Space", "Ctrl", "K", "Escape", "f", "c", "?"} <= set(keys)
 
 
 @pytest.mark.full
@@ -105,16 +105,28 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         await page.wait_for_selector(".conditions")
         query = parse_qs(urlsplit(page.url).query)
         assert query["filter"] == ['[{"field":"expected_revenue_minor","op":"gte","value":8000000}]']
+        await expect(page.locator("#panel-filter")).to_be_focused()
+        await page.keyboard.press("Enter")
         await page.select_option("#filter-field", "stage")
         await page.select_option("#filter-op", "in")
         await page.fill("#filter-value", "new\nwon")
-        await page.click("text=Add filter")
-        await expect(page.locator(".conditions .chip")).to_have_count(2)
+        await page.click("button:text-is('Apply')")
+        tokens = page.locator(".filter-token")
+        await expect(tokens).to_have_text(["Expected revenueis at least80,000.00", "Stageis one ofNew, Won"])
         await expect(page.locator(".count")).to_contain_text("records")
         few = await page.inner_text(".count")
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
-        await page.click("text=Clear filters")
+        # The value of a condition is pressed to change it.
+        await tokens.nth(0).locator("button >> nth=2").click()
+        await expect(page.locator("#filter-value")).to_be_focused()
+        await expect(page.locator("#filter-value")).to_have_value("80000.00")
+        await page.fill("#filter-value", "90,000")
+        await page.keyboard.press("Enter")
+        await expect(tokens.nth(0)).to_contain_text("90,000.00")
+        await page.click("[aria-label='Remove filter: Stage is one of new, won']")
+        await expect(tokens).to_have_count(1)
+        await page.click("[aria-label^='Remove filter: Expected revenue']")
 
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
@@ -123,7 +135,7 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
 async def test_only_the_operators_of_the_api_are_offered(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
-        await page.click("button:text-is('Filter')")
+        await page.click("#panel-filter")
         offered: dict[str, list[str]] = {}
         for field in ("title", "party", "stage"):
             await page.select_option("#filter-field", field)
@@ -139,7 +151,7 @@ async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, d
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/models/party?order=email&" + filtered(("email", "eq", "x")))
         await page.wait_for_selector("#cell-0-0 .masked")
-        await page.click("button:text-is('Filter')")
+        await page.click("#panel-filter")
         offered = await page.eval_on_selector_all("#filter-field option", "all => all.map(each => each.value)")
 
         assert "email" not in offered
@@ -151,27 +163,49 @@ async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, d
 async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead")
-        await page.click("button:text-is('Columns')")
+        await page.click("#panel-columns")
         await page.uncheck("label:text-is('Stage') input")
-        await page.check("label:text-is('Source') input")
-        await page.click("[aria-label='Move Source left']")
+        await page.check("label:text-is('Contact email') input")
+        await page.click("[aria-label='Move Contact email left']")
         heads = await page.eval_on_selector_all("[role=columnheader]", "all => all.map(each => each.textContent)")
-        assert heads[-2:] == ["Source", "Party"]
+        assert heads[-2:] == ["Contact email", "Source"]
         assert "Stage" not in heads
-        await page.check("text=Freeze first column")
-        await page.check("text=Compact rows")
-        await page.click("[aria-label='Make Source wider']")
-        wide = await width(page, "Source")
-        await page.click("button:text-is('Views')")
-        await page.fill("#view-name", "By source")
+        await page.check("text=Relaxed rows")
+        await page.click("[aria-label='Make Contact email wider']")
+        wide = await width(page, "Contact email")
+        await page.keyboard.press("Escape")
+        await page.click("#panel-views")
+        await page.fill("#view-name", "By mail")
         await page.click("text=Save view")
+        await expect(page.locator(".views [aria-current]")).to_contain_text("By mail")
         await page.goto("/models/lead")
-        await page.click("button:text-is('Views')")
-        await page.click("a:text-is('By source')")
+        await page.click(".views a:has-text('By mail')")
 
-        await expect(page.locator("[role=columnheader]:text-is('Source')")).to_have_count(1)
-        await expect(page.locator(".grid.compact .cell.frozen.head")).to_have_count(1)
-        assert await width(page, "Source") == wide
+        await expect(page.locator("[role=columnheader]:text-is('Contact email')")).to_have_count(1)
+        await expect(page.locator(".grid.relaxed .cell.frozen.head")).to_have_count(1)
+        assert await width(page, "Contact email") == wide
+
+
+@pytest.mark.full
+async def test_a_view_that_was_changed_says_so_and_is_saved_or_reset(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?order=-title")
+        await page.click("#panel-views")
+        await page.fill("#view-name", "Z to A")
+        await page.click("text=Save view")
+        await expect(page.locator(".views [aria-current]")).to_contain_text("Z to A")
+        await expect(page.locator(".view-changed")).to_have_count(0)
+        await page.click("[role=columnheader]:text-is('Stage')")
+        await page.wait_for_selector(".view-changed")
+        await page.click(".tool-bar button:has-text('Reset')")
+        await expect(page.locator("[role=columnheader][aria-sort=descending]")).to_have_text("Title")
+        await page.click("[role=columnheader]:text-is('Stage')")
+        await page.click(".tool-bar button:has-text('Save')")
+        await expect(page.locator(".view-changed")).to_have_count(0)
+        await page.reload()
+
+        await expect(page.locator("[role=columnheader][aria-sort=ascending]")).to_have_text("Stage")
+        await expect(page.locator(".view-changed")).to_have_count(0)
 
 
 @pytest.mark.full
@@ -179,7 +213,7 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
     browser: Browser, desk: Desk
 ) -> None:
     async with desk.page(browser, width=900) as page:
-        await desk.sign_in(page, "alice", "/models/lead?freeze=1&density=compact")
+        await desk.sign_in(page, "alice", "/models/lead")
         await page.wait_for_selector("#cell-0-0 a")
         first = await width(page, "Title")
         await page.focus("[role=grid]")
@@ -202,7 +236,7 @@ async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_s
         await page.focus("[role=grid]")
         await press(page, "ArrowDown", "End")
 
-        title, last = page.locator("#cell-0-0"), page.locator("#cell-0-6")
+        title, last = page.locator("#cell-0-0"), page.locator("#cell-0-7")
         await expect(last).to_be_in_viewport()
         grid, seen = await page.locator("[role=grid]").bounding_box(), await title.bounding_box()
         assert grid is not None
@@ -265,18 +299,20 @@ async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) ->
         await desk.sign_in(page, "alice", path)
         await page.wait_for_selector("#cell-0-0 a")
         async with page.expect_download() as download:
-            await page.click("button:text-is('Export')")
+            await page.click(".tool-bar [aria-label='Export']")
+            await page.click("text=Export these columns")
         lines = (await (await download.value).path()).read_text(encoding="utf-8-sig").splitlines()
 
         assert lines[0] == "Stage,Title"
         assert len(lines) >= 101
-        assert all(line.startswith("won,") for line in lines[1:])
+        assert all(line.lower().startswith("won,") for line in lines[1:])
 
 
 @pytest.mark.full
 async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/models/lead?order=-title")
+        await page.click(".tool-bar [aria-label='Export']")
         await page.click("text=Copy as API call")
         await page.wait_for_selector(".toast:has-text('Copied')")
         call = await page.evaluate("navigator.clipboard.readText()")

@@ -1,0 +1,36 @@
+// The foot of a list: how many records there are, the sums of their amounts over the whole result, and the keys.
+import { plural, translator } from "../../shared/i18n";
+import { formatMoney } from "../values/money";
+import type { Model } from "../api";
+import type { Rows } from "./rows";
+
+const t = translator("list");
+const MOST_SUMS = 2;
+
+export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
+  const total = rows.total.value;
+  const sums = Object.entries(rows.sums.value).slice(0, MOST_SUMS);
+  return (
+    <div class="foot-bar">
+      <span class="count" role="status">
+        {total === null ? t("counting") : plural(total, t("count.one"), t("count"))}
+      </span>
+      {sums.map(([name, sum]) => {
+        const label = model.fields.find((each) => each.name === name)?.label ?? name;
+        return (
+          <span key={name}>
+            {t("sum", { label })} <b>{formatMoney(sum)}</b>
+          </span>
+        );
+      })}
+      {sums.length > 0 && total !== null && total > 0 && (
+        <span>
+          {t("average")} <b>{formatMoney(Math.round((sums[0]?.[1] ?? 0) / total))}</b>
+        </span>
+      )}
+      <span class="keys-hint right">
+        <kbd>↵</kbd> {t("key.short.open")} <kbd>F2</kbd> {t("key.short.edit")} <kbd>{t("key.space")}</kbd> {t("key.short.select")} <kbd>?</kbd> {t("key.short.all")}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,22 @@
+// Leads from the table of a model to its board and back.
+import { Icon } from "../../shared/components/icon";
+import { translator } from "../../shared/i18n";
+import type { Model } from "../api";
+
+const t = translator("board");
+
+export function ViewSwitch({ model, at }: { model: Model; at: "table" | "board" }) {
+  const address = `/models/${model.name}`;
+  return (
+    <nav class="segments view-switch" aria-label={t("views")}>
+      <a href={address} aria-current={at === "table" ? "page" : undefined}>
+        <Icon name="list" size="s" />
+        {t("list")}
+      </a>
+      <a href={`${address}/board`} aria-current={at === "board" ? "page" : undefined}>
+        <Icon name="kanban" size="s" />
+        {t("board.short")}
+      </a>
+    </nav>
+  );
+}
