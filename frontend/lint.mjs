@@ -65,7 +65,7 @@ function isText(node) {
   }
   const { parent } = node;
   if (ts.isJsxAttribute(parent) || (ts.isPropertyAssignment(parent) && parent.initializer === node)) {
-    return SHOWN.test(parent.name.getText()) && !/^[\w.-]*[.:_-][\w.-]*$/.test(node.text);
+    return SHOWN.test(parent.name.getText()) && !/^(\/|[\w.-]*[.:_-][\w.-]*$)/.test(node.text);
   }
   if (ts.isCallExpression(parent) && parent.expression.getText() === "showToast") {
     return true;

@@ -53,6 +53,12 @@ function takeEmbeddedReply(target: string): unknown {
   return found;
 }
 
+/** Give what was asked for before the page was drawn to the first that asks for it. */
+export function addReply(target: string, value: unknown): void {
+  takeEmbeddedReply("");
+  embeddedReplies = { ...embeddedReplies, [target]: value };
+}
+
 /** The path with its values and its query; parameters without a value are left out. */
 export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));

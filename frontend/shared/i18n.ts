@@ -64,6 +64,11 @@ export function date(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", ...zone }).format(new Date(value));
 }
 
+/** When an instant was: how long ago within the last seven days, else its day. */
+export function sinceWhen(value: string, now_ms = Date.now()): string {
+  return now_ms - Date.parse(value) < 7 * 86_400_000 ? relativePast(value, now_ms) : date(value);
+}
+
 export function dateTime(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }

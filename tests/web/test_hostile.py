@@ -25,6 +25,9 @@ PRODUCT = {
     "license": "<script>alert(1)</script>",
     "org": '"><script>alert(1)</script>',
     "media": [],
+    "summary": "<script>alert(1)</script>",
+    "publisher": {"slug": "evil", "name": "<script>alert(1)</script>", "verified": False},
+    "cover": {"url": '"><script>alert(1)</script>', "focus": "left", "placeholder": True},
 }
 
 
@@ -150,7 +153,7 @@ async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: Echo, s
 
 async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
     asked: list[str] = []
-    refused = answering({"/api/v1/products": (401, {})})
+    refused = answering({"/api/v1/store/home": (401, {})})
 
     async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         asked.append(scope["path"])

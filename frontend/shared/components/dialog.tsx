@@ -14,7 +14,7 @@ interface Props {
   actions?: ComponentChildren;
   /** An action has the name that leaving the dialog has otherwise, or one that means the same. */
   isCancelling?: boolean;
-  look?: "wide";
+  look?: "wide" | "sheet";
   /** It is read before anything is answered: the keyboard begins at its top, not at its first control. */
   isRead?: boolean;
   children: ComponentChildren;

@@ -1,5 +1,4 @@
-// The frame around every page of an entry: ways in, skip link, head, foot, news, and the sheet of keys.
-import type { ComponentChildren, JSX } from "preact";
+// Parts of the frame around the pages, from which each app makes its own: skip link, page, switches, messages, keys.
 import { useLayoutEffect } from "preact/hooks";
 import { currentRoute, path } from "../router";
 import { areShortcutsDisabled, isSheetOpen, shortcuts, registerShortcut, disableShortcuts } from "../shortcuts";
@@ -7,69 +6,46 @@ import { setTheme, theme, type Theme } from "../theme";
 import { language, type Language, LANGUAGES, setLanguage, translator } from "../i18n";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
-import { Heading, siteState } from "./heading";
-import { OfflineNotice } from "./offline";
+import { Heading } from "./heading";
 import { Toasts } from "./toast";
 
 const t = translator("common");
 
-interface Props {
-  /** The entry's places, by address, as they are for whoever looks. */
-  places: () => readonly (readonly [address: string, label: string])[];
-  /** What stands at the end of the head: who is signed in, the way out. */
-  end: ComponentChildren;
-  /** What leads elsewhere, at the foot. */
-  foot?: readonly (readonly [address: string, label: string])[];
+/** What every frame begins with. */
+export function SkipLink() {
+  return (
+    <a class="skip" href="#main">
+      {t("skip")}
+    </a>
+  );
 }
 
-export function Shell({ places, end, foot = [] }: Props): JSX.Element {
-  useLayoutEffect(() => registerShortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+/** The page at the address. */
+export function Page() {
   const found = currentRoute.value;
   return (
+    <main id="main" tabIndex={-1} key={path.value}>
+      {found ? found.route.page(found.values) : <NotFound />}
+    </main>
+  );
+}
+
+/** What every frame ends with: messages, and the sheet of keys, which `?` opens. */
+export function Overlays() {
+  useLayoutEffect(() => registerShortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+  return (
     <>
-      <a class="skip" href="#main">
-        {t("skip")}
-      </a>
-      <header class="top">
-        <a class="brand" href="/">
-          <Logo />
-          {siteState.title}
-        </a>
-        <nav aria-label={t("main")}>
-          <ul>
-            {places().map(([address, label]) => (
-              <li key={address}>
-                <a href={address} aria-current={path.value === address ? "page" : undefined}>
-                  {label}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
-        <div class="end">
-          <OfflineNotice />
-          {end}
-        </div>
-      </header>
-      <main id="main" tabIndex={-1} key={path.value}>
-        {found ? found.route.page(found.values) : <NotFound />}
-      </main>
-      <footer class="foot">
-        <em>{t("motto")}</em>
-        {foot.map(([address, label]) => (
-          <a key={address} href={address}>
-            {label}
-          </a>
-        ))}
-        <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
-          {t("keyboard")}
-        </Button>
-        <ThemeSwitch />
-        <LanguageSwitch />
-      </footer>
       <ShortcutSheet />
       <Toasts />
     </>
+  );
+}
+
+export function KeyboardButton() {
+  return (
+    <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
+      {t("keyboard")}
+    </Button>
   );
 }
 
@@ -112,7 +88,7 @@ export function ThemeSwitch() {
   );
 }
 
-function LanguageSwitch() {
+export function LanguageSwitch() {
   return (
     <label class="row small">
       {t("language")}

@@ -2,7 +2,7 @@
 import { Chip, type Tone } from "../../shared/components/chip";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { ProductCard } from "../product_card";
+import { Card } from "../card";
 import { PLATFORMS, type Platform } from "../platform";
 
 const tStore = translator("store");
@@ -77,7 +77,9 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
       </h2>
       <ul class="cards">
         {cards.map((slug) => (
-          <ProductCard key={slug} product={product(answer, slug)} note={versions(answer, slug)} />
+          <Card key={slug} product={product(answer, slug)}>
+            {versions(answer, slug) && <p class="more small quiet">{versions(answer, slug)}</p>}
+          </Card>
         ))}
       </ul>
       {others.length > 0 && (

@@ -6,7 +6,7 @@ import { Heading } from "../../shared/components/heading";
 import { RequestResult, Empty, Loading } from "../../shared/components/states";
 import { relativePast, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { ProductCard } from "../product_card";
+import { Card } from "../card";
 import { me } from "../me";
 import { feedUrl } from "../product/follow";
 import { updateNotes, productNotes } from "../product_notes";
@@ -59,7 +59,7 @@ function One({ product }: { product: Detail }) {
     return null;
   }
   return (
-    <ProductCard product={product}>
+    <Card level={2} product={product}>
       <ul class="facts-list">
         {product.channels.map((each) => (
           <li key={each.channel}>
@@ -76,7 +76,7 @@ function One({ product }: { product: Detail }) {
           {tLibrary("feed")} <span class="hidden-text">{product.title}</span>
         </a>
       </span>
-    </ProductCard>
+    </Card>
   );
 }
 

@@ -1,99 +1,118 @@
-// The list of products: a search that answers while one types, filters, and page after page as one gets there.
-import { useState } from "preact/hooks";
+// Discover: a few products large, then shelves, categories and short lists.
+import { useEffect } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { urlFor } from "../../shared/client";
-import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { LoadMore } from "../../shared/components/pager";
-import { RequestResult, Empty, Failed } from "../../shared/components/states";
-import { Problem } from "../../shared/problem";
-import { query } from "../../shared/router";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { Empty, Failed } from "../../shared/components/states";
+import { go, query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { ProductCard } from "../product_card";
-import { Curl } from "../curl";
-import { ProductFilters } from "../product_filters";
+import type { CatalogItem } from "../catalog_item";
+import { COUNTED, dayBefore, FACETS } from "../facets";
+import { Hero } from "../hero";
+import { ListPanel } from "../list_panel";
+import { currentPlatform, PLATFORMS } from "../platform";
+import { Shelf } from "../shelf";
+import { CardBones } from "../skeleton";
 
 const t = translator("store");
 
-const PAGE = 24;
-/** In the order of web/product.py, so that what the server asked for already is not asked again. */
-const FACETS = ["q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort"] as const;
-
-type Products = Schemas["ProductList"];
-
-function asked() {
-  const given = FACETS.map((name) => [name, query.value.get(name) || undefined]);
-  return { limit: PAGE, ...Object.fromEntries(given) };
-}
+const PANEL = 4;
+const NEW_DAYS = 30;
 
 export function Home() {
-  const about = asked();
-  // The question stays with its answer: a cursor goes on with the list that it came with.
-  const first = useRequest(
-    async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
-    [JSON.stringify(about)],
-    { keepsPrevious: true },
+  // Addresses of the list, as it was once here, keep their meaning.
+  const isList = FACETS.some((name) => query.value.get(name));
+  useEffect(() => {
+    if (isList) {
+      go(`/browse?${query.peek()}`, { replaces: true });
+    }
+  }, [isList]);
+  const found = useRequest(async (signal) => (await api.get("/api/v1/store/home", { signal })).value, []);
+  return (
+    <div class="wrap discover">
+      <div class="hidden-text">
+        <Heading title={t("discover")} />
+      </div>
+      {found.state === "failed" && <Failed problem={found.problem} onRetry={found.reload} />}
+      {found.state === "loading" && <HomeBones />}
+      {found.state === "loaded" && <Shown home={found.value} />}
+    </div>
   );
+}
+
+function Shown({ home }: { home: Schemas["Home"] }) {
+  const shelves = Object.fromEntries(home.shelves.map((each) => [each.id, each]));
+  const items = (id: string): readonly CatalogItem[] => shelves[id]?.items ?? [];
+  const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
+  const mine = useRequest(
+    async (signal) =>
+      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: PANEL }, signal })).value.items,
+    [],
+  );
+  if (!home.hero.length) {
+    return <Empty icon="package" />;
+  }
   return (
     <>
-      <Heading title={t("products")} />
-      <ProductFilters />
-      <RequestResult of={first}>
-        {(found) => <Listed key={JSON.stringify(found.about)} first={found.page} about={found.about} />}
-      </RequestResult>
+      <Hero products={home.hero} />
+      <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={items("new")} isFirst />
+      <Categories />
+      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={items("free")} />
+      <div class="panels">
+        <ListPanel title={t("home.updated")} all={all("updated")} products={items("updated").slice(0, PANEL)} />
+        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={items("downloaded").slice(0, PANEL)} />
+        <ListPanel
+          title={t("for", { platform: PLATFORMS[currentPlatform] })}
+          all={`/browse?platform=${currentPlatform}&sort=-updated_at`}
+          products={mine.state === "loaded" ? mine.value : null}
+        />
+      </div>
+      {(["games", "apps", "tools"] as const).map((each) => (
+        <Shelf key={each} title={t(`home.${each}`)} all={all(each)} products={items(each)} />
+      ))}
     </>
   );
 }
 
-function Listed({ first, about }: { first: Products; about: object }) {
-  const [more, setMore] = useState<Products[]>([]);
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const pages = [first, ...more];
-  const items = pages.flatMap((page) => page.items);
-  const cursor = pages.at(-1)?.next_cursor;
-  const next = async () => {
-    if (!cursor || isBusy) {
-      return;
-    }
-    setBusy(true);
-    setProblem(null);
-    try {
-      const found = await api.get("/api/v1/products", { query: { ...about, cursor } });
-      setMore((had) => [...had, found.value]);
-    } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
-    } finally {
-      setBusy(false);
-    }
-  };
-  if (!items.length && FACETS.every((name) => name === "sort" || !query.value.get(name))) {
-    return <Empty />;
-  }
-  if (!items.length) {
-    return (
-      <Empty title={t("none")}>
-        <p>{t("none.text")}</p>
-        <Button onClick={() => location.assign("/")}>{t("none.clear")}</Button>
-      </Empty>
-    );
-  }
+/** The ways into the list that most people take, with how much is there. */
+function Categories() {
+  const found = useRequest(
+    async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED }, signal })).value.facets ?? {},
+    [],
+  );
+  const count = (facet: string, value: string) =>
+    found.state === "loaded" ? found.value[facet]?.find((each) => each.value === value)?.count : undefined;
+  const tiles: readonly (readonly [address: string, label: string, icon: IconName, count: number | undefined])[] = [
+    ["kind=game", t("kinds.game"), "gamepad-2", count("kind", "game")],
+    ["kind=app", t("kinds.app"), "app-window", count("kind", "app")],
+    ["kind=tool", t("kinds.tool"), "wrench", count("kind", "tool")],
+    ["access=free", t("free"), "sparkles", count("access", "free")],
+    [`platform=${currentPlatform}`, t("for", { platform: PLATFORMS[currentPlatform] }), "monitor", count("platform", currentPlatform)],
+    [`published_since=${dayBefore(NEW_DAYS)}&sort=-published_at`, t("home.month"), "clock", count("since", `${NEW_DAYS}d`)],
+  ];
+  return (
+    <nav class="categories" aria-label={t("categories")}>
+      {tiles.map(([address, label, icon, n]) => (
+        <a key={address} href={`/browse?${address}`}>
+          <Icon name={icon} />
+          <span>
+            {label}
+            <small>{n === undefined ? "\u00a0" : plural(n, t("titles.one"), t("titles"))}</small>
+          </span>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function HomeBones() {
   return (
     <>
-      <p class="hidden-text" role="status">
-        {plural(items.length, t("found.one"), t("found"))}
-      </p>
-      <ul class="cards">
-        {items.map((each) => (
-          <ProductCard key={each.id} product={each} />
-        ))}
-      </ul>
-      <p>
-        <Curl method="GET" path={urlFor("/api/v1/products", {}, about)} isOpen />
-      </p>
-      {problem && <Failed problem={problem} onRetry={next} />}
-      {cursor && !problem && <LoadMore busy={isBusy} onMore={next} />}
+      <div class="hero" aria-hidden="true">
+        <div class="bone feature" />
+      </div>
+      <CardBones count={5} isShelf />
     </>
   );
 }

@@ -11,7 +11,7 @@ import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { plural, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { ProductCard } from "../product_card";
+import { Card } from "../card";
 import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
@@ -155,11 +155,11 @@ function AsCards({ products }: { products: readonly Owned[] }) {
   return (
     <ul class="cards">
       {products.map((each) => (
-        <ProductCard key={each.id} product={each}>
+        <Card level={2} key={each.id} product={each}>
           <NotesSummary product={each} />
           <Downloads product={each} />
           <NotesEditor product={each} />
-        </ProductCard>
+        </Card>
       ))}
     </ul>
   );

@@ -1,20 +1,22 @@
-// One product: what it is, how to have it, and every release of every channel.
+// One product: what it looks like and is, how to have it, and every release of every channel.
 import { useRequest } from "../../shared/request";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
 import { NotFound } from "../../shared/components/shell";
-import { RequestResult, Empty } from "../../shared/components/states";
-import { Tabs } from "../../shared/components/tabs";
-import { setQuery, query } from "../../shared/router";
+import { RequestResult } from "../../shared/components/states";
+import { query } from "../../shared/router";
 import { api, type Schemas } from "../api";
+import { CoverImage } from "../card";
 import { Markdown } from "../markdown";
-import { useOwnsProduct } from "../ownership";
+import { AboutBuild } from "../product/about_build";
 import { Facts } from "../product/facts";
-import { Follow } from "../product/follow";
+import { Files } from "../product/files";
 import { Gallery } from "../product/gallery";
-import { GetProduct } from "../product/get_product";
-import { Provenance } from "../product/provenance";
-import { ReleaseDetails } from "../product/release_details";
+import { GetBar, GetPanel, useOffer } from "../product/get_product";
+import { MoreLikeThis } from "../product/more_like_this";
+import { ReleaseNotes } from "../product/release_notes";
+import { useSeenNews } from "../product/follow";
 import { translator } from "../../shared/i18n";
 
 const t = translator("store");
@@ -37,76 +39,83 @@ export function Product({ slug }: { slug: string }) {
     [slug],
   );
   if (found.state === "failed" && found.problem.status === 404) {
-    return <NotFound />;
+    return (
+      <div class="wrap">
+        <NotFound />
+      </div>
+    );
   }
   return (
-    <>
+    <div class="wrap">
       {found.state === "failed" && <Heading title={slug} />}
       {found.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
       <RequestResult of={found}>{(value) => <Shown {...value} />}</RequestResult>
-    </>
+    </div>
   );
 }
 
 function Shown({ product, releases }: { product: Detail; releases: Release[] }) {
-  const isOwned = useOwnsProduct(product);
   const published = releases.filter((each) => each.status !== "draft");
   const channels = CHANNELS.filter((each) => published.some((release) => release.channel === each));
-  const chosen = query.value.get("channel") ?? channels[0] ?? "";
+  const channel = query.value.get("channel") ?? channels[0] ?? "";
+  const offer = useOffer(product, published, channel);
   const icon = product.media.find((each) => each.kind === "icon");
+  useSeenNews(product.id);
   return (
     <article class="product">
-      <div>
-        {icon && <img class="icon" src={icon.url} alt={icon.alt} width={72} height={72} />}
-        <Heading title={product.title}>
-          <span class="row">
-            <Chip>{t(`kind.${product.kind}`)}</Chip>
-            <Chip tone={product.access === "free" ? "good" : undefined}>{t(product.access)}</Chip>
-            {product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}
-          </span>
-        </Heading>
-        {product.description && <Markdown text={product.description} />}
+      <div class="backdrop" aria-hidden="true">
+        <CoverImage product={product} isFirst />
       </div>
-      <Gallery media={product.media} />
-      <GetProduct product={product} releases={published} channel={chosen} isOwned={isOwned} />
-      <Follow product={product} />
-      <Facts product={product} />
-      <section class="stack" aria-labelledby="releases">
-        <h2 id="releases">{t("releases")}</h2>
-        {channels.length ? (
-          <Tabs
-            label={t("channel")}
-            chosen={chosen}
-            onChoose={(channel) => setQuery({ channel })}
-            tabs={channels.map((channel) => ({
-              name: channel,
-              label: channel,
-              content: () => <Channel {...{ channel, releases: published, product, isOwned }} />,
-            }))}
-          />
-        ) : (
-          <Empty title={t("releases.none")} />
-        )}
-      </section>
+      <div class="product-head">
+        <Breadcrumb product={product} />
+        <div class="row">
+          {icon && <img class="product-icon" src={icon.url} alt={icon.alt} width={56} height={56} />}
+          <Heading title={product.title}>{product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}</Heading>
+        </div>
+        {product.summary && <p class="subtitle">{product.summary}</p>}
+      </div>
+      <div class="product-main">
+        <Gallery product={product} />
+        <section aria-labelledby="about">
+          <h2 id="about">{t("about")}</h2>
+          {product.description ? <Markdown text={product.description} /> : <p class="quiet">{t("about.none")}</p>}
+          {product.tags.length > 0 && (
+            <ul class="tags" aria-label={t("tags")}>
+              {product.tags.map((each) => (
+                <li key={each}>
+                  <a href={`/browse?tag=${encodeURIComponent(each)}`}>{each}</a>
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+        <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
+        <AboutBuild key={channel} product={product} offer={offer} />
+      </div>
+      <aside class="product-side" aria-label={t("get")}>
+        <GetPanel product={product} offer={offer} />
+        <Files offer={offer} />
+        <Facts product={product} offer={offer} releases={published} />
+      </aside>
+      <MoreLikeThis product={product} />
+      <GetBar product={product} offer={offer} />
     </article>
   );
 }
 
-interface InChannel {
-  channel: string;
-  releases: readonly Release[];
-  product: Detail;
-  isOwned: boolean | null;
-}
-
-function Channel({ channel, releases, product, isOwned }: InChannel) {
-  const found = releases.filter((each) => each.channel === channel);
+function Breadcrumb({ product }: { product: Detail }) {
+  const tag = product.tags[0];
   return (
-    <div class="stack">
-      <Provenance key={channel} product={product} channel={channel} />
-      {found.map((each) => (
-        <ReleaseDetails key={each.version} release={each} product={product} isOwned={isOwned === true} />
-      ))}
-    </div>
+    <nav class="breadcrumb" aria-label={t("breadcrumb")}>
+      <a href={`/browse?kind=${product.kind}`}>{t(`kinds.${product.kind}`)}</a>
+      {tag && (
+        <>
+          <Icon name="chevron-right" size="s" />
+          <a href={`/browse?kind=${product.kind}&tag=${encodeURIComponent(tag)}`}>{tag}</a>
+        </>
+      )}
+      <Icon name="chevron-right" size="s" />
+      <span aria-current="page">{product.title}</span>
+    </nav>
   );
 }

@@ -1,60 +1,90 @@
-// The facts of a product beside its description.
-import { Fragment } from "preact";
+// The facts of a product beside its description, and what one may do with its page.
+import type { ComponentChildren } from "preact";
+import { showToast } from "../../shared/toast";
+import { Icon } from "../../shared/components/icon";
+import { date, size, language, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { translator } from "../../shared/i18n";
+import { feedUrl } from "./follow";
+import type { Offer } from "./get_product";
 
+const tCommon = translator("common");
+const tLibrary = translator("library");
 const t = translator("store");
 
-export function Facts({ product }: { product: Schemas["ProductDetail"] }) {
-  const isWeb = /^https?:\/\//.test(product.homepage ?? "");
+interface Props {
+  product: Schemas["ProductDetail"];
+  offer: Offer;
+  releases: readonly Schemas["Release"][];
+}
+
+export function Facts({ product, offer: { release, file }, releases }: Props) {
+  const first = product.latest?.first_published_at ?? releases.map((each) => each.published_at ?? "").filter(Boolean).sort()[0];
+  const names = new Intl.DisplayNames(language, { type: "language" });
   return (
-    <dl class="facts">
-      <dt>{t("maker")}</dt>
-      <dd>
-        <a href={`/?org=${encodeURIComponent(product.org)}`}>{product.org}</a>
-      </dd>
-      <dt>{t("platform")}</dt>
-      <dd>
-        {product.platforms.map((each, place) => (
-          <Fragment key={each}>
-            {place > 0 && ", "}
-            <a href={`/?platform=${each}`}>{PLATFORMS[each]}</a>
-          </Fragment>
-        ))}
-      </dd>
-      {product.license && (
-        <>
-          <dt>{t("license")}</dt>
-          <dd>{product.license}</dd>
-        </>
-      )}
-      {product.homepage && (
-        <>
-          <dt>{t("homepage")}</dt>
-          <dd>
-            {isWeb ? (
-              <a href={product.homepage} rel="noopener noreferrer nofollow ugc">
-                {product.homepage}
-              </a>
-            ) : (
-              product.homepage
-            )}
-          </dd>
-        </>
-      )}
-      {product.tags.length > 0 && (
-        <>
-          <dt>{t("tags")}</dt>
-          <dd class="row">
-            {product.tags.map((each) => (
-              <a key={each} href={`/?tag=${encodeURIComponent(each)}`}>
-                {each}
-              </a>
-            ))}
-          </dd>
-        </>
-      )}
-    </dl>
+    <>
+      <dl class="panel-box fact-list">
+        <Fact name={t("maker")}>
+          <a href={`/browse?org=${encodeURIComponent(product.org)}`}>{product.publisher?.name ?? product.org}</a>
+        </Fact>
+        {release && (
+          <Fact name={t("latest.version")}>
+            {[release.version, release.published_at && date(release.published_at)].filter(Boolean).join(" · ")}
+          </Fact>
+        )}
+        {first && <Fact name={t("first.released")}>{date(first)}</Fact>}
+        {file && (
+          <Fact name={t("size")}>
+            {size(file.size)} {file.platform && `(${PLATFORMS[file.platform]})`}
+          </Fact>
+        )}
+        {product.license && <Fact name={t("license")}>{product.license}</Fact>}
+        {product.languages?.length > 0 && <Fact name={t("languages")}>{product.languages.map((each) => names.of(each) ?? each).join(", ")}</Fact>}
+        {product.homepage && (
+          <Fact name={t("homepage")}>
+            <Homepage address={product.homepage} />
+          </Fact>
+        )}
+      </dl>
+      <p class="page-links">
+        <a href={feedUrl(product)} type="application/atom+xml">
+          <Icon name="rss" size="s" />
+          {tLibrary("feed")}
+        </a>
+        <button type="button" onClick={copyLink}>
+          <Icon name="link" size="s" />
+          {t("link.copy")}
+        </button>
+      </p>
+    </>
   );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Homepage({ address }: { address: string }) {
+  if (!/^https?:\/\//.test(address)) {
+    return <>{address}</>;
+  }
+  return (
+    <a href={address} rel="noopener noreferrer nofollow ugc">
+      {address.replace(/^https?:\/\/(www\.)?|\/$/g, "")}
+    </a>
+  );
+}
+
+async function copyLink(): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    showToast(tCommon("copied"));
+  } catch {
+    showToast(tCommon("copied.not"));
+  }
 }

@@ -1,39 +1,49 @@
-// Following a product: its news on one page here, and as a feed in any reader. Who follows what, the store never learns.
+// Following a product: its news on one page here, and as a feed in any reader.
 import { useEffect } from "preact/hooks";
-import { Button } from "../../shared/components/button";
-import type { Schemas } from "../api";
+import { Icon } from "../../shared/components/icon";
+import { translator } from "../../shared/i18n";
 import { me } from "../me";
 import { updateNotes, productNotes } from "../product_notes";
-import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
-const t = translator("store");
 
-export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
-  const since = productNotes.value[product.id]?.followed;
-  const isFollowed = since !== undefined;
-  useEffect(() => {
-    if (isFollowed) {
-      // Whoever looks at it has seen its news.
-      updateNotes(product.id, { followed: new Date().toISOString() });
-    }
-  }, [product.id, isFollowed]);
+interface Props {
+  product: { id?: string; title: string };
+  /** On a picture it is light, and large. */
+  isOnPicture?: boolean;
+}
+
+export function FollowButton({ product, isOnPicture = false }: Props) {
+  const { id, title } = product;
+  if (me.value === undefined || !id) {
+    return null;
+  }
+  const isFollowed = productNotes.value[id]?.followed !== undefined;
   return (
-    <div class="row">
-      {me.value !== undefined && (
-        <Button aria-pressed={isFollowed} onClick={() => updateNotes(product.id, { followed: isFollowed ? "" : new Date().toISOString() })}>
-          {tLibrary("follow")}
-        </Button>
-      )}
-      <a href="/following">{t("following")}</a>
-      <a href={feedUrl(product)} type="application/atom+xml">
-        {tLibrary("feed")}
-      </a>
-    </div>
+    <button
+      type="button"
+      class={isOnPicture ? "button large glass" : "button"}
+      aria-pressed={isFollowed}
+      onClick={() => updateNotes(id, { followed: isFollowed ? "" : new Date().toISOString() })}
+    >
+      <Icon name="heart" />
+      {tLibrary("follow")}
+      <span class="hidden-text">: {title}</span>
+    </button>
   );
 }
 
 /** The address of a product's feed (RFC 4287). */
 export function feedUrl(product: { slug: string }): string {
   return `/api/v1/products/${product.slug}/feed`;
+}
+
+/** Whoever looks at a followed product has seen its news. */
+export function useSeenNews(id: string): void {
+  const isFollowed = productNotes.value[id]?.followed !== undefined;
+  useEffect(() => {
+    if (isFollowed) {
+      updateNotes(id, { followed: new Date().toISOString() });
+    }
+  }, [id, isFollowed]);
 }

@@ -1,70 +1,100 @@
-// Pictures and films of a product: a row of small ones, and one at a time in full.
+// Pictures and videos of a product: one large, the others as a row of small ones, and each in full on demand.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
+import { Icon } from "../../shared/components/icon";
 import { number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
+import { CoverImage } from "../card";
 
 const tCommon = translator("common");
 const t = translator("store");
 
 type Media = Schemas["Media"];
 
-export function Gallery({ media }: { media: readonly Media[] }) {
-  const shown = media.filter((each) => each.kind !== "icon");
-  const [at, setAt] = useState<number | null>(null);
-  const one = at === null ? undefined : shown[at];
-  if (!shown.length) {
-    return null;
+/** Videos first; the cover only where there is nothing else to see. */
+function shownOf(media: readonly Media[]): readonly Media[] {
+  const [videos, pictures] = [media.filter((each) => each.kind === "video"), media.filter((each) => each.kind === "screenshot")];
+  const found = [...videos, ...pictures];
+  return found.length ? found : media.filter((each) => each.kind === "cover");
+}
+
+export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
+  const shown = shownOf(product.media);
+  const [at, setAt] = useState(0);
+  const [isPlaying, setPlaying] = useState(false);
+  const [isFull, setFull] = useState(false);
+  const one = shown[at];
+  if (!one) {
+    return (
+      <div class="stage">
+        <CoverImage product={product} sizes="(max-width: 760px) 100vw, 1100px" isFirst />
+      </div>
+    );
   }
-  const step = (by: number) => setAt(((at ?? 0) + by + shown.length) % shown.length);
+  const choose = (place: number) => {
+    setAt((place + shown.length) % shown.length);
+    setPlaying(false);
+  };
   const keyed = (event: KeyboardEvent) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by !== undefined && !(event.target instanceof HTMLVideoElement)) {
       event.preventDefault();
-      step(by);
+      choose(at + by);
     }
   };
   return (
-    <section aria-label={t("media")}>
-      <ul class="gallery">
-        {shown.map((each, place) => (
-          <li key={each.id}>
-            <button type="button" class="picture" onClick={() => setAt(place)} aria-label={t("media.show", { alt: each.alt })}>
-              {each.kind === "video" ? (
-                <video src={each.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
-              ) : (
-                <img src={each.url} alt="" loading="lazy" {...sized(each)} />
-              )}
-            </button>
-          </li>
-        ))}
-      </ul>
-      <div onKeyDown={keyed}>
-        <Dialog
-          title={one ? t("media.at", { n: number((at ?? 0) + 1), all: number(shown.length) }) : ""}
-          isOpen={one !== undefined}
-          onClose={() => setAt(null)}
-          look="wide"
-        >
-          {one && (
-            <figure class="full" aria-live="polite">
-              {one.kind === "video" ? (
-                <video key={one.id} src={one.url} controls aria-label={one.alt} />
-              ) : (
-                <img key={one.id} src={one.url} alt={one.alt} {...sized(one)} />
-              )}
-              <figcaption>{one.alt}</figcaption>
-            </figure>
-          )}
-          {shown.length > 1 && (
-            <div class="row">
-              <Button onClick={() => step(-1)}>{tCommon("previous")}</Button>
-              <Button onClick={() => step(1)}>{tCommon("next")}</Button>
-            </div>
-          )}
-        </Dialog>
+    <section class="gallery" aria-label={t("media")} onKeyDown={keyed}>
+      <div class="stage">
+        {one.kind !== "video" ? (
+          <button type="button" class="picture" onClick={() => setFull(true)} aria-label={t("media.show", { alt: one.alt })}>
+            <img src={one.url} alt="" {...sized(one)} />
+          </button>
+        ) : isPlaying ? (
+          <video key={one.id} src={one.url} controls autoplay aria-label={one.alt} />
+        ) : (
+          <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={t("media.play", { alt: one.alt })}>
+            <video key={one.id} src={one.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
+            <span class="play">
+              <Icon name="play" />
+            </span>
+          </button>
+        )}
       </div>
+      {shown.length > 1 && (
+        <ul class="thumbs">
+          {shown.map((each, place) => (
+            <li key={each.id}>
+              <button type="button" aria-current={place === at ? "true" : undefined} aria-label={each.alt} onClick={() => choose(place)}>
+                {each.kind === "video" ? (
+                  <>
+                    <video src={each.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
+                    <Icon name="play" />
+                  </>
+                ) : (
+                  <img src={each.url} alt="" loading="lazy" {...sized(each)} />
+                )}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Dialog title={t("media.at", { n: number(at + 1), all: number(shown.length) })} isOpen={isFull} onClose={() => setFull(false)} look="wide">
+        <figure class="full" aria-live="polite">
+          {one.kind === "video" ? (
+            <video key={one.id} src={one.url} controls aria-label={one.alt} />
+          ) : (
+            <img key={one.id} src={one.url} alt={one.alt} {...sized(one)} />
+          )}
+          <figcaption>{one.alt}</figcaption>
+        </figure>
+        {shown.length > 1 && (
+          <div class="row">
+            <Button onClick={() => choose(at - 1)}>{tCommon("previous")}</Button>
+            <Button onClick={() => choose(at + 1)}>{tCommon("next")}</Button>
+          </div>
+        )}
+      </Dialog>
     </section>
   );
 }

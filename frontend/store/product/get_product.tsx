@@ -1,72 +1,233 @@
 // How to get a product: the download for this platform, or how to become entitled to it.
-import { LinkButton } from "../../shared/components/button";
+import { useState } from "preact/hooks";
+import { Button, LinkButton } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
 import { size, translator } from "../../shared/i18n";
-import type { Schemas } from "../api";
-import { CommandLine } from "../command_line";
+import { api, type Schemas } from "../api";
 import { me } from "../me";
+import { owned } from "../owned";
+import { useOwnsProduct } from "../ownership";
 import { currentPlatform, PLATFORMS } from "../platform";
-import { recordDownload } from "../product_notes";
+import { PlatformMarks } from "../platform_marks";
+import { productNotes, recordDownload } from "../product_notes";
+import { FollowButton } from "./follow";
 
-const tCommon = translator("common");
 const t = translator("store");
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
+type File = Schemas["Artifact"];
 
-interface Props {
-  product: Detail;
-  releases: readonly Release[];
+/** What can be had of a product in one channel, and by whom. */
+export interface Offer {
   channel: string;
+  /** The newest release that is not withdrawn. */
+  release: Release | undefined;
+  /** The newest release, where it was withdrawn. */
+  withdrawn: Release | undefined;
+  /** Its files; the one for this computer stands first. */
+  files: readonly File[];
+  /** The file for this computer. */
+  file: File | undefined;
+  /** Null until it is known. */
   isOwned: boolean | null;
 }
 
-export function GetProduct({ product, releases, channel, isOwned }: Props) {
-  const newest = releases.find((each) => each.channel === channel && each.status !== "yanked");
-  const files = (newest?.artifacts ?? []).filter((each) => each.status === "ready");
-  const file = files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform) ?? files[0];
-  const isHere = file?.platform === currentPlatform;
-  const option = channel === "stable" ? "" : ` --channel ${channel}`;
-  const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
-  const fetch = `countersign download ${product.org}/${product.slug}${option}`;
+export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
+  const asked = useOwnsProduct(product);
+  const inChannel = releases.filter((each) => each.channel === channel);
+  const release = inChannel.find((each) => each.status !== "yanked");
+  const isHere = (file: File) => Number(file.platform === currentPlatform);
+  const files = (release?.artifacts ?? []).filter((each) => each.status === "ready").sort((a, b) => isHere(b) - isHere(a));
+  const isOwned = owned.value.has(product.id) || asked;
+  const first = inChannel[0];
+  return {
+    channel,
+    release,
+    withdrawn: first?.status === "yanked" ? first : undefined,
+    files,
+    file: files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform),
+    isOwned,
+  };
+}
+
+interface Props {
+  product: Detail;
+  offer: Offer;
+}
+
+/** What stands above the button: how the product may be had. */
+function headOf({ product, offer }: Props): string {
+  if (offer.withdrawn) {
+    return t("yanked", { reason: offer.withdrawn.yank_reason ?? "" });
+  }
+  if (product.access === "free") {
+    return t("free");
+  }
+  return offer.isOwned ? t("owned.long") : t("entitled");
+}
+
+/** The version of this channel that was downloaded in this browser last, where there is a newer one. */
+function hadBefore({ product, offer }: Props): string | undefined {
+  const had = productNotes.value[product.id]?.fetched?.[offer.channel];
+  return had && offer.release && had !== offer.release.version ? had : undefined;
+}
+
+export function GetPanel({ product, offer }: Props) {
+  const had = offer.isOwned ? hadBefore({ product, offer }) : undefined;
   return (
-    <section class="get stack" aria-label={t("get")}>
-      {isOwned === false && <NotEntitled product={product} />}
-      {isOwned && newest && file && (
-        <div class="row">
-          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => recordDownload(product.id, newest)}>
-            {t("download.of", { version: newest.version })}
+    <section class="get panel-box" aria-label={t("get")}>
+      <div class="get-head">
+        <h2>{had ? t("update.available") : headOf({ product, offer })}</h2>
+        <PlatformMarks platforms={product.platforms} />
+      </div>
+      {had && (
+        <p class="quiet">
+          {had} → {offer.release?.version}
+        </p>
+      )}
+      {offer.isOwned === null && <span class="bone get-bone" />}
+      {offer.isOwned === false && <NotEntitled product={product} />}
+      {offer.isOwned && <Download product={product} offer={offer} />}
+      <div class="halves">
+        <FollowButton product={product} />
+        {offer.isOwned === false && product.buy_url ? (
+          <LinkButton href={product.buy_url}>
+            <Icon name="external-link" />
+            {t("buy")}
           </LinkButton>
-          <span>
-            {file.platform ? t("for", { platform: PLATFORMS[file.platform] }) : file.filename}
-            {isHere && ` · ${t("for.you")}`} <span class="quiet">· {size(file.size)}</span>
-          </span>
-        </div>
-      )}
-      {newest && (
-        <>
-          <CommandLine label={t("pull")} text={pull} />
-          <CommandLine label={t("fetch")} text={fetch} />
-        </>
-      )}
+        ) : (
+          offer.files.length > 1 && <LinkButton href="#files">{t("files.other")}</LinkButton>
+        )}
+      </div>
     </section>
   );
 }
 
-/** What has to happen before it can be downloaded. */
-function NotEntitled({ product }: { product: Detail }) {
-  return (
-    <div class="stack">
-      <p>{t("entitled.text")}</p>
-      <div class="row">
-        <LinkButton look="strong" href="/redeem">
-          {t("redeem")}
+function Download({ product, offer: { release, file, files, withdrawn } }: Props) {
+  if (!release || !files.length) {
+    return <p class="quiet">{t(release ? "files.none" : "releases.none")}</p>;
+  }
+  if (!file) {
+    return (
+      <>
+        <p>{t("files.not.here", { platform: PLATFORMS[currentPlatform] })}</p>
+        <LinkButton look="strong" size="large full" href="#files">
+          {t("files.all")}
         </LinkButton>
-        {me.value === null && (
-          <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`}>
-            {tCommon("sign.in")}
-          </LinkButton>
-        )}
+      </>
+    );
+  }
+  const platform = file.platform ? PLATFORMS[file.platform] : "";
+  return (
+    <LinkButton
+      look="strong"
+      size="large full"
+      download
+      href={`/api/v1/artifacts/${file.id}`}
+      onClick={() => recordDownload(product.id, release)}
+    >
+      <Icon name="download" />
+      {withdrawn || !platform ? t("download.of", { version: release.version }) : t("download.for", { platform })} · {size(file.size)}
+    </LinkButton>
+  );
+}
+
+/** A code to redeem on the spot, or the way to sign in first. */
+function NotEntitled({ product }: { product: Detail }) {
+  const [code, setCode] = useState("");
+  const [key, setKey] = useState(() => crypto.randomUUID());
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  if (me.value === null) {
+    return (
+      <>
+        <p class="quiet">{t("entitled.text")}</p>
+        <LinkButton look="strong" size="large full" href={`/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`}>
+          {t("redeem.sign.in")}
+        </LinkButton>
+      </>
+    );
+  }
+  const redeem = async (event: Event) => {
+    event.preventDefault();
+    if (!code.trim() || isBusy) {
+      return;
+    }
+    setBusy(true);
+    setProblem(null);
+    try {
+      const { value } = await api.post("/api/v1/redeem", { body: { code: code.trim() }, headers: { "Idempotency-Key": key } });
+      const ids = value.products.length ? value.products : [value.product_id];
+      owned.value = new Set([...owned.peek(), ...ids]);
+      showToast(t(value.already_owned ? "redeem.owned" : "redeem.new"));
+    } catch (error) {
+      setProblem(Problem.from(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="get-code" onSubmit={redeem}>
+      <p class="quiet">{t("entitled.help")}</p>
+      <label class="hidden-text" for="get-code">
+        {t("redeem.code")}
+      </label>
+      <input
+        class="input code"
+        id="get-code"
+        value={code}
+        placeholder="XXXXX-XXXXX-XXXXX"
+        autocomplete="off"
+        autocapitalize="characters"
+        spellcheck={false}
+        aria-invalid={problem ? true : undefined}
+        aria-describedby={problem ? "get-code-fault" : undefined}
+        onInput={(event) => {
+          setCode(event.currentTarget.value);
+          setKey(crypto.randomUUID());
+        }}
+      />
+      {problem && (
+        <p class="fault" id="get-code-fault" role="alert">
+          {problem.message} {problem.resolution}
+        </p>
+      )}
+      <Button type="submit" look="strong" size="large full" busy={isBusy}>
+        <Icon name="ticket" />
+        {t("redeem.add")}
+      </Button>
+    </form>
+  );
+}
+
+/** At phone width, in place of the bar of tabs: how the product may be had, and the button. */
+export function GetBar({ product, offer }: Props) {
+  const { release, file, isOwned } = offer;
+  return (
+    <div class="get-bar">
+      <div class="grow">
+        <b class="cut">{headOf({ product, offer })}</b>
+        <span class="quiet small">{[release?.version, file && size(file.size)].filter(Boolean).join(" · ")}</span>
       </div>
+      {isOwned && file && release && (
+        <LinkButton look="strong" size="large" download href={`/api/v1/artifacts/${file.id}`} onClick={() => recordDownload(product.id, release)}>
+          <Icon name="download" />
+          {t("download")}
+        </LinkButton>
+      )}
+      {isOwned === false && (
+        <LinkButton
+          look="strong"
+          size="large"
+          href={me.value === null ? `/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}` : "#get-code"}
+        >
+          <Icon name="ticket" />
+          {t("redeem.do")}
+        </LinkButton>
+      )}
     </div>
   );
 }

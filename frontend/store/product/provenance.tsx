@@ -42,7 +42,7 @@ function Signed({ product, channel }: Props) {
   return (
     <RequestResult of={found}>
       {({ statement }) => {
-        const said = JSON.parse(decoded(statement.payload)) as Statement;
+        const said = statementOf(statement);
         return (
           <div class="stack">
             <p>{t("signed.text")}</p>
@@ -98,7 +98,7 @@ function Hash({ text, of }: { text: string; of: string }) {
   );
 }
 
-/** The text that was signed: UTF-8 in base64. */
-function decoded(payload: string): string {
-  return new TextDecoder().decode(Uint8Array.from(atob(payload), (each) => each.charCodeAt(0)));
+/** What was signed: JSON, in UTF-8, in base64. */
+export function statementOf({ payload }: Schemas["Envelope"]): Statement {
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (each) => each.charCodeAt(0)))) as Statement;
 }

@@ -70,6 +70,6 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
 }
 
 function toInput(product: ProductState["product"]): ProductInput {
-  const { title, slug, kind, platforms, description, access, tags, license, homepage, status } = product;
-  return { title, slug, kind, platforms, description: description ?? null, access, tags, license, homepage, status };
+  const { title, slug, kind, platforms, description, access, tags, license, homepage, status, summary, buy_url, languages } = product;
+  return { title, slug, kind, platforms, description: description ?? null, access, tags, license, homepage, status, summary, buy_url, languages };
 }

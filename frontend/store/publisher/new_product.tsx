@@ -24,6 +24,9 @@ const BLANK: ProductInput = {
   homepage: null,
   license: null,
   status: null,
+  summary: null,
+  buy_url: null,
+  languages: [],
 };
 
 export function NewProduct() {

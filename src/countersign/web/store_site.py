@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
-from countersign.web import page_shell
+from countersign.web import page_shell, store_cards
 from countersign.web.origin import PublicAddress
 from countersign.web.page_shell import RenderedPage
 from countersign.web.sessions import TokenExchangeSessions
@@ -15,29 +15,63 @@ from countersign.web.site_config import PageRequest, SiteConfig
 API = "/api/v1"
 PAGE_SIZE = 24
 MAX_FIELDS = 20
+COUNTED = "kind,platform,access,since,tag"
+FIRST_SHELF = 6
 FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of the list that are passed to the API, in the order in which the script sends them."""
 
+MARK = (
+    '<svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-linecap="round">'
+    '<rect width="24" height="24" rx="6.5" fill="var(--accent)"/>'
+    '<path d="M5.5 14.2c2.4-6.6 4.3-7.7 4.6-5.6.2 1.7-1.3 4.7-.2 5 1.1.3 2-2.8 3.1-2.6.9.2.3'
+    ' 2 1.3 2.2.9.2 1.7-.9 4.2-1.5" stroke="var(--on-accent)" stroke-width="1.7"/>'
+    '<path d="M5.5 18.2h13" stroke="#ffb84d" stroke-width="1.8"/></svg>'
+)
+PLACES = (("/", "discover"), ("/browse", "browse"), ("/library", "library"), ("/following", "following"))
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
 TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
-        "releases": "Releases",
-        "products": "Products",
+        "discover": "Discover",
+        "browse": "Browse",
+        "library": "Library",
+        "following": "Following",
+        "releases": "Release notes",
+        "about": "About",
+        "products": "All products",
+        "results": "Results for “{words}”",
+        "new": "New and updated",
+        "all": "See all",
+        "view": "View",
+        "free": "Free",
+        "entitled": "With a code",
         "sign in": "Sign in",
         "sign out": "Sign out",
-        "agents": "Connected agents",
-        "maker": "Publisher:",
+        "maker": "Publisher",
+        "license": "License",
+        "platforms": "Platform",
         "yanked": "Withdrawn",
         "missing": "Page not found",
         "missing text": "It may have been moved or deleted, or you don’t have access.",
     },
     "de": {
-        "releases": "Versionen",
-        "products": "Produkte",
+        "discover": "Entdecken",
+        "browse": "Stöbern",
+        "library": "Bibliothek",
+        "following": "Abonniert",
+        "releases": "Versionshinweise",
+        "about": "Beschreibung",
+        "products": "Alle Produkte",
+        "results": "Treffer für „{words}“",
+        "new": "Neu und aktualisiert",
+        "all": "Alle ansehen",
+        "view": "Ansehen",
+        "free": "Kostenlos",
+        "entitled": "Mit Code",
         "sign in": "Anmelden",
         "sign out": "Abmelden",
-        "agents": "Verbundene Agenten",
-        "maker": "Anbieter:",
+        "maker": "Anbieter",
+        "license": "Lizenz",
+        "platforms": "Plattform",
         "yanked": "Zurückgezogen",
         "missing": "Seite nicht gefunden",
         "missing text": "Vielleicht verschoben, gelöscht oder ohne Zugriff für Sie.",
@@ -56,7 +90,8 @@ def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: s
         own_credentials_paths=("/api/v1/auth/",),
         session_change_paths=("/auth/",),
         renderers={
-            "/": lambda request: render_product_list(request, title),
+            "/": lambda request: render_home(request, title),
+            "/browse": lambda request: render_product_list(request, title),
             "/products/{slug}": lambda request: render_product(request, title),
         },
         link_header=link,
@@ -73,6 +108,30 @@ async def _page(request: PageRequest, store: str) -> _Page:
     return _Page(TEXTS[page_shell.language(request.headers)], store, await request.is_signed_in())
 
 
+async def render_home(request: PageRequest, store: str) -> RenderedPage | None:
+    """Render the front page: the large product and the first shelf. With a query it is the list of products, which had
+    this address before. Return None if the API returns an error, or the store is empty."""
+    if request.query:
+        return await render_product_list(request, store)
+    reply = await request.get(f"{API}/store/home")
+    if reply.status != 200:
+        return None
+    home = reply.members()
+    products = cast("list[dict[str, Any]]", home.get("hero", []))
+    if not products:
+        return None
+    page = await _page(request, store)
+    shelves = cast("list[dict[str, Any]]", home.get("shelves", []))
+    rows = "".join(
+        store_cards.shelf(page.words["new"], each["query"], each["items"][:FIRST_SHELF], page.words)
+        for each in shelves
+        if each["id"] == "new"
+    )
+    title = f'<h1 class="hidden-text">{page.words["discover"]}</h1>'
+    body = f'<div class="wrap discover">{title}{store_cards.hero(products, page.words)}{rows}</div>'
+    return RenderedPage(store, store_cards.preload(products[0]), _framed(page, body, "/"))
+
+
 async def render_product_list(request: PageRequest, store: str) -> RenderedPage | None:
     """Render the first page of products that match the query. Return None if the API returns an error, or the query has
     too many parameters."""
@@ -80,21 +139,22 @@ async def render_product_list(request: PageRequest, store: str) -> RenderedPage 
         query = dict(parse_qsl(request.query, max_num_fields=MAX_FIELDS))
     except ValueError:
         return None
-    parameters = {"limit": str(PAGE_SIZE), **{name: query[name] for name in FACETS if query.get(name)}}
-    target = f"{API}/products?{urlencode(parameters)}"
+    facets = {name: query[name] for name in FACETS if query.get(name)}
+    target = f"{API}/products?{urlencode({'limit': str(PAGE_SIZE), 'facets': COUNTED, **facets})}"
     reply = await request.get(target)
     if reply.status != 200:
         return None
     found = reply.members()
     page = await _page(request, store)
     items = cast("list[dict[str, Any]]", found.get("items", []))
-    cards = "".join(
-        f'<li class="card"><h2><a href="/products/{quote(each["slug"])}">{escape(each["title"])}</a></h2>'
-        f"<p>{escape(each.get('description') or '')}</p></li>"
-        for each in items
+    words = query.get("q")
+    title = page.words["results"].format(words=escape(words)) if words else page.words["products"]
+    body = (
+        f'<div class="wrap browse"><div class="facets-column"></div><div class="results-column">'
+        f'<div class="page-head"><h1>{title}</h1></div><div class="toolbar"></div>'
+        f'<ul class="cards">{store_cards.cards(items, page.words)}</ul></div></div>'
     )
-    body = f'<h1>{page.words["products"]}</h1><ul class="cards">{cards}</ul>'
-    return RenderedPage(store, _data({target: found}), _framed(page, body))
+    return RenderedPage(store, _data({target: found}), _framed(page, body, "/browse"))
 
 
 async def render_product(request: PageRequest, store: str) -> RenderedPage | None:
@@ -115,11 +175,16 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     url = f"{request.address.root_url}/products/{quote(product['slug'])}"
     head = _meta(product, url, store) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
-    description = escape(product.get("description") or "")
+    head += store_cards.preload(product)
+    summary = f'<p class="subtitle">{escape(product["summary"])}</p>' if product["summary"] else ""
+    listed = "".join(_release(each, page) for each in releases)
     body = (
-        f'<article class="product"><h1>{escape(product["title"])}</h1><p class="prose written">{description}</p>'
-        f"{_pictures(product)}{_facts(product, page)}"
-        f"<h2>{page.words['releases']}</h2>{''.join(_release(each, page) for each in releases)}</article>"
+        f'<div class="wrap"><article class="product"><div class="product-head"><div class="page-head">'
+        f'<h1>{escape(product["title"])}</h1></div>{summary}</div><div class="product-main">{_pictures(product)}'
+        f"<section><h2>{page.words['about']}</h2>"
+        f'<p class="prose written">{escape(product.get("description") or "")}</p></section>'
+        f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{listed}</ol></section></div>'
+        f'<aside class="product-side">{_facts(product, page)}</aside></article></div>'
     )
     return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
 
@@ -128,36 +193,46 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
     """Render the page for a product that does not exist, or that the visitor cannot see."""
     page = await _page(request, store)
     words = page.words
-    body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/">{words["products"]}</a></p>'
+    body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/browse">{words["products"]}</a></p>'
     return RenderedPage(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
 
 
-def _framed(page: _Page, body: str) -> str:
-    """The body with the header of every page, for visitors without scripts."""
-    sign_in = f'<a href="/auth/signin">{page.words["sign in"]}</a>'
+def _framed(page: _Page, body: str, address: str = "") -> str:
+    """The body with the header of every page, for visitors without scripts; `address` is that of the current place."""
+    sign_in = f'<a class="button strong" href="/auth/signin">{page.words["sign in"]}</a>'
     if page.is_signed_in:
         button = f'<button class="button">{page.words["sign out"]}</button>'
         sign_in = f'<form method="post" action="/auth/signout">{button}</form>'
+    places = "".join(
+        f'<a href="{path}"{" aria-current=page" if path == address else ""}>{page.words[name]}</a>'
+        for path, name in PLACES
+    )
     return (
-        f'<header class="top"><a class="brand" href="/">{escape(page.store)}</a>'
-        f'<nav><ul><li><a href="/auth/agents">{page.words["agents"]}</a></li></ul></nav>'
-        f'<div class="end">{sign_in}</div></header><main id="main">{body}</main>'
+        f'<header class="top-bar"><div class="wrap"><a class="brand" href="/">{MARK}{escape(page.store)}</a>'
+        f'<nav>{places}</nav><span class="right">{sign_in}</span></div></header><main id="main">{body}</main>'
     )
 
 
 def _pictures(product: Mapping[str, Any]) -> str:
-    found = [each for each in product["media"] if each["kind"] in ("cover", "screenshot")]
-    listed = "".join(
-        f'<li><img class="picture" src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>'
-        for each in found
+    found = [each for each in product["media"] if each["kind"] == "screenshot"]
+    others = "".join(
+        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>' for each in found[1:]
     )
-    return f'<ul class="gallery">{listed}</ul>' if found else ""
+    first = store_cards.image(product, is_first=True)
+    if found:
+        first = f'<img src="{escape(found[0]["url"])}" alt="{escape(found[0]["alt"])}">'
+    return f'<div><div class="stage">{first}</div>{f"<ul class=thumbs>{others}</ul>" if others else ""}</div>'
 
 
 def _facts(product: Mapping[str, Any], page: _Page) -> str:
-    maker = f'<a href="/?org={quote(product["org"])}">{escape(product["org"])}</a>'
-    facts = " · ".join(escape(each) for each in (", ".join(product["platforms"]), product["license"]) if each)
-    return f"<p>{page.words['maker']} {maker} · {facts}</p>"
+    maker = f'<a href="/browse?org={quote(product["org"])}">{escape(product["publisher"]["name"])}</a>'
+    facts = {"maker": maker, "platforms": store_cards.platforms(product), "license": escape(product["license"] or "")}
+    rows = "".join(f"<div><dt>{page.words[name]}</dt><dd>{value}</dd></div>" for name, value in facts.items() if value)
+    access = page.words["free" if product["access"] == "free" else "entitled"]
+    return (
+        f'<div class="get panel-box"><div class="get-head"><h2>{access}</h2></div></div>'
+        f'<dl class="panel-box fact-list">{rows}</dl>'
+    )
 
 
 def _release(release: Mapping[str, Any], page: _Page) -> str:
@@ -171,9 +246,9 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
     yanked = f"<p>{page.words['yanked']}: {escape(release.get('yank_reason') or '')}</p>" if is_yanked else ""
     # Show Markdown as text, which is readable without rendering.
     return (
-        f'<section class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
+        f'<li class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
         f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>{yanked}'
-        f'<p class="prose written">{escape(release.get("notes") or "")}</p><ul>{files}</ul></section>'
+        f'<p class="prose written">{escape(release.get("notes") or "")}</p><ul>{files}</ul></li>'
     )
 
 

@@ -4,9 +4,12 @@ from tests.browser.visits import Place, Visitor
 
 STORE = (
     Place("home", "/"),
-    Place("found", "/?q=auror"),
-    Place("found-none", "/?q=zzzzzzzz"),
-    Place("narrowed", "/?org=toolsmith&kind=tool&sort=title"),
+    Place("browse", "/browse"),
+    Place("found", "/browse?q=auror"),
+    Place("found-none", "/browse?q=zzzzzzzz"),
+    Place("narrowed", "/browse?org=toolsmith&kind=tool&sort=title"),
+    Place("browse-list", "/browse?view=list"),
+    Place("account", "/account"),
     Place("product", "/products/aurora-freight"),
     Place("product-of-many-releases", "/products/awl"),
     Place("product-of-others", "/products/brightwater-rally"),
@@ -68,6 +71,7 @@ is walked through in test_accounts.py and test_agents.py."""
 
 READABLE = (
     Place("home", "/"),
+    Place("browse", "/browse"),
     Place("product", "/products/aurora-freight"),
     Place("product-missing", "/products/nothing-of-this-name"),
 )

@@ -153,7 +153,7 @@ async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
                 "Version: >1.0×",
                 "Channel: beta ▾×",
                 "Find: Releases ▾×",
-                "Since: Jan 1, 2026×",
+                "Since: 1 Jan 2026×",
                 "Before: Nov 1, 2026×",
                 "Order: Newest first ▾×",
                 "At most: 5×",

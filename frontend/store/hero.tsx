@@ -1,0 +1,96 @@
+// A product shown large, and a queue of others beside it. It moves on by itself only where motion is welcome, and not
+// while somebody points at it or the keyboard is in it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../shared/components/icon";
+import { translator } from "../shared/i18n";
+import { CoverImage, publisherOf } from "./card";
+import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
+import { PlatformMarks } from "./platform_marks";
+import { FollowButton } from "./product/follow";
+
+const t = translator("store");
+
+const TURN_MS = 8000;
+
+export function Hero({ products }: { products: readonly CatalogItem[] }) {
+  const box = useRef<HTMLElement>(null);
+  const [at, setAt] = useState(0);
+  const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
+  useEffect(() => {
+    if (isPaused || products.length < 2) {
+      return undefined;
+    }
+    const timer = setInterval(() => {
+      if (!box.current?.matches(":hover, :focus-within") && !document.hidden) {
+        setAt((last) => (last + 1) % products.length);
+      }
+    }, TURN_MS);
+    return () => clearInterval(timer);
+  }, [isPaused, products]);
+  const shown = products[at] ?? products[0];
+  if (!shown) {
+    return null;
+  }
+  return (
+    <section class="hero" aria-label={t("featured")} ref={box}>
+      <Feature key={shown.id} product={shown} />
+      <ul class="queue">
+        {products.map((each, place) => (
+          <li key={each.id}>
+            <button type="button" aria-current={place === at ? "true" : undefined} onClick={() => setAt(place)}>
+              <CoverImage product={each} sizes="104px" isFirst />
+              <span class="grow">
+                <span class="name">{each.title}</span>
+                <span class="note">{noteOf(each)}</span>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {products.length > 1 && (
+        <button type="button" class="pause" aria-label={t(isPaused ? "featured.play" : "featured.pause")} onClick={() => setPaused(!isPaused)}>
+          <Icon name={isPaused ? "play" : "pause"} size="s" />
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Feature({ product }: { product: CatalogItem }) {
+  const cover = coverOf(product);
+  // The text is on the left: a drawn cover is turned where its subject would be behind it.
+  const isTurned = cover.placeholder && cover.focus === "left";
+  const flag = flagOf(product);
+  return (
+    <article class={isTurned ? "feature turned" : "feature"}>
+      <CoverImage product={product} sizes="(max-width: 1080px) 100vw, 1240px" isFirst />
+      <div class="feature-text">
+        <p class="eyebrow">
+          {flag && <span class="chip plain good">{t(flag === "new" ? "flag.release" : "flag.updated")}</span>}
+          {[t(`kind.${product.kind}`), publisherOf(product)].filter(Boolean).join(" · ")}
+        </p>
+        <h2>{product.title}</h2>
+        {product.summary && <p>{product.summary}</p>}
+        <div class="row">
+          <a class="button large light" href={`/products/${product.slug}`}>
+            {t(`view.${product.kind}`)}
+          </a>
+          <FollowButton product={product} isOnPicture />
+          <PlatformMarks platforms={product.platforms} />
+        </div>
+      </div>
+    </article>
+  );
+}
+
+/** The line below a name in the queue. */
+function noteOf(product: CatalogItem): string {
+  const flag = flagOf(product);
+  if (flag === "new") {
+    return t("flag.release");
+  }
+  if (flag === "updated") {
+    return t("flag.update", { version: product.latest?.version ?? "" });
+  }
+  return product.access === "free" ? t("free") : publisherOf(product) || t(`kind.${product.kind}`);
+}

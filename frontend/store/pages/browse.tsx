@@ -1,0 +1,191 @@
+// The list of products: what was searched and filtered for, as cards or as rows.
+import { useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { urlFor } from "../../shared/client";
+import { Button, LinkButton } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
+import { Empty, Failed } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
+import { query, setQuery } from "../../shared/router";
+import { number, plural, translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { Card } from "../card";
+import { Curl } from "../curl";
+import { COUNTED, FACETS, Facets, Tokens } from "../facets";
+import { ProductRow } from "../product_row";
+import { CardBones } from "../skeleton";
+
+const t = translator("store");
+
+const PAGE = 24;
+const VIEW = "countersign-browse";
+
+type Products = Schemas["ProductList"];
+
+function asked() {
+  const given = FACETS.map((name) => [name, query.value.get(name) || undefined]);
+  return { limit: PAGE, facets: COUNTED, ...Object.fromEntries(given) };
+}
+
+export function Browse() {
+  const about = asked();
+  const [isFiltering, setFiltering] = useState(false);
+  // The question stays with its answer: a cursor goes on with the list that it came with.
+  const first = useRequest(
+    async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
+    [JSON.stringify(about)],
+    { keepsPrevious: true },
+  );
+  const list = first.state === "loaded" ? first.value.page : null;
+  const words = query.value.get("q");
+  const kind = query.value.get("kind");
+  const isKind = kind === "game" || kind === "app" || kind === "tool";
+  const title = words ? t("results.for", { words }) : isKind ? t(`kinds.${kind}`) : t("all.products");
+  return (
+    <div class="wrap browse">
+      <div class="facets-column">
+        <Facets list={list} />
+      </div>
+      <div class="results-column">
+        <Heading title={title} />
+        <div class="toolbar">
+          <span role="status" class="quiet">
+            {list && plural(list.total ?? list.items.length, t("found.one"), t("found"))}
+          </span>
+          <Tokens />
+          <span class="right row">
+            <span class="narrow-only">
+              <Button onClick={() => setFiltering(true)}>
+                <Icon name="sliders-horizontal" />
+                {t("filters")}
+              </Button>
+            </span>
+            <Sort />
+            <View />
+          </span>
+        </div>
+        {first.state === "failed" && <Failed problem={first.problem} onRetry={first.reload} />}
+        {first.state === "loading" && <CardBones />}
+        {first.state === "loaded" && <Listed key={JSON.stringify(first.value.about)} first={first.value.page} about={first.value.about} />}
+      </div>
+      <Dialog
+        title={t("filters")}
+        isOpen={isFiltering}
+        onClose={() => setFiltering(false)}
+        look="sheet"
+        actions={
+          <Button look="strong" onClick={() => setFiltering(false)}>
+            {list ? plural(list.total ?? list.items.length, t("filters.show.one"), t("filters.show")) : t("filters")}
+          </Button>
+        }
+      >
+        <Facets list={list} />
+      </Dialog>
+    </div>
+  );
+}
+
+function Sort() {
+  const now = query.value.get("sort") ?? "";
+  const orders = [...(query.value.get("q") ? (["relevance"] as const) : []), "-published_at", "-updated_at", "-downloads_7d"] as const;
+  return (
+    <label class="row">
+      <span class="quiet wide-only">{t("sort")}</span>
+      <select
+        class="input"
+        aria-label={t("sort")}
+        value={now}
+        onChange={(event) => setQuery({ sort: event.currentTarget.value }, { replaces: false })}
+      >
+        <option value="" selected={now === ""}>
+          {t("sort.title")}
+        </option>
+        {orders.map((each) => (
+          <option key={each} value={each} selected={each === now}>
+            {t(`sort.${each}`)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Cards or rows; the browser remembers it. */
+function View() {
+  const now = view();
+  const choose = (chosen: "grid" | "list") => {
+    localStorage.setItem(VIEW, chosen);
+    setQuery({ view: chosen === "list" ? chosen : "" });
+  };
+  return (
+    <span class="segments" role="group" aria-label={t("view")}>
+      {(["grid", "list"] as const).map((each) => (
+        <button key={each} type="button" aria-pressed={now === each} aria-label={t(`view.${each}`)} onClick={() => choose(each)}>
+          <Icon name={each === "grid" ? "layout-grid" : "list"} />
+        </button>
+      ))}
+    </span>
+  );
+}
+
+function view(): "grid" | "list" {
+  return (query.value.get("view") ?? localStorage.getItem(VIEW)) === "list" ? "list" : "grid";
+}
+
+function Listed({ first, about }: { first: Products; about: object }) {
+  const [more, setMore] = useState<Products[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const pages = [first, ...more];
+  const items = pages.flatMap((page) => page.items);
+  const cursor = pages.at(-1)?.next_cursor;
+  const next = async () => {
+    if (!cursor || isBusy) {
+      return;
+    }
+    setBusy(true);
+    setProblem(null);
+    try {
+      const { facets: _, ...others } = about as Record<string, string>;
+      const found = await api.get("/api/v1/products", { query: { ...others, cursor } });
+      setMore((had) => [...had, found.value]);
+    } catch (error) {
+      setProblem(Problem.from(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (!items.length && FACETS.every((name) => name === "sort" || !query.value.get(name))) {
+    return <Empty icon="package" />;
+  }
+  if (!items.length) {
+    return (
+      <Empty title={t("none")} icon="search">
+        <p>{t("none.text")}</p>
+        <LinkButton href="/browse">{t("none.clear")}</LinkButton>
+      </Empty>
+    );
+  }
+  const isList = view() === "list";
+  return (
+    <>
+      <ul class={isList ? "product-rows panel-box" : "cards"}>
+        {items.map((each, place) =>
+          isList ? <ProductRow key={each.id} product={each} /> : <Card key={each.id} product={each} level={2} isFirst={place < 10} />,
+        )}
+      </ul>
+      {problem && <Failed problem={problem} onRetry={next} />}
+      <div class="list-end">
+        {cursor && !problem && (
+          <Button busy={isBusy} onClick={next}>
+            {t("more", { n: Math.min(PAGE, (first.total ?? Infinity) - items.length) })}
+          </Button>
+        )}
+        {first.total !== undefined && <p class="quiet">{t("shown", { n: number(items.length), all: number(first.total) })}</p>}
+        <Curl method="GET" path={urlFor("/api/v1/products", {}, about)} isOpen />
+      </div>
+    </>
+  );
+}

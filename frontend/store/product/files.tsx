@@ -1,0 +1,88 @@
+// The files of the newest release: each with its size, and on demand its digest and how to check it.
+import { CopyButton, LinkButton } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
+import { size, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { currentPlatform, PLATFORMS, type Platform } from "../platform";
+import { PlatformMark } from "../platform_marks";
+import type { Offer } from "./get_product";
+
+const t = translator("store");
+
+type File = Schemas["Artifact"];
+
+export function Files({ offer: { release, files, isOwned } }: { offer: Offer }) {
+  if (!release || !files.length) {
+    return null;
+  }
+  return (
+    <section class="panel-box files" id="files" aria-labelledby="files-title">
+      <div class="get-head">
+        <h2 id="files-title">{t("files.in", { version: release.version })}</h2>
+        {isOwned === false && (
+          <span class="quiet small row">
+            <Icon name="lock" size="s" />
+            {t("files.owners")}
+          </span>
+        )}
+      </div>
+      <ul>
+        {files.map((each) => (
+          <li key={each.id}>
+            <FileDetails file={each} isOwned={isOwned === true} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function FileDetails({ file, isOwned }: { file: File; isOwned: boolean }) {
+  return (
+    <details>
+      <summary>
+        {file.platform ? <PlatformMark platform={file.platform} /> : <Icon name="file" />}
+        <span class="cut">{file.platform ? PLATFORMS[file.platform] : file.filename}</span>
+        {file.platform === currentPlatform && <Chip tone="good" plain>{t("for.you")}</Chip>}
+        <span class="right quiet num">{size(file.size)}</span>
+      </summary>
+      <div class="file-more">
+        <code>{file.filename}</code>
+        {file.sha256 && (
+          <>
+            <span class="row">
+              <span class="quiet">{"SHA-256"}</span>
+              <code class="hash" title={file.sha256}>
+                {file.sha256}
+              </code>
+            </span>
+            <span class="row">
+              <CopyButton text={file.sha256} of={`SHA-256 ${file.filename}`} />
+              <CopyButton
+                text={checksumCommand(file.filename, file.sha256, currentPlatform)}
+                of={t("verify.of", { file: file.filename })}
+                label={t("verify")}
+              />
+            </span>
+          </>
+        )}
+        {isOwned && (
+          <LinkButton tight download href={`/api/v1/artifacts/${file.id}`}>
+            <Icon name="download" size="s" />
+            {t("download")} <span class="hidden-text">{file.filename}</span>
+          </LinkButton>
+        )}
+      </div>
+    </details>
+  );
+}
+
+/** The command by which this system compares a downloaded file with its digest. */
+export function checksumCommand(filename: string, sha256: string, on: Platform): string {
+  if (on === "windows") {
+    return `(Get-FileHash '${filename.replace(/'/g, "''")}').Hash -eq '${sha256}'`;
+  }
+  const line = `${sha256}  ${filename}`.replace(/'/g, "'\\''");
+  return `echo '${line}' | ${on === "macos" ? "shasum -a 256" : "sha256sum"} -c`;
+}

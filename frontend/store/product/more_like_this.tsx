@@ -1,0 +1,29 @@
+// Other products of the same kind and tag, which the reader may like as well.
+import { useRequest } from "../../shared/request";
+import { translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { Shelf } from "../shelf";
+
+const t = translator("store");
+
+const MOST = 8;
+
+export function MoreLikeThis({ product }: { product: Schemas["ProductDetail"] }) {
+  const { kind, tags } = product;
+  const tag = tags[0];
+  const found = useRequest(
+    async (signal) => {
+      const like = async (about: object) =>
+        (await api.get("/api/v1/products", { query: { kind, sort: "-downloads_7d", limit: MOST, ...about }, signal })).value.items;
+      const near = tag ? await like({ tag }) : [];
+      const others = near.length < MOST ? await like({}) : [];
+      const all = [...near, ...others].filter((each) => each.id !== product.id);
+      return all.filter((each, place) => all.findIndex(({ id }) => id === each.id) === place).slice(0, MOST);
+    },
+    [product.id],
+  );
+  if (found.state !== "loaded") {
+    return null;
+  }
+  return <Shelf title={t("more.like")} all={tag ? `/browse?kind=${kind}&tag=${encodeURIComponent(tag)}` : `/browse?kind=${kind}`} products={found.value} />;
+}

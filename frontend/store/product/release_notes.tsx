@@ -1,0 +1,109 @@
+// What is new in each release of a channel, as a timeline, with the files of each on demand.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { setQuery } from "../../shared/router";
+import { dateTime, number, sinceWhen, size, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { Markdown } from "../markdown";
+import { currentPlatform } from "../platform";
+import type { Offer } from "./get_product";
+import { fileColumns } from "./release_files";
+
+const t = translator("store");
+
+const SHOWN = 4;
+
+type Release = Schemas["Release"];
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  releases: readonly Release[];
+  channels: readonly string[];
+  channel: string;
+  offer: Offer;
+}
+
+export function ReleaseNotes({ product, releases, channels, channel, offer }: Props) {
+  const [isWhole, setWhole] = useState(false);
+  const found = releases.filter((each) => each.channel === channel);
+  const shown = isWhole ? found : found.slice(0, SHOWN);
+  return (
+    <section aria-labelledby="releases">
+      <div class="section-head">
+        <h2 id="releases">{t("notes")}</h2>
+        {channels.length > 1 && (
+          <div class="segments" role="group" aria-label={t("channel")}>
+            {channels.map((each) => (
+              <button key={each} type="button" aria-pressed={each === channel} onClick={() => setQuery({ channel: each })}>
+                {t(`channel.${each}` as "channel.stable")}
+              </button>
+            ))}
+          </div>
+        )}
+      </div>
+      {found.length ? (
+        <ol class="releases">
+          {shown.map((each) => (
+            <Entry key={each.version} product={product} release={each} isLatest={each === offer.release} isOwned={offer.isOwned === true} />
+          ))}
+        </ol>
+      ) : (
+        <Empty title={t("releases.none")} icon="package" />
+      )}
+      {found.length > shown.length && <Button onClick={() => setWhole(true)}>{t("releases.all", { n: number(found.length) })}</Button>}
+    </section>
+  );
+}
+
+interface EntryProps {
+  product: Schemas["ProductDetail"];
+  release: Release;
+  isLatest: boolean;
+  isOwned: boolean;
+}
+
+function Entry({ product, release, isLatest, isOwned }: EntryProps) {
+  const files = release.artifacts ?? [];
+  const file = files.find((each) => each.platform === currentPlatform) ?? files[0];
+  return (
+    <li class={isLatest ? "release latest" : "release"}>
+      <h3>
+        {release.version}
+        {isLatest && (
+          <Chip tone="good" plain>
+            {t("latest")}
+          </Chip>
+        )}
+        {release.status === "yanked" && (
+          <Chip tone="bad" plain>
+            {t("withdrawn")}
+          </Chip>
+        )}
+        {release.published_at && (
+          <time dateTime={release.published_at} title={dateTime(release.published_at)}>
+            {sinceWhen(release.published_at)}
+          </time>
+        )}
+      </h3>
+      {release.status === "yanked" && <p class="quiet">{t("withdrawn.by", { reason: release.yank_reason ?? "" })}</p>}
+      {release.notes && <Markdown text={release.notes} />}
+      {file && (
+        <details class="release-files">
+          <summary>
+            <span class="quiet">{size(file.size)}</span> <span class="link">{t("files.checksums")}</span>
+            <span class="hidden-text"> {release.version}</span>
+          </summary>
+          <Table
+            caption={`${product.title} ${release.version}`}
+            rows={[...files].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform))}
+            keyOf={(each) => each.id}
+            columns={fileColumns(product, release, isOwned)}
+          />
+        </details>
+      )}
+    </li>
+  );
+}

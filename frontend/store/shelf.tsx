@@ -1,0 +1,75 @@
+// A row of cards that scrolls sideways, with a heading and the way to all of them.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../shared/components/icon";
+import { translator } from "../shared/i18n";
+import { Card } from "./card";
+import type { CatalogItem } from "./catalog_item";
+
+const t = translator("store");
+
+/** A shelf with fewer is not shown. */
+const LEAST = 3;
+const EDGE_PX = 8;
+
+interface Props {
+  title: string;
+  note?: string;
+  all?: string | undefined;
+  products: readonly CatalogItem[];
+  /** It is on the screen at once. */
+  isFirst?: boolean;
+}
+
+export function Shelf({ title, note, all, products, isFirst = false }: Props) {
+  const row = useRef<HTMLUListElement>(null);
+  const [ends, setEnds] = useState({ atStart: true, atEnd: false });
+  const measure = () => {
+    const list = row.current;
+    if (list) {
+      const at = Math.abs(list.scrollLeft);
+      setEnds({ atStart: at < EDGE_PX, atEnd: at + list.clientWidth > list.scrollWidth - EDGE_PX });
+    }
+  };
+  useEffect(measure, [products]);
+  if (products.length < LEAST) {
+    return null;
+  }
+  const scroll = (by: 1 | -1) => row.current?.scrollBy({ left: by * row.current.clientWidth * 0.8, behavior: "smooth" });
+  const arrow = (by: 1 | -1, isHidden: boolean) => (
+    // The keyboard goes through the cards, and the row scrolls along.
+    <button type="button" class={by > 0 ? "arrow end" : "arrow"} tabIndex={-1} aria-hidden="true" hidden={isHidden} onClick={() => scroll(by)}>
+      <Icon name={by > 0 ? "chevron-right" : "chevron-left"} size="l" />
+    </button>
+  );
+  return (
+    <section class="shelf" aria-label={title}>
+      <ShelfHead title={title} {...(note ? { note } : {})} all={all} />
+      <div class="shelf-frame">
+        <ul class="shelf-row" ref={row} onScroll={measure}>
+          {products.map((each, place) => (
+            <Card key={each.id} product={each} isFirst={isFirst && place < 6} />
+          ))}
+        </ul>
+        {arrow(-1, ends.atStart)}
+        {arrow(1, ends.atEnd)}
+      </div>
+    </section>
+  );
+}
+
+/** A heading with a line beside it, and at the end the way to everything that is only partly shown. */
+export function ShelfHead({ title, note, all }: { title: string; note?: string; all?: string | undefined }) {
+  return (
+    <div class="shelf-head">
+      <h2>{title}</h2>
+      {note && <p>{note}</p>}
+      {all && (
+        <a href={all} class="right">
+          {t("all")}
+          <span class="hidden-text">: {title}</span>
+          <Icon name="chevron-right" />
+        </a>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+// Who is signed in, and what belongs to them: a menu behind the person's initials.
+import { LinkButton } from "../../shared/components/button";
+import { Menu } from "../../shared/components/menu";
+import { path, query } from "../../shared/router";
+import { isSignedIn } from "../../shared/session";
+import { setTheme, theme } from "../../shared/theme";
+import { language, LANGUAGES, setLanguage, translator, type Language } from "../../shared/i18n";
+import { isPublisher, me } from "../me";
+
+const tCommon = translator("common");
+const t = translator("store");
+
+const THEMES = { auto: "monitor", light: "sun", dark: "moon" } as const;
+const PALETTE_SIZE = 5;
+
+/** Leave, and forget what this tab kept. */
+export function signOut(): void {
+  sessionStorage.clear();
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = "/auth/signout";
+  document.body.append(form);
+  form.submit();
+}
+
+export function AccountMenu() {
+  if (isSignedIn.value === null) {
+    return <span class="avatar-space" />;
+  }
+  if (!isSignedIn.value) {
+    const here = path.value + (query.value.size ? `?${query.value}` : "");
+    return (
+      <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(here)}`}>
+        {tCommon("sign.in")}
+      </LinkButton>
+    );
+  }
+  const email = me.value?.email ?? "";
+  return (
+    <Menu
+      label={email ? t("account.of", { email }) : t("account")}
+      opener={<Avatar name={email} />}
+      items={[
+        { label: t("account"), does: "/account", icon: "user" },
+        { label: t("agents"), does: "/auth/agents", icon: "bot" },
+        { label: t("keys"), does: "/keys", icon: "key-round" },
+        ...(isPublisher.value ? [{ label: t("publisher"), does: "/publisher", icon: "building-2" } as const] : []),
+        {
+          label: tCommon("theme"),
+          icon: THEMES[theme.value],
+          does: Object.entries(THEMES).map(([name, icon]) => ({
+            label: tCommon(`theme.${name}` as "theme.auto"),
+            icon,
+            does: () => setTheme(name as keyof typeof THEMES),
+          })),
+        },
+        {
+          label: tCommon("language"),
+          icon: "languages",
+          does: Object.entries(LANGUAGES).map(([code, label]) => ({
+            label,
+            ...(code === language ? { icon: "check" as const } : {}),
+            does: () => setLanguage(code as Language),
+          })),
+        },
+        { label: tCommon("sign.out"), does: signOut, icon: "log-out" },
+      ]}
+    />
+  );
+}
+
+/** Two letters of the name before the @, on a colour that is the same for the same name. */
+export function Avatar({ name }: { name: string }) {
+  const parts = name.split("@")[0]?.split(/[._+-]+/).filter(Boolean) ?? [];
+  const letters = (parts.length > 1 ? parts.map((each) => each[0]).join("") : (parts[0] ?? "")).slice(0, 2).toUpperCase();
+  const sum = [...name].reduce((total, each) => total + (each.codePointAt(0) ?? 0), 0);
+  return <span class={`avatar m a${(sum % PALETTE_SIZE) + 1}`}>{letters}</span>;
+}

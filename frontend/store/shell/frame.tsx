@@ -1,0 +1,20 @@
+// The frame of the store: top bar, page, footer, and at phone width a bar of tabs at the bottom.
+import { Overlays, Page, SkipLink } from "../../shared/components/shell";
+import { path } from "../../shared/router";
+import { Footer } from "./footer";
+import { TabBar } from "./tab_bar";
+import { TopBar } from "./top_bar";
+
+export function Frame() {
+  return (
+    <>
+      <SkipLink />
+      <TopBar />
+      <Page />
+      <Footer />
+      {/* A product's page has a bar of its own there. */}
+      {!path.value.startsWith("/products/") && <TabBar />}
+      <Overlays />
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+// The places that the bars of the store lead to.
+import type { IconName } from "../../shared/components/icon";
+import { go, path } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
+import { translator } from "../../shared/i18n";
+
+const t = translator("store");
+
+interface Place {
+  address: string;
+  label: string;
+  icon: IconName;
+}
+
+export const PLACES: readonly Place[] = [
+  { address: "/", label: t("discover"), icon: "compass" },
+  { address: "/browse", label: t("browse"), icon: "layout-grid" },
+  { address: "/library", label: t("library"), icon: "library" },
+  { address: "/following", label: t("following"), icon: "heart" },
+];
+
+/** `aria-current` of a link to this address. */
+export function currentIf(address: string): "page" | undefined {
+  return path.value === address ? "page" : undefined;
+}
+
+for (const [key, address, label] of [
+  ["g p", "/", t("discover")],
+  ["g b", "/browse", t("browse")],
+  ["g l", "/library", t("library")],
+  ["g f", "/following", t("following")],
+  ["g r", "/redeem", t("redeem")],
+  ["g a", "/questions", t("ask")],
+  ["g k", "/keys", t("keys")],
+] as const) {
+  registerShortcut({ key, does: label, run: () => go(address) });
+}

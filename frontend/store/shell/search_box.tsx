@@ -1,0 +1,172 @@
+// The search in the top bar. While one types, a panel shows what fits; on the page of results, the results follow.
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { go, path, query, setQuery } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
+import { translator } from "../../shared/i18n";
+import { api } from "../api";
+import { coverOf } from "../catalog_item";
+
+const tCommon = translator("common");
+const t = translator("store");
+
+const TYPING_MS = 150;
+const LEAST = 2;
+const MOST = 6;
+
+/** A search field with a list of choices (ARIA authoring practices, combobox). */
+const COMBOBOX = { type: "search", role: "combobox" } as object;
+
+interface Choice {
+  address: string;
+  label: string;
+  /** The picture of a product; others have an icon. */
+  cover?: string;
+  icon?: IconName;
+  note?: string | undefined;
+}
+
+interface Props {
+  id: string;
+  /** It is alone on the screen: what fits is always shown, and leaving it leaves the screen. */
+  isOpen?: boolean;
+  onLeave?: () => void;
+}
+
+export function SearchBox({ id, isOpen = false, onLeave }: Props) {
+  const listId = useId();
+  const input = useRef<HTMLInputElement>(null);
+  const isBrowsing = path.value === "/browse" && !isOpen;
+  const [words, setWords] = useState(query.value.get("q") ?? "");
+  const [hasFocus, setFocus] = useState(false);
+  const [found, setFound] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
+  const [at, setAt] = useState(-1);
+  const asked = isBrowsing ? (query.value.get("q") ?? "") : "";
+  const sent = useRef(asked);
+  useEffect(() => {
+    // The back button, or a link, brought other words than were typed here.
+    if (asked !== sent.current) {
+      sent.current = asked;
+      setWords(asked);
+    }
+  }, [asked]);
+  useEffect(() => {
+    if (isOpen) {
+      input.current?.focus();
+    }
+  }, [isOpen]);
+  const text = words.trim();
+  useEffect(() => {
+    setAt(-1);
+    if (isBrowsing || text.length < LEAST || !(hasFocus || isOpen)) {
+      setFound(null);
+      return undefined;
+    }
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      suggest(text, controller.signal).then(
+        (choices) => setFound({ words: text, choices }),
+        () => setFound(null),
+      );
+    }, TYPING_MS);
+    return () => (clearTimeout(timer), controller.abort());
+  }, [text, isBrowsing, hasFocus]);
+  useEffect(() => {
+    if (!isBrowsing || text === (query.peek().get("q") ?? "")) {
+      return undefined;
+    }
+    const timer = setTimeout(() => {
+      sent.current = text;
+      // Without words there is nothing to be relevant to.
+      const isLost = !text && query.peek().get("sort") === "relevance";
+      setQuery({ q: text, ...(isLost ? { sort: "" } : {}) });
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  useLayoutEffect(
+    () => (isOpen ? undefined : registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input.current?.focus() })),
+    [isOpen],
+  );
+  const leave = (to: string) => {
+    setFound(null);
+    setAt(-1);
+    input.current?.blur();
+    onLeave?.();
+    go(to);
+  };
+  const choices = found?.choices ?? [];
+  const all = `/browse?q=${encodeURIComponent(text)}`;
+  const keyed = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && choices.length) {
+      event.preventDefault();
+      setAt((last) => ((last + step + 1 + choices.length + 1) % (choices.length + 1)) - 1);
+    } else if (event.key === "Escape" && !isOpen) {
+      if (found) {
+        setFound(null);
+      } else {
+        input.current?.blur();
+      }
+    }
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!isBrowsing && text) {
+      leave(choices[at]?.address ?? all);
+    }
+  };
+  const isShown = choices.length > 0;
+  return (
+    <form class="search" role="search" onSubmit={submit} onFocusIn={() => setFocus(true)} onFocusOut={() => setFocus(false)}>
+      <Icon name="search" />
+      <input
+        ref={input}
+        id={id}
+        {...COMBOBOX}
+        aria-label={t("search")}
+        aria-expanded={isShown}
+        aria-controls={listId}
+        aria-autocomplete="list"
+        aria-activedescendant={at >= 0 ? `${listId}-${at}` : undefined}
+        placeholder={t("search.help")}
+        maxLength={200}
+        autocomplete="off"
+        enterkeyhint="search"
+        value={words}
+        onInput={(event) => setWords(event.currentTarget.value)}
+        onKeyDown={keyed}
+      />
+      <kbd aria-hidden="true">/</kbd>
+      <div class="search-panel" id={listId} role="listbox" aria-label={t("search.found")} hidden={!isShown}>
+        {choices.map((each, place) => (
+          <a
+            key={each.address}
+            id={`${listId}-${place}`}
+            role="option"
+            aria-selected={place === at}
+            tabIndex={-1}
+            href={each.address}
+            onPointerDown={(event) => event.preventDefault()}
+            onClick={(event) => (event.preventDefault(), leave(each.address))}
+          >
+            {each.cover ? <img src={each.cover} alt="" width={56} height={32} /> : each.icon && <Icon name={each.icon} />}
+            <span class="grow">
+              <span class="name">{each.label}</span>
+              {each.note && <span class="note">{each.note}</span>}
+            </span>
+          </a>
+        ))}
+      </div>
+    </form>
+  );
+}
+
+/** What fits to these words: products, then to ask a question with them, and all results. */
+async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
+  const { value } = await api.get("/api/v1/products", { query: { q: words, limit: MOST, sort: "relevance" }, signal });
+  return [
+    ...value.items.map((each) => ({ address: `/products/${each.slug}`, label: each.title, cover: coverOf(each).url, note: t(`kind.${each.kind}`) })),
+    { address: `/questions?q=${encodeURIComponent(words)}`, label: t("ask.words", { words }), icon: "sparkles" as const },
+    { address: `/browse?q=${encodeURIComponent(words)}`, label: t("search.all"), icon: "search" as const },
+  ];
+}

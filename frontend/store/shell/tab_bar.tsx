@@ -1,0 +1,20 @@
+// The places as tabs at the bottom of a phone's screen.
+import { Icon } from "../../shared/components/icon";
+import { translator } from "../../shared/i18n";
+import { currentIf, PLACES } from "./places";
+
+const tCommon = translator("common");
+const t = translator("store");
+
+export function TabBar() {
+  return (
+    <nav class="tab-bar" aria-label={tCommon("main")}>
+      {[...PLACES, { address: "/account", label: t("account"), icon: "user" } as const].map(({ address, label, icon }) => (
+        <a key={address} href={address} aria-current={currentIf(address)}>
+          <Icon name={icon} />
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,51 @@
+// The bar at the top: the places, the search, a code to redeem, and the account.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Icon } from "../../shared/components/icon";
+import { siteState } from "../../shared/components/heading";
+import { OfflineNotice } from "../../shared/components/offline";
+import { Logo } from "../../shared/components/shell";
+import { translator } from "../../shared/i18n";
+import { AccountMenu } from "./account_menu";
+import { currentIf, PLACES } from "./places";
+import { SearchBox } from "./search_box";
+
+const tCommon = translator("common");
+const t = translator("store");
+
+export function TopBar() {
+  const [isSearching, setSearching] = useState(false);
+  return (
+    <header class="top-bar">
+      <div class="wrap">
+        <a class="brand" href="/">
+          <Logo />
+          {siteState.title}
+        </a>
+        <nav aria-label={tCommon("main")}>
+          {PLACES.map(({ address, label }) => (
+            <a key={address} href={address} aria-current={currentIf(address)}>
+              {label}
+            </a>
+          ))}
+        </nav>
+        <SearchBox id="q" />
+        <OfflineNotice />
+        <a class="button plain wide-only" href="/redeem" aria-current={currentIf("/redeem")}>
+          <Icon name="ticket" />
+          {t("redeem")}
+        </a>
+        <span class="narrow-only">
+          <Button look="plain" size="square" aria-label={t("search")} onClick={() => setSearching(true)}>
+            <Icon name="search" size="l" />
+          </Button>
+        </span>
+        <AccountMenu />
+      </div>
+      <Dialog title={t("search")} isOpen={isSearching} onClose={() => setSearching(false)} look="sheet">
+        <SearchBox id="q-sheet" onLeave={() => setSearching(false)} isOpen />
+      </Dialog>
+    </header>
+  );
+}

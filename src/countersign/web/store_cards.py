@@ -1,0 +1,75 @@
+"""Cards, shelves and the large product of the store's pages, as HTML for the first view. The script draws the same
+again, with what only it knows: what is new to the visitor, and what they own."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+PLATFORMS = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "Web"}
+FIRST_CARDS = 10
+"""Covers of so many cards are loaded at once, and those of the others when they are scrolled to."""
+
+
+def card(product: Mapping[str, Any], words: Mapping[str, str], level: int, *, is_first: bool) -> str:
+    """A product as a card; `level` is that of its heading."""
+    access = f'<span class="access free">{words["free"]}</span>'
+    if product["access"] != "free":
+        access = f'<span class="access">{words["entitled"]}</span>'
+    return (
+        f'<li class="card"><div class="cover">{image(product, is_first=is_first)}</div>'
+        f'<h{level}><a class="cut" href="/products/{quote(product["slug"])}">{escape(product["title"])}</a></h{level}>'
+        f'<p class="by cut">{escape(product["publisher"]["name"])}</p>'
+        f'<p class="meta"><span class="hidden-text">{platforms(product)}</span><span></span>{access}</p></li>'
+    )
+
+
+def cards(products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+    """The products of a list."""
+    return "".join(card(each, words, 2, is_first=place < FIRST_CARDS) for place, each in enumerate(products))
+
+
+def shelf(title: str, query: str, products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+    """A row of products with its heading."""
+    listed = "".join(card(each, words, 3, is_first=True) for each in products)
+    return (
+        f'<section class="shelf"><div class="shelf-head"><h2>{title}</h2>'
+        f'<a class="right" href="/browse?{escape(query)}">{words["all"]}</a></div>'
+        f'<div class="shelf-frame"><ul class="shelf-row">{listed}</ul></div></section>'
+    )
+
+
+def hero(products: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> str:
+    """The first product large, and all of them as a queue beside it."""
+    first = products[0]
+    cover = first["cover"]
+    turned = " turned" if cover["placeholder"] and cover["focus"] == "left" else ""
+    summary = f"<p>{escape(first['summary'])}</p>" if first["summary"] else ""
+    queue = "".join(
+        f'<li><button type="button"{" aria-current=true" if place == 0 else ""}>{image(each, is_first=True)}'
+        f'<span class="grow"><span class="name">{escape(each["title"])}</span></span></button></li>'
+        for place, each in enumerate(products)
+    )
+    return (
+        f'<section class="hero"><article class="feature{turned}">{image(first, is_first=True)}'
+        f'<div class="feature-text"><p class="eyebrow">{escape(first["publisher"]["name"])}</p>'
+        f"<h2>{escape(first['title'])}</h2>{summary}"
+        f'<div class="row"><a class="button large light" href="/products/{quote(first["slug"])}">{words["view"]}</a>'
+        f'</div></div></article><ul class="queue">{queue}</ul></section>'
+    )
+
+
+def image(product: Mapping[str, Any], *, is_first: bool) -> str:
+    """The cover of a product; its title is beside it."""
+    lazy = "" if is_first else ' loading="lazy"'
+    return f'<img src="{escape(product["cover"]["url"])}" alt="" width="640" height="360"{lazy}>'
+
+
+def preload(product: Mapping[str, Any]) -> str:
+    """The head's link to a cover that is seen at once."""
+    return f'<link rel="preload" as="image" fetchpriority="high" href="{escape(product["cover"]["url"])}">'
+
+
+def platforms(product: Mapping[str, Any]) -> str:
+    """The names of the platforms of a product."""
+    return escape(", ".join(PLATFORMS[each] for each in product["platforms"]))
