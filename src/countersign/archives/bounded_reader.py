@@ -1,4 +1,4 @@
-"""Forward reading: a range of a file with its own position, and exact reads from a stream of pieces."""
+"""Readers that only move forward: a range of a file with its own position, and exact reads from a stream."""
 
 from collections.abc import Callable
 from typing import BinaryIO, TypeAlias
@@ -37,7 +37,7 @@ class FileRange:
 class ForwardReader:
     """Reads any number of bytes from a stream.
 
-    `position` is the offset of the first byte. `jump` skips bytes of a stream that supports this without reading.
+    `position` is the offset of the first byte. If the stream can skip bytes without reading them, `jump` does this.
     """
 
     def __init__(self, more: ReadPiece, position: int = 0, jump: Callable[[int], int] | None = None) -> None:

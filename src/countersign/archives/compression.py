@@ -68,7 +68,7 @@ def _zstd() -> _Engine:
 Start: TypeAlias = Callable[[], _Engine]
 
 BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
-"""The supported decompressors by the first bytes of their streams."""
+"""Maps the first bytes of a compressed stream to its decompressor."""
 
 
 class DecompressedStream:
@@ -110,7 +110,7 @@ class DecompressedStream:
             raise ArchiveRefused("compression", f"the compressed stream is broken: {error!a}") from error
 
     def _begin_next(self) -> bool:
-        """Begin the next stream if one follows the stream that ended. Return whether one does."""
+        """Begin the stream that follows the one that ended. Return False if no stream follows."""
         if self._gauge is not None:
             self._gauge.tick()
         rest = self._engine.unused_data or self._packed()

@@ -48,10 +48,11 @@ def landlock_version() -> int:
 
 
 def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
-    """Deny this thread and what it starts TCP and all access to files, except files below `folder` and in `readable`.
+    """Forbid TCP and all access to files, except files below `folder` and in `readable`.
 
-    The contents of the open `folder` can be changed; `readable` can only be read. Return the Landlock version in use,
-    or 0 if the kernel has no Landlock. The process must have set PR_SET_NO_NEW_PRIVS.
+    The rules apply to this thread, and to the threads and processes that it starts. It can change the contents of the
+    open `folder`, but it can only read `readable`. Return the Landlock version in use, or 0 if the kernel has no
+    Landlock. The process must have set PR_SET_NO_NEW_PRIVS.
 
     Raises:
         OSError: the kernel has Landlock, but refuses the rules.
@@ -113,7 +114,8 @@ _SYSCALL_OFFSET, _MACHINE_OFFSET = 0, 4
 """The offsets of the system call number and of the architecture in struct seccomp_data."""
 _ALLOW, _PERMISSION_DENIED = 0x7FFF0000, 0x0005000D
 _X32_NUMBERS = 0x40000000
-"""The first system call number of the x32 ABI, which repeats all calls. Other architectures have no such numbers."""
+"""The first system call number of the x32 ABI, which has a second number for each call. Other architectures do not
+use these numbers."""
 _IO_URING = 425
 _SECCOMP_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
 """Maps the name of a machine to the kernel's constant for its architecture (AUDIT_ARCH) and the system call number of
@@ -129,8 +131,9 @@ class _Program(ctypes.Structure):
 
 
 def deny_sockets() -> bool:
-    """Deny this thread and what it starts the creation of sockets. Return False if the kernel does not support this.
+    """Forbid this thread, and the threads and processes that it starts, to create sockets.
 
+    Return False if the kernel does not support this.
     Landlock controls only TCP: it does not control UDP, Unix sockets, or connections that are opened by sending data.
     The process must have set PR_SET_NO_NEW_PRIVS.
     """

@@ -14,7 +14,7 @@ _TAR_ERRORS = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError
 
 
 class _HeaderFile:
-    """A file that contains only the headers of one entry. Reading at any other offset is a disagreement."""
+    """A file that contains only the headers of one entry. A read at another offset means that the parsers disagree."""
 
     def __init__(self) -> None:
         self._start = 0

@@ -1,4 +1,4 @@
-"""Entries of an archive, before and after the rules for names were checked, and their file modes."""
+"""The entries of an archive before and after their names are checked, and their file modes."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias

@@ -36,17 +36,17 @@ class TargetTaken(Refused):
 
     status = 409
     code = "target_taken"
-    title = "Something is there"
-    resolution = "Name a folder that does not exist, or is empty."
+    title = "The target folder is not empty"
+    resolution = "Choose a folder that does not exist or is empty."
 
 
 def extract(
     source: BinaryIO, target: Path, limits: Limits, *, name: str = "", durable: bool = True
 ) -> ExtractionCounts:
-    """Unpack the archive as the folder `target`, which does not exist or is empty; its parent exists.
+    """Unpack the archive to the folder `target`, which must be empty or not exist. Its parent folder must exist.
 
-    The tree is written to a folder beside `target`, which is renamed when it is complete. With `durable`, the result
-    survives a power failure. If extraction fails, the partial tree is removed.
+    The tree is written to a temporary folder beside `target`. When the tree is complete, this folder is renamed to
+    `target`. With `durable`, the result survives a power failure. If extraction fails, the partial tree is removed.
 
     Raises:
         ArchiveRefused, ArchiveUnknown: see `read`.
@@ -68,7 +68,7 @@ def extract(
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         if is_disk_full(error):
-            raise disk_full(f"what is unpacked to {target.name}", error) from error
+            raise disk_full(f"the content unpacked to {target.name}", error) from error
         raise
     return done
 

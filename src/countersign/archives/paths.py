@@ -266,8 +266,8 @@ def check_links(links: Mapping[str, str], gauge: Budget) -> None:
 class _Node:
     """A link, or a folder above a link.
 
-    `target` is empty for a folder. After the link was resolved, `end` is its result and `passed` is the number of other
-    links on the way; until then, `passed` is -1.
+    `target` is empty for a folder. `passed` is -1 until the link is resolved. Then `passed` is the number of other
+    links that were followed, and `end` is the result.
     """
 
     children: dict[str, "_Node"] = field(default_factory=lambda: dict[str, "_Node"]())
@@ -279,16 +279,17 @@ class _Node:
 
 
 class _Position(NamedTuple):
-    """A folder: its node, or None if no link is below it, and the folder above it, or None for the root."""
+    """A folder: its node, and the folder above it. Without a link below it, it has no node. Only the root has no
+    folder above it."""
 
     node: _Node | None
     above: "_Position | None"
 
 
 class _LinkTree:
-    """The links of an archive as a tree of names in the form `form`.
+    """The links of an archive as a tree. `form` converts the names to the form in which they are compared.
 
-    Each name of a path costs one look-up, and the result of a link is shared by all links that pass through it.
+    Each name of a path costs one look-up. All links that pass through a link share its result.
     """
 
     def __init__(self, links: Mapping[str, str], form: _NameForm) -> None:
@@ -311,7 +312,7 @@ class _LinkTree:
         self._follow(self._links[path], 0)
 
     def _follow(self, link: _Node, depth: int) -> None:
-        """Resolve the target name by name, beginning at the link's folder, and follow the links on the way."""
+        """Resolve the target name by name, beginning at the link's folder, and follow the links in the target."""
         if link.passed >= 0:
             return
         position, passed = link.folder, 0

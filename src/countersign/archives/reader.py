@@ -80,8 +80,8 @@ def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Archiv
     """Yield every entry of an archive in a seekable file, in the order of their offsets.
 
     `name` is the name of the file, as a hint to its format. Do not trust any entry before the iteration has ended,
-    because an archive can be refused at its last byte. Read the pieces of a member before you request the next member,
-    which skips the unread ones. A piece has at most 256 KiB.
+    because an archive can be refused at its last byte. Read the pieces of a member before you request the next member:
+    this request skips unread pieces. A piece has at most 256 KiB.
 
     Raises:
         ArchiveRefused: the archive breaks a rule (docs/reference/archive-rules.md).

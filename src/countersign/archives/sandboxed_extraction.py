@@ -21,7 +21,7 @@ from countersign.kernel import ids
 from countersign.kernel.errors import Refused, StorageFull, disk_full, is_disk_full
 
 _READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""The exceptions that an error in the reader raises. The same bytes would fail again."""
+"""The exceptions that an error in the reader raises. The same bytes would cause the same error again."""
 TREE = "tree"
 """The name of the output folder, in the working directory of the process."""
 
@@ -176,7 +176,7 @@ def _result(result: ExtractResult) -> ExtractionCounts:
 
 
 def _take_ownership(tree: Path) -> None:
-    """Make the caller the owner of the tree. Links are changed themselves, not their targets."""
+    """Make the caller the owner of the tree. For a link, change the owner of the link, not of its target."""
     for _, folders, files, handle in os.fwalk(tree):
         os.chown(".", os.geteuid(), os.getegid(), dir_fd=handle)
         for name in (*folders, *files):

@@ -17,7 +17,7 @@ _OCTAL = re.compile(rb"[ ]*([0-7]*)[ \0]*\Z")
 _USUAL = re.compile(
     rb"(?:[0-7]{7}[ \0]|[0-7]{6}[ ]\0){3}(?:[0-7]{11}[ \0]){2}(?:[0-7]{7}[ \0]|[0-7]{6}(?:\0[ ]|[ ]\0))\Z"
 )
-# The offset after GNU's two times. Some readers use the sparse fields at this offset for entries of every type.
+# The offset after GNU's two time fields. Some readers use the sparse fields at this offset for entries of every type.
 _GNU_SPARSE = 369
 # The first byte of a time before 1970. Times are ignored.
 _NEGATIVE = b"\xff"
@@ -127,7 +127,7 @@ SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
 class PaxRecordCounter:
     """Limits the number of PAX records of an archive.
 
-    The limits on bytes do not suffice: many small records take long to parse, and compress to almost nothing.
+    The limits on bytes are not enough: many small records take long to parse, and compress to almost nothing.
     """
 
     def __init__(self) -> None:
@@ -179,8 +179,10 @@ class ExtendedHeaders:
             self.link = _long(payload, header)
 
     def check_behind(self, header: Header) -> None:
-        """Check the plain header that follows extended headers: its name must be a safe path, because a reader without
-        extensions uses it, and only a link may have an extended target.
+        """Check the plain header that follows extended headers.
+
+        Its name must be a safe path, because a reader without extensions uses this name. Only a link may have an
+        extended target.
 
         Raises:
             ArchiveRefused: `pax-name` or `link-target`.
@@ -200,7 +202,8 @@ class ExtendedHeaders:
         if self.size is None or self.size == header.size:
             return header.size
         if self.size < _NO_ROOM or header.size not in (0, _NO_ROOM - 1):
-            raise ArchiveRefused("pax-size", f"its sizes are {self.size} and {header.size}", entry=name)
+            detail = f"its PAX size is {self.size}, but the size in its header is {header.size}"
+            raise ArchiveRefused("pax-size", detail, entry=name)
         return self.size
 
 

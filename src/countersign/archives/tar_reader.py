@@ -37,8 +37,8 @@ def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
 
 
 MAX_REREAD_FACTOR = 4
-"""A hard link needs an earlier file, so the reader goes back. It may read at most this many times the bytes that are
-before the current link."""
+"""For the file of a hard link, the reader goes back in the stream. All bytes that the reader skips again for this are
+at most this many times the bytes before the current link."""
 MIN_REREAD_BYTES = 64 << 20
 """The number of bytes that may be skipped again for hard links in any archive, however small it is."""
 _MAX_CACHED_BYTES = 8 << 20
@@ -57,9 +57,12 @@ class FileLocation(NamedTuple):
 
 
 class LinkedFiles:
-    """Reads files of the stream again. A stream that cannot seek back is read again from its start, unless the next
-    file lies ahead; small files are cached, because most hard links name one of a few files. The number of bytes that
-    may be skipped again depends on the bytes read before, so that hard links cost at most a multiple of the archive."""
+    """Reads files of the stream again, for hard links.
+
+    If the file is before the reader's position, the reader opens the stream again at its start. Small files are
+    cached, because most hard links name one of a few files. MAX_REREAD_FACTOR limits the time that hard links take to
+    a multiple of the time for the archive.
+    """
 
     def __init__(self, begin: OpenStream) -> None:
         self._begin = begin
@@ -195,7 +198,7 @@ class TarReader:
                 )
 
     def _check_length(self, name: str, link: str | None) -> None:
-        """Refuse long paths before the second parser, which may search them in quadratic time, sees them."""
+        """Refuse long paths before the second parser reads them, because its search can take quadratic time."""
         for path in (name, link or ""):
             if len(path.encode()) > self._limits.path_bytes:
                 detail = f"a path has more than {self._limits.path_bytes} bytes"

@@ -183,7 +183,7 @@ _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
 _VMS, _UNIX, _MACOS = 2, 3, 19
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-# The highest version that stored and deflated entries need (4.6). The upper byte can name a system.
+# The highest version that stored and deflated entries need (4.6). The upper byte of the field can name a system.
 _MAX_VERSION = 46
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
 

@@ -1,4 +1,5 @@
-"""Reads a zip file byte by byte: every byte belongs to one record, and a second parser agrees."""
+"""Reads a zip file byte by byte. Each byte belongs to exactly one record, and an independent parser must find the
+same entries."""
 
 import struct
 import zlib
@@ -52,7 +53,7 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
 
 
 def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
-    """Refuse numbers that differ. Zeros are accepted if a data descriptor follows."""
+    """Refuse a size or checksum that differs from the directory. Accept zeros if a data descriptor follows."""
     for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
         if own != true and (own or not entry.flags & DESCRIBED):
             raise ArchiveRefused("local-mismatch", "its local header has a wrong size or checksum", entry=entry.name)
@@ -104,7 +105,7 @@ def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> It
 
     Raises:
         ArchiveRefused: `size`, `checksum`, `compression` or `truncated`, or the content exceeds a limit of the budget.
-            This is raised by the call, or while the pieces are read.
+            The call raises this error, or the iteration over the pieces does.
     """
     is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
     if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
@@ -117,7 +118,8 @@ def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> It
 
 
 def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
-    """Refuse stored bytes in which a reader that searches for the data descriptor could find an earlier end."""
+    """Refuse stored bytes that look like a data descriptor, because some readers would end the content at these
+    bytes."""
     if any(mark in data for mark in _RECORD_SIGNATURES):
         raise ArchiveRefused("data-descriptor", "its bytes contain the signature of a record", entry=entry.name)
 

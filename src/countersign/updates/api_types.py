@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-"""A number of bytes, or a place in a file."""
+"""A number of bytes, or an offset in a file."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 class Envelope(msgspec.Struct, frozen=True, rename={"payload_type": "payloadType"}):
-    """A signed document (DSSE 1.0.2): base64 of the payload, and who signed its pre-authentication encoding."""
+    """A signed document (DSSE 1.0.2): the payload in base64, and signatures of the payload together with its type."""
 
     payload_type: str
     payload: str
@@ -41,9 +41,9 @@ class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChannelStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Payload: the current release of a channel. `counter` increases with every change. A client rejects a statement
-    with a lower counter than it has seen, or after `expires_at`. `builds` maps each platform ("" for a build that names
-    none) to the SHA-256 of the manifest's signed payload."""
+    """The payload that names the current release of a channel. `counter` increases with every change. A client rejects
+    a statement with a lower counter than it has seen, or after `expires_at`. `builds` maps each platform ("" for a
+    build that names none) to the SHA-256 of the manifest's signed payload."""
 
     org: str
     product_id: str

@@ -1,8 +1,9 @@
 """Content-defined chunking: versions share the chunks of their common content, and each chunk is stored once.
 
-FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking; each chunk is named by BLAKE3 and stored as one zstd
-frame (RFC 8878), encrypted so that only a reader who knows the name can read it: a pack that a client may download for
-one build also contains chunks of other builds.
+The method is FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking. The name of a chunk is its BLAKE3 digest.
+Each chunk is stored as one zstd frame (RFC 8878). The frame is encrypted with the chunk's name, because a pack that a
+client may download for one build also contains chunks of other builds: only a client that knows a chunk's name can
+read the chunk.
 """
 
 import threading
@@ -32,15 +33,15 @@ class ChunkDamaged(Refused):
     status = 422
     code = "chunk_damaged"
     title = "Chunk damaged"
-    resolution = "Process the artifact again; its stored chunks are then written anew."
+    resolution = "Process the artifact again. This writes its stored chunks again."
 
 
 def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
     """Cut the bytes of one file into chunks of 16 to 256 KiB. The last chunk can be shorter. An empty file has no
     chunks.
 
-    The cuts depend only on the bytes of the file, not on the pieces. This uses memory for about WINDOW_BYTES and a
-    piece for as long as the caller keeps one of their chunks.
+    The cuts depend only on the bytes of the file, not on the pieces. The chunks are views of a window of about
+    WINDOW_BYTES and one piece. The window stays in memory while the caller keeps one of its chunks.
     """
     waiting: list[bytes | memoryview] = []
     length = 0

@@ -16,7 +16,7 @@ class SignatureRefused(Refused):
     status = 422
     code = "signature_refused"
     title = "Signature refused"
-    resolution = "Fetch it again; if it is refused again, ask the publisher whether their key was changed."
+    resolution = "Fetch the document again. If it is refused again, ask the publisher whether the key was changed."
 
 
 class SigningKey(NamedTuple):

@@ -41,7 +41,7 @@ COMPRESSORS = 2
 MAX_NOTE_BYTES = 1 << 20
 MAX_NOTES = 200
 MAX_NOTED_BYTES = 16 << 20
-"""The maximum size of all files of a build that describe its components. Later ones are skipped."""
+"""The maximum total size of the files of a build that describe its components. Later files are skipped."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 THREAD_ERRORS = (
@@ -57,7 +57,7 @@ class EntryProcessor:
     """Reads members one after another and sends their records. It holds at most a few batches in memory.
 
     The work is concurrent: the reader cuts and hashes the content, a sender asks which chunks are wanted, and a few
-    threads compress those.
+    threads compress the wanted chunks.
     """
 
     def __init__(self, answers: BinaryIO, records: BinaryIO, *, wants_chunks: bool) -> None:
@@ -91,7 +91,7 @@ class EntryProcessor:
             self.send(MetadataFile(entry.path, bytes(digests.note)))
 
     def _may_note(self, size: int) -> bool:
-        """Whether the limits admit another note of this size; if so, the note is counted."""
+        """Whether the limits allow one more metadata file of this size. If they do, count the file."""
         if self._notes == MAX_NOTES or self._noted_bytes + size > MAX_NOTED_BYTES:
             return False
         self._notes += 1
@@ -196,7 +196,7 @@ _ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst
 
 
 def main() -> int:
-    """Read the artifact of the order. The exit code is also 0 when it is refused: a record reports the refusal."""
+    """Read the artifact of the order. If the artifact is refused, a record reports this and the exit code is also 0."""
     # Ctrl-C in a terminal also interrupts this process, which then ends without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     requests, records = sys.stdin.buffer, sys.stdout.buffer

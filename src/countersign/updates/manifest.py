@@ -1,4 +1,4 @@
-"""The manifest of a build: every file with its mode, digest and chunks; what a client holds an installation against."""
+"""The manifest of a build: every file with its mode, digest and chunks. A client compares an installation with it."""
 
 import hashlib
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file: relative path, mode (0o644 or 0o755), size in bytes, both digests, and its chunks as positions in the
-    manifest's `chunks`, in order. Others know files by SHA-256; BLAKE3 is what reads a large installation quickly."""
+    manifest's `chunks`, in order. Other tools identify files by SHA-256. BLAKE3 is faster to compute."""
 
     path: str
     mode: int
@@ -68,7 +68,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def size(self) -> int:
-        """Bytes of all files together."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
 
@@ -82,7 +82,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def digest(payload: bytes) -> str:
-    """What a manifest is called: SHA-256 of its signed bytes."""
+    """Return the name of a manifest: the SHA-256 of its signed bytes."""
     return hashlib.sha256(payload).hexdigest()
 
 

@@ -1,6 +1,6 @@
 """Plans the cheapest update from the local files to a build, before anything is fetched or written.
 
-Each file is kept, copied from another local file, made by a delta, or assembled from chunks, of which local ones cost
+Each file is kept, copied from another local file, made by a delta, or assembled from chunks. Local chunks cost
 nothing. If the complete artifact is smaller than all downloads together, it is fetched instead. This module does no
 input or output.
 """
@@ -30,7 +30,7 @@ class ChunkLocation(NamedTuple):
 class LocalFiles:
     """The intact files and chunks on disk.
 
-    They are the digest and mode of each intact file by path, the location of every chunk that was found, and the
+    The fields are the digest and mode of each intact file by path, the location of every chunk that was found, and the
     manifest of the installed build with the digest of its payload, if there is one.
     """
 
@@ -42,7 +42,7 @@ class LocalFiles:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePlan:
-    """The source of each file, as positions in the manifest's files. Each position occurs in one field only.
+    """The source of each file. Each field lists positions in the manifest's files; a position is in one field only.
 
     `copied` has the local path to copy from. Each of the `deltas` makes all of its files. With `artifact`, the complete
     artifact is fetched, and the files in `assembled` are extracted from it. `fetch_bytes` is the number of bytes to

@@ -57,7 +57,7 @@ def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
 
 
 def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
-    """The current signing key, reached from the root by rotations that must pass the pinned key.
+    """Return the current signing key. The rotations lead from the root to this key by way of the pinned key.
 
     Each rotation is signed by the key before it.
 
@@ -70,7 +70,7 @@ def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotati
     for envelope in rotations:
         chain.append(_verify_rotation(org, chain[-1], envelope))
     if pinned is not None and pinned not in chain:
-        raise KeyChanged(f"{org} signs with a key that does not follow from the one this machine knows")
+        raise KeyChanged(f"{org} signs with a key that does not follow from the key that this machine knows")
     return chain[-1]
 
 

@@ -108,7 +108,7 @@ class EntryRecord(msgspec.Struct, frozen=True, tag="found"):
 
 
 class ChunkQuery(msgspec.Struct, frozen=True, tag="asked"):
-    """Chunks that were found. The answer has a byte for each chunk: 1 if its content is wanted."""
+    """A question about chunks. The answer has one byte for each chunk: 1 if the store wants its content."""
 
     ids: list[bytes]
 
@@ -145,7 +145,7 @@ class EndOfArtifact(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class IngestFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """The artifact was refused: `kind` says by which refusal."""
+    """The artifact was refused. `kind` names the refusal."""
 
     kind: Literal["refused", "unknown"]
     rule: str

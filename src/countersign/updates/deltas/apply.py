@@ -1,4 +1,8 @@
-"""Applies deltas: new files from old files and a patch, each checked against its digest."""
+"""Applies deltas: makes new files from old files and a patch, and checks each new file against its digest.
+
+A patch consists of covers (ranges of the old bytes that are nearly equal to ranges of the new bytes), the differences
+in these ranges, and the bytes that no cover contains.
+"""
 
 import hashlib
 import os
@@ -36,7 +40,7 @@ class Piece(Protocol):
         ...
 
     def read(self, at: int, length: int) -> bytes:
-        """The bytes from `at` on, `length` or fewer.
+        """Return at most `length` bytes, beginning at the offset `at`.
 
         Raises:
             OSError: the bytes cannot be read.
@@ -73,7 +77,7 @@ class FilePiece:
 
 
 class Reference:
-    """The old files in order, with the decompressed contents of archives. `unfolded` counts the bytes in memory."""
+    """The old files in order, with the decompressed contents of archives. `unfolded` is the size of these contents."""
 
     def __init__(self, files: Sequence[Piece], budget: InflateBudget) -> None:
         """Decompress the archives among the files within the budget.
@@ -244,7 +248,7 @@ class _PatchedBytes:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether everything has been taken."""
+        """Whether all bytes have been read."""
         return self._left == 0
 
     def take(self, count: int) -> Iterator[bytes]:
@@ -290,7 +294,7 @@ class _PatchedBytes:
 
 
 def _prefix(reference: Reference) -> bytes:
-    """The reference as a dictionary.
+    """Return the bytes of the old files as a compression dictionary.
 
     Raises:
         Malformed: the reference is too short or too long for a dictionary.

@@ -1,4 +1,5 @@
-"""Makes deltas: groups of similar files, decompressed and compared; each delta is applied once as a test."""
+"""Makes deltas. Similar files form a group: they are decompressed and compared together. Each delta is applied once
+as a test."""
 
 import hashlib
 import re
@@ -29,7 +30,8 @@ from countersign.updates.worker_protocol import (
 )
 
 WHOLE_BUILD_FACTOR = 2
-"""A build of up to this many times the group size is one group, which finds content that moved between files."""
+"""If the files have at most this many times the group size together, they form one group. This finds content that
+moved between files."""
 MAX_FILE_FACTOR = 2
 """A file larger than this many times the group size gets no delta; clients fetch its chunks."""
 

@@ -1,4 +1,4 @@
-"""Matches between old and new bytes by HDiffPatch; long contents are matched by chunks first, then in parts."""
+"""Finds matches between old and new bytes with HDiffPatch. Long contents are matched by chunks first, then in parts."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class UnexpectedDiff(Exception):
 
 
 def covers(old: bytes, new: bytes) -> list[Cover]:
-    """The covers of the new bytes. Memory: about nine times the old bytes.
+    """Return the covers of the new bytes. This takes about nine times as much memory as the old bytes.
 
     Raises:
         UnexpectedDiff: the library changed its format.
@@ -238,7 +238,8 @@ class _JoinedIntervals:
         self._starts = list(accumulate((s.end - s.start for s in stretches), initial=0))
 
     def locate(self, at: int) -> tuple[int, int]:
-        """Convert an offset in the joined bytes to the original offset and the rest of its interval in bytes."""
+        """Convert an offset in the joined bytes. Return the original offset, and the number of bytes from it to the
+        end of its interval."""
         number = bisect_right(self._starts, at) - 1
         start = self._stretches[number].start + at - self._starts[number]
         return start, self._stretches[number].end - start

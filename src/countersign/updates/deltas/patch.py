@@ -1,4 +1,8 @@
-"""The patch format: covers, the differences along them, and new bytes, each a stream with its own compression."""
+"""The patch format.
+
+A patch consists of covers (ranges of the old bytes that are nearly equal to ranges of the new bytes), the differences
+in these ranges, and the bytes that no cover contains. Each of these is a stream with its own compression.
+"""
 
 import bz2
 import lzma
@@ -95,7 +99,7 @@ class Decompressor(Protocol):
 
 
 def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
-    """Compress a stream by the best method found. Decompression needs the same `prefix`."""
+    """Compress a stream with the method that makes it smallest. Decompression needs the same `prefix`."""
     methods = (BZIP2, ZSTD, *_LZMA)
     if len(data) > _SAMPLE_BYTES:
         middle = (len(data) - _SAMPLE_BYTES) // 2
@@ -139,7 +143,7 @@ def _window_log(size: int) -> int:
 
 def _filter(method: int, size: int) -> dict[str, int]:
     literal, position, both = _LZMA[method]
-    # The extreme preset is several times slower; on long streams it would take minutes for a percent.
+    # The extreme preset is several times slower. On long streams it would take minutes to save one percent.
     preset = 9 if size > _LONG_BYTES else 9 | lzma.PRESET_EXTREME
     window = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
     return {

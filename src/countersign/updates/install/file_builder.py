@@ -72,7 +72,7 @@ class FileBuilder:
         self._by_chunks([file for file in missing if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
-        """Apply the deltas. They are unsigned and take time: after MAX_FAILED_DELTAS failures the rest is skipped."""
+        """Apply the deltas. After MAX_FAILED_DELTAS failures, skip the others: deltas are unsigned and take time."""
         failed = 0
         for delta in deltas:
             if failed == MAX_FAILED_DELTAS:

@@ -187,10 +187,10 @@ def _require_room(workspace: Workspace, manifest: Manifest, plan: UpdatePlan, tr
     if free < needed:
         raise StorageFull(
             f"{workspace.side.parent} has {free} bytes free, and the update needs {needed}",
-            resolution="Free space there, then pull again; nothing was changed.",
+            resolution="Delete files on that disk, then pull again. Nothing was changed.",
         )
     if room.f_files > 0 and room.f_favail < files:
         raise StorageFull(
             f"{workspace.side.parent} has room for {room.f_favail} more files, and the update needs {files}",
-            resolution="Remove files there, then pull again; nothing was changed.",
+            resolution="Delete files on that disk, then pull again. Nothing was changed.",
         )

@@ -50,7 +50,7 @@ class Integrity:
 
 
 def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
-    """Compare the folder with the manifest that it was installed from, or with the wanted build if there is none.
+    """Compare the folder with the manifest of the installed build. If no build is installed, compare with `wanted`.
 
     A file is read if `verify` is set, or if its size or mtime differs from its stamp. Several files are read
     concurrently.
@@ -94,7 +94,7 @@ class _IntegrityCheck:
         return [] if is_noted else self._compare(file)
 
     def record(self, file: File, corruptions: list[Corruption], *, is_expected: bool) -> None:
-        """Record the intact file, or its intact chunks; its corruptions only if the file is expected to exist."""
+        """Record the file if it is intact, otherwise its intact chunks. Record corruptions if the file should exist."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
@@ -120,7 +120,7 @@ class _IntegrityCheck:
                 self.corruptions.append(Corruption(link.path, "link", 0, 0))
 
     def _compare(self, file: File) -> list[Corruption]:
-        """Compare the file's digest, which is the fastest way. If the digest differs, compare the chunks."""
+        """Compare the file's digest first, because this is fastest. If the digest differs, compare the chunks."""
         with _open(self._root / file.path) as content:
             if _digest(content.fileno()) == file.blake3:
                 return []

@@ -1,4 +1,4 @@
-"""Checks a manifest before it is installed: every path stays inside, and it is consistent."""
+"""Checks a manifest before it is installed: every path stays inside the folder, and the values are consistent."""
 
 from countersign.archives import paths as archive_links
 from countersign.archives.limits import Budget, Limits

@@ -26,12 +26,12 @@ class WorkspaceLocked(Refused):
 
 
 class WorkspaceRefused(Refused):
-    """The folder cannot be installed into."""
+    """The folder cannot contain an installation."""
 
     status = 403
     code = "place_refused"
     title = "Place refused"
-    resolution = "Choose another folder, or correct what is named."
+    resolution = "Choose another folder, or correct the problem that the message names."
 
 
 class Workspace:

@@ -18,7 +18,7 @@ DEFLATE_RATIO = 1032
 HEAD_BYTES = 262
 """The number of bytes at the start of a file that identify an archive."""
 MIN_STREAM_BYTES = 32
-"""The minimum size of content that is decompressed, since less is not worth it."""
+"""The minimum size of content that is decompressed. Decompressing less would not make a delta smaller."""
 
 _LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
 _GZIP = b"\x1f\x8b\x08"
@@ -96,7 +96,7 @@ def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Ite
     directory."""
     at = 0
     while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
-        # With bit 3 the size follows the content, so that only the end of a deflate stream can be found.
+        # If bit 3 is set, the size follows the content. Then only a deflate stream has an end that can be found.
         method, is_told = _number(data, at + 8, 2), not _number(data, at + 6, 2) & 8
         begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
         end = begin + _number(data, at + 18, 4) if is_told else -1

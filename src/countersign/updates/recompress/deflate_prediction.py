@@ -22,14 +22,14 @@ _MAX_RECODING_FRACTION = 4
 """An encoded recoding may have at most 1/4 of the size of its stream."""
 _GOOD_TOKENS_PER_EDIT, _BAD_TOKENS_PER_EDIT = 100, 8
 """If a predictor needs at most one edit in 100 tokens, the search ends with it. If it needs more than one edit in 8
-tokens, it is given up."""
+tokens, the predictor is rejected."""
 _CODE_BITS = 4_700
 """An upper bound for the number of bits of a dynamic block's codes."""
 _MIN_LENGTH, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
 
 
 class Predictor(NamedTuple):
-    """A way to predict a stream: the level of zlib, and whether matches of three bytes are omitted."""
+    """A method to predict a stream: the level of zlib, and whether matches of three bytes are omitted."""
 
     level: int
     is_four_byte: bool
@@ -204,7 +204,7 @@ def decode(reader: VarintReader, limit: int) -> Recoding:
     gaps, removed = reader.numbers(count, limit), reader.numbers(count, limit)
     counts = reader.numbers(count, inserted)
     if sum(counts) != inserted:
-        raise Malformed("edits have other tokens than are there")
+        raise Malformed("the edits do not have the declared number of tokens")
     tokens = [
         length << 16 | (reader.number(_MAX_DISTANCE) if length else 0)
         for length in reader.numbers(inserted, _MAX_LENGTH)

@@ -48,7 +48,7 @@ class Codes(NamedTuple):
 
 
 class _Bits:
-    """The bits of a stream, the lowest first. Bits after its end read as zero."""
+    """The bits of a stream, the lowest first. Bits after the end of the stream are zero."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data + bytes(4 * _REFILL_BITS // 8)
@@ -56,7 +56,7 @@ class _Bits:
 
     @property
     def position(self) -> int:
-        """How many bits have been taken."""
+        """The number of bits that were read."""
         return self.at * 8 - self.held
 
     def between(self, start: int, stop: int) -> int:
@@ -118,7 +118,7 @@ def _canonical_codes(lengths: Sequence[int]) -> list[int]:
 def _table(lengths: tuple[int, ...]) -> _Table:
     size = 1 << max(1, *lengths)
     if sum(1 << _MAX_CODE_LENGTH - length for length in lengths if length) > 1 << _MAX_CODE_LENGTH:
-        raise Malformed("a code has more words than fit")
+        raise Malformed("the code lengths allow fewer code words than the code has")
     # Bits that do not form a code map to a symbol that is beyond the end of every list.
     table = [_NO_SYMBOL << 4 | 1] * size
     for symbol, (length, code) in enumerate(zip(lengths, _canonical_codes(lengths), strict=True)):

@@ -12,8 +12,7 @@ _PREFIX_BYTES = 256 << 10
 """The number of bytes of content that are compressed as a trial before settings that do not fit are given up."""
 _LIKELY_SETTINGS = 3
 _MAX_ATTEMPTS = 6
-"""After this number of streams of one archive that no settings fit, only likely settings are tried on the other
-streams."""
+"""If no settings fit this number of streams of an archive, only likely settings are tried on its other streams."""
 _MAX_CORRECTION_FRACTION = 16
 """The corrections of a stream may have at most 1/16 of its size."""
 _RUNS = re.compile(rb"[^\0]+(?:\0{1,3}[^\0]+)*")
