@@ -1,1 +1,2 @@
-"""Backups: a whole installation in one sealed archive, made while it is served, restored elsewhere, verified."""
+"""Creates, verifies and restores backups. A backup is one encrypted archive of a whole installation, made while the
+installation is in use."""

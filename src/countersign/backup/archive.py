@@ -64,7 +64,7 @@ class ArchiveVersionUnsupported(Refused):
     status = 409
     code = "archive_format"
     title = "Archive of another version"
-    resolution = "Use the version that made it, or a later one."
+    resolution = "Use the version that made the archive, or a later version."
 
 
 class ArchiveWriter:

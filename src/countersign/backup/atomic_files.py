@@ -1,6 +1,6 @@
 """Creates files and folders that get their name only once they are complete and durable.
 
-They are written under a temporary name and locked meanwhile. Unlocked leftovers of killed processes are removed.
+Until then, an entry has a temporary name and a lock. An entry that a killed process left has no lock, and is removed.
 """
 
 import fcntl
@@ -68,7 +68,8 @@ class AtomicFile:
 
 @contextmanager
 def new_file(folder: Path) -> Generator[AtomicFile]:
-    """Yield a new file in the folder that only its owner can access. Remove it after the block unless it was finished.
+    """Yield a new file in the folder that only its owner can access. Unless `finish` was called, the file is removed
+    after the block.
 
     Raises:
         StorageFull, Unavailable: the file cannot be created.
@@ -126,7 +127,8 @@ class AtomicFolder:
 
 @contextmanager
 def new_folder(target: Path) -> Generator[AtomicFolder]:
-    """Yield a new folder that only its owner can access. Remove it after the block unless it was finished.
+    """Yield a new folder that only its owner can access. Unless `finish` was called, the folder is removed after the
+    block.
 
     The folder is created next to the target. If the target exists, the folder is created inside the target, because
     the target may be the root of a volume. Symbolic links are resolved. The target is locked while the block runs.
@@ -218,7 +220,7 @@ def disk_errors(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         if is_disk_full(error):
-            remedy = "Free space there, or name another place. The partial file is removed."
+            remedy = "Delete other files on that disk, or choose another path. The partial file is removed."
             raise disk_full(str(path), error, resolution=remedy) from error
         text = f"{path} cannot be used: {(error.strerror or type(error).__name__).lower()}."
-        raise Unavailable(text, resolution="Correct its path, owner or mode, or name another place.") from error
+        raise Unavailable(text, resolution="Correct its path, owner or mode, or choose another path.") from error

@@ -38,7 +38,7 @@ class NoBackup(NotFound):
     """The folder has no backup, or no backup that is old enough."""
 
     code = "no_backup"
-    resolution = "Name another folder, or a later moment; a backup is one of its moment, and nothing before it."
+    resolution = "Name another folder or a later time. A backup restores only the state at its own time."
 
 
 def backup_name(moment: Instant) -> str:

@@ -26,7 +26,8 @@ MAX_ATTEMPTS = 5
 class BlobSource:
     """The blobs of an installation.
 
-    `statement` reads at most $2 of the digests that the tables of `schema` refer to, in order, starting after $1."""
+    `statement` reads the digests that the tables of `schema` refer to, in order: at most $2 digests after the digest
+    $1."""
 
     store: BlobStore
     schema: str

@@ -109,7 +109,7 @@ class SqliteDatabases:
         free = volume.f_bavail * volume.f_frsize - self._reserve_bytes
         if free < size:
             text = f"{self._scratch} has {max(free, 0)} bytes to spare, and a copy of {file_name(schema)} takes {size}."
-            remedy = "Free space on the volume of the data directory: each database is copied there for a moment."
+            remedy = "Delete files on the volume of the data directory. The backup copies each database to this volume."
             raise StorageFull(text, resolution=remedy)
 
 

@@ -23,7 +23,8 @@ from countersign.kernel.database.postgres_admin import (
 from countersign.kernel.errors import Unavailable
 
 LOCK_TIMEOUT_S, LOCK_RETRY_S = 60.0, 0.05
-"""The timeout for blocking writes, and the pause between two attempts. Other transactions can write in the pause."""
+"""The time after which the attempts to block writes end, and the pause between two attempts. Other transactions can
+write in the pause."""
 MAX_UPGRADES = 5
 
 ENGINE_TABLES = "procrastinate"
@@ -183,7 +184,7 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_wr
         # Lock this table first in the next attempt, because writers lock it early.
         locks = [held_up, *(each for each in locks if each != held_up)]
         if clock.monotonic_s() > deadline_s:
-            raise Unavailable("writes could not be locked out: there is too much load; try again later")
+            raise Unavailable("writes could not be blocked, because the load is too high; try again later")
         await asyncio.sleep(LOCK_RETRY_S)
 
 

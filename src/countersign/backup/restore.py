@@ -41,7 +41,7 @@ class DamagedDatabase(Refused):
     status = 422
     code = "database_damaged"
     title = "Damaged database"
-    resolution = "Restore an earlier backup, and check the disk of the machine that this one was made on."
+    resolution = "Restore an earlier backup, and check the disk of the machine that made this backup."
 
 
 class OtherEngine(Refused):
@@ -50,7 +50,7 @@ class OtherEngine(Refused):
     status = 409
     code = "other_engine"
     title = "Other kind of database"
-    resolution = "Set COUNTERSIGN_DATABASE_URL for a backup of PostgreSQL, and leave it empty for one of SQLite."
+    resolution = "For a backup of PostgreSQL, set COUNTERSIGN_DATABASE_URL. For a backup of SQLite, leave it empty."
 
 
 class SchemaCompletion(NamedTuple):
@@ -81,7 +81,8 @@ class RestoreTarget(Protocol):
 
 
 class Restore:
-    """A restore into a new folder. With `store`, the blobs are written to this store, and their digests to `sealed`."""
+    """A restore into a new folder. With `store`, the blobs are written to this store, and their digests are appended
+    to `sealed`."""
 
     def __init__(
         self, folder: Path, target: RestoreTarget, store: BlobStore | None, sealed: list[str], *, progress: Progress
@@ -311,7 +312,7 @@ def require_engine(archive: ArchiveReader, *, is_postgres: bool) -> None:
         OtherEngine: the engines differ.
     """
     if archive.about.engine != (POSTGRES if is_postgres else SQLITE):
-        raise OtherEngine(f"the backup is of {archive.about.engine}")
+        raise OtherEngine(f"the backup contains a database of {archive.about.engine}")
 
 
 async def require_empty(store: BlobStore) -> None:
@@ -323,5 +324,8 @@ async def require_empty(store: BlobStore) -> None:
     """
     await store.check()
     async for sha256, *_ in store.sealed():
-        remedy = "Empty it, if an interrupted restore left that; else set COUNTERSIGN_BLOBS_URL to another prefix."
+        remedy = (
+            "If an interrupted restore left this blob, empty the blob store. "
+            "Otherwise set COUNTERSIGN_BLOBS_URL to another prefix."
+        )
         raise NotEmpty(f"the blob store is not empty: it contains {sha256}", resolution=remedy)

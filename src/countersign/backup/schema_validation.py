@@ -78,10 +78,10 @@ class UnknownSchemaObjects(Refused):
 
     status = 422
     code = "foreign_parts"
-    title = "Foreign parts in a database"
+    title = "Unknown tables or indexes in a database"
     resolution = (
-        "If you have added or changed it yourself, undo that in the original and make another backup; else restore "
-        "another one, and find out who has made this one."
+        "If you added or changed the table or index yourself, undo the change in the original and make another "
+        "backup. Otherwise restore another backup, and find out who made this one."
     )
 
 

@@ -140,15 +140,16 @@ class _TableStream:
                     self._progress(f"moving {self._table}, rows", sent)
         except UnicodeError as error:
             text = f"a text in the table {self._table} is not UTF-8: {error}"
-            raise NotMovable(text, resolution="Correct it where it is, with the tools of SQLite.") from error
+            remedy = "Correct the text in the SQLite file, with the tools of SQLite."
+            raise NotMovable(text, resolution=remedy) from error
 
     def _require_storable(self, row: Row) -> None:
         for (name, _), value in zip(self._columns, row, strict=True):
             if isinstance(value, str) and "\0" in value:
                 keys = zip(self._columns, row, strict=True)
                 key = ", ".join(f"{column}={each!r}" for (column, is_key), each in keys if is_key)
-                text = f"PostgreSQL cannot store text with a NUL, which {self._table}.{name} has in the row {key}"
-                raise NotMovable(text, resolution="Change that text in the present installation, then move it.")
+                text = f"PostgreSQL cannot store the NUL character that {self._table}.{name} has in the row {key}"
+                raise NotMovable(text, resolution="Remove the NUL from that text in SQLite, then try again.")
 
     def digest(self) -> TableChecksum:
         """The checksum of all rows."""
@@ -185,7 +186,7 @@ class BlobMigration:
         async with self._databases.snapshot() as snapshot:
             async for sha256, *_ in self._target.sealed():
                 if not await snapshot.fetch(self._blobs.schema, known, sha256):
-                    remedy = "Empty it, if an interrupted move left that; else name another prefix."
+                    remedy = "If an interrupted move left the blob, empty the blob store. Otherwise name another prefix."
                     raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)
 
     async def begin(self) -> None:
@@ -253,8 +254,8 @@ class BlobMigration:
         async for chunk in self._target.read(sha256, 0, size + 1):
             received.update(chunk)
         if received.hexdigest() != sha256:
-            remedy = "Remove it there and run the command again; if it happens again, the store damages its contents."
-            raise NotMovable(f"the blob store has other bytes under {sha256}", resolution=remedy)
+            remedy = "Remove that blob and run the command again. If this happens again, the blob store damages blobs."
+            raise NotMovable(f"the blob {sha256} in the blob store has other bytes", resolution=remedy)
         return size
 
     async def _put(self, sha256: str, content: AsyncIterator[bytes], size: int) -> None:
