@@ -18,8 +18,8 @@ class ResponseTooLong(Refused):
 
     status = 502
     code = "answer_too_long"
-    title = "Answer too long"
-    resolution = "Ask for less at once."
+    title = "Response too long"
+    resolution = "Request less data at once."
 
 
 class ApiResponse(NamedTuple):
@@ -51,8 +51,10 @@ async def call_api(
     headers: Sequence[tuple[str, str]] = (),
     body: bytes = b"",
 ) -> ApiResponse:
-    """Call the API on behalf of the visitor who sent the request of `scope`: from the same address, with these headers
-    and no credentials of the outer request. `target` is an encoded path with its query.
+    """Call the API on behalf of the visitor who sent the request of `scope`.
+
+    The call has the visitor's address and these headers, but no credentials of the visitor's request. `target` is an
+    encoded path with its query.
 
     Raises:
         ResponseTooLong: the response has more than 4 MiB.

@@ -27,8 +27,8 @@ _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
 class EntryAssets(NamedTuple):
-    """The addresses that the page of an entry loads; `messages` maps a language to the script with its texts, and
-    `paths` are the path templates of its pages."""
+    """The addresses that the page of a script (an entry of the build) loads. `messages` maps a language to the script
+    with its texts, and `paths` are the path templates of the pages."""
 
     script: str
     styles: tuple[str, ...]

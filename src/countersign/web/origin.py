@@ -43,7 +43,7 @@ def is_same_origin(headers: Headers, address: PublicAddress) -> bool:
 
 
 def is_same_origin_or_direct(headers: Headers, address: PublicAddress) -> bool:
-    """Whether a page of this service led here, or the visitor typed the address or used a bookmark."""
+    """Whether the visitor followed a link on a page of this service, typed the address, or used a bookmark."""
     return headers.get("sec-fetch-site") == "none" or is_same_origin(headers, address)
 
 

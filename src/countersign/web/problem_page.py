@@ -12,8 +12,8 @@ _BODY_HEADERS = frozenset((b"content-type", b"content-length", b"content-encodin
 
 
 def send_problem_pages(method: str, send: Send) -> Send:
-    """A `send` that turns a JSON response with a status of 400 or more into a page with the same status and headers;
-    other responses pass unchanged."""
+    """Return a `send` that turns a JSON response with a status of 400 or more into a page with the same status and
+    headers. Other responses stay unchanged."""
     started: Message = {}
     body = bytearray()
 

@@ -119,8 +119,8 @@ class TokenExchangeSessions:
 
 
 def session_mark(value: str) -> str:
-    """A hash that identifies the session of the cookie. A page sends it with each call, so that it never receives the
-    data of another person who has signed in since."""
+    """Return a hash that identifies the session of the cookie. A page sends the hash with each call. If another person
+    has signed in since, the page then does not receive the data of that person."""
     return hashlib.sha256(b"mark of " + value.encode()).hexdigest()[:32]
 
 

@@ -235,7 +235,7 @@ def accepts_html(accept: str) -> bool:
 
 def _uncacheable(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers with `Cache-Control: no-store`, unless the service set one. Shared caches do not store responses to
-    requests with Authorization (RFC 9111 §3.5), but they cannot see the one that was added here."""
+    requests with Authorization (RFC 9111 §3.5), but they cannot see the Authorization header that this site adds."""
     if any(name == b"cache-control" for name, _ in headers):
         return headers
     return [*headers, (b"cache-control", b"no-store")]

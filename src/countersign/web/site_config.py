@@ -35,7 +35,7 @@ class PageRequest(Protocol):
 
 
 Renderer = Callable[[PageRequest], Awaitable[RenderedPage | None]]
-"""Renders a page on the server; None leaves it to the script."""
+"""Renders a page on the server. None means that only the script renders the page."""
 
 Handler = Callable[[ASGIApp, Exchange, dict[str, object]], Awaitable[Response]]
 """Handles a request to the site itself, with the service to call, and the scope of the request."""
@@ -49,10 +49,11 @@ class SiteConfig:
     title                   the title of the window
     sessions                exchanges cookies for bearer tokens
     service_paths           prefixes of paths of the service, which never have pages
-    own_credentials_paths   prefixes of API paths whose POST requests have their own credentials, so that no bearer
-    token is added session_change_paths    prefixes of paths at which a session changes renderers               maps
-    path templates to the renderers of pages that are also rendered on the server handlers                maps methods
-    and paths to handlers of requests that the site answers itself link_header             the Link header of each page
+    own_credentials_paths   prefixes of API paths whose POST requests have their own credentials and get no bearer token
+    session_change_paths    prefixes of paths at which a session changes
+    renderers               maps path templates to the renderers of pages that are also rendered on the server
+    handlers                maps methods and paths to handlers of requests that the site answers itself
+    link_header             the Link header of each page
     """
 
     name: str

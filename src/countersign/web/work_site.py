@@ -46,7 +46,7 @@ def handlers(sessions: CookieSessions, address: PublicAddress, secure_setting: s
     async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
         """Exchange user name and password in the body (JSON) for the cookie, or return the response of the API.
 
-        The previous session of the browser is ended as well: its cookie is replaced, so no one could end it later."""
+        The previous session of the browser is ended as well. Its cookie is replaced, so no one could end it later."""
         refused = refusal(exchange)
         if refused is not None:
             return refused
