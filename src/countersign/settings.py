@@ -15,7 +15,7 @@ MAX_MIB = 2**42
 
 
 class BadSetting(Exception):
-    """A setting's value cannot be used; the text names it and the remedy."""
+    """A setting's value cannot be used; the text names the setting and the remedy."""
 
 
 class UnreadableSettingsFile(BadSetting):
@@ -52,9 +52,9 @@ class Settings:
     database_pool: int = _setting(10, "PostgreSQL connections of one worker.", "connections")
     read_deadline_s: int = _setting(5, "Longest time a search or scan may take in the database.", "seconds")
     storage_mib: int = _setting(
-        0, "Most that the SQLite database, and the files beside it, may each take; 0: what the volume has.", "MiB"
+        0, "Maximum size of the SQLite database, and also of the files beside it; 0: no maximum.", "MiB"
     )
-    reserve_mib: int = _setting(64, "Writes are refused with 507 when less is free on the data volume.", "MiB")
+    reserve_mib: int = _setting(64, "If the data volume has less free space, writes are refused with 507.", "MiB")
     master_key: str = _setting(
         "",
         "Key that encrypts stored secrets: base64 of 32 bytes, or `id:base64,…` (first encrypts, all decrypt).",
@@ -68,7 +68,7 @@ class Settings:
         "", "Folder of another store's blobs, read in addition and never changed; empty: none.", "path"
     )
     cdn_url: str = _setting(
-        "", "Address before this service's signed blob paths that a CDN serves; empty: none.", "URL"
+        "", "Address of a CDN that serves this service's signed blob paths; empty: none.", "URL"
     )
     downloads: str = _setting(
         "proxy",
@@ -78,16 +78,16 @@ class Settings:
     signed_url_ttl_s: int = _setting(600, "How long a signed download address works.", "seconds")
     distribution_url: str = _setting(
         "",
-        "Public address of the store without a trailing slash; empty: http://HOST:PORT it listens on.",
+        "Public address of the store without a trailing slash; empty: http://HOST:PORT of its listener.",
         "URL",
     )
     modules: str = _setting("party,crm,billing,helpdesk", "Modules of the records service, separated by commas.")
     records_url: str = _setting(
         "",
-        "Public address of the records service without a trailing slash; empty: http://HOST:PORT it listens on.",
+        "Public address of the records service without a trailing slash; empty: http://HOST:PORT of its listener.",
         "URL",
     )
-    mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP beside the three that are always on.")
+    mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP in addition to the three earlier revisions.")
     counters_url: str = _setting(
         "",
         "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",
@@ -101,7 +101,7 @@ class Settings:
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
     rate_documents: int = _setting(
-        600, "Requests of one address for documents, problem pages and keys, apart from its other quotas.", "per minute"
+        600, "Requests of one address for documents, problem pages and keys; a quota of their own.", "per minute"
     )
     rate_keys: int = _setting(5, "Keys that one address may create.", "per hour")
     key_days: int = _setting(30, "Life of an unused key.", "days")
@@ -109,12 +109,14 @@ class Settings:
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
     rate_register: int = _setting(
         0,
-        "Agents that one address, or for one e-mail, may register; 0: 20 anonymous, 20 by e-mail (5 for one e-mail), "
-        "60 asserted. The same for OAuth clients that register themselves; 0: 20.",
+        "Agents that may register from one address, or for one e-mail address; 0: 20 anonymous, 20 by e-mail (5 for "
+        "one e-mail address), 60 asserted. It also limits OAuth clients that register themselves; 0: 20.",
         "per hour",
     )
-    register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
-    register_named_all: int = _setting(1000, "Agents by e-mail or assertion that may register at all.", "per hour")
+    register_anonymous_all: int = _setting(100, "Anonymous agents that may register, all addresses together.", "per hour")
+    register_named_all: int = _setting(
+        1000, "Agents by e-mail or assertion that may register, all addresses together.", "per hour"
+    )
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token, a day at most.", "seconds", max_value=86400)
@@ -138,7 +140,7 @@ class Settings:
     claim_grant: str = _setting("urn:workos:agent-auth:grant-type:claim", "Grant type that polls a claim.", "URN")
     revoked_event: str = _setting(
         "https://schemas.workos.com/events/agent/auth/identity/assertion/revoked",
-        "Type of the security event that ends what an identity provider asserted.",
+        "Type of the security event by which an identity provider revokes its assertion.",
         "URI",
     )
     private_issuers: bool = _setting(
@@ -166,12 +168,12 @@ class Settings:
     )
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
-    archive_entries: int = _setting(250_000, "Most entries of one archive.", "entries")
-    archive_depth: int = _setting(64, "Most folders above an entry.", "folders")
+    archive_entries: int = _setting(250_000, "Maximum number of entries of one archive.", "entries")
+    archive_depth: int = _setting(64, "Maximum number of folders above an entry.", "folders")
     archive_name_bytes: int = _setting(255, "Longest name of an entry in its folder.", "bytes")
     archive_path_bytes: int = _setting(1024, "Longest path of an entry.", "bytes")
-    archive_total_mib: int = _setting(204800, "Most that one archive may unpack to.", "MiB")
-    archive_ratio: int = _setting(200, "Most bytes that one byte of an archive may become.", "times")
+    archive_total_mib: int = _setting(204800, "Maximum unpacked size of one archive.", "MiB")
+    archive_ratio: int = _setting(200, "Maximum number of unpacked bytes per byte of an archive.", "times")
     archive_ratio_after_mib: int = _setting(64, "Unpacked size below which the ratio is not checked.", "MiB")
     archive_seconds: int = _setting(3600, "Longest time for reading one archive.", "seconds")
     archive_memory_mib: int = _setting(1024, "Memory limit of the process that reads an archive.", "MiB")
@@ -188,7 +190,7 @@ class Settings:
         among=("auto", "embedded", "procrastinate"),
     )
     jobs_running: int = _setting(
-        4, "Requested jobs of one organisation that run at a time, and background jobs beside them.", "jobs"
+        4, "Requested jobs of one organisation that run at a time; its background jobs have the same limit.", "jobs"
     )
     jobs_queued: int = _setting(1000, "Requested jobs of one organisation that may wait.", "jobs")
     job_attempts: int = _setting(3, "Attempts before a job fails.", "attempts")
@@ -198,17 +200,17 @@ class Settings:
     job_nice: int = _setting(10, "Niceness of job processes, 0 to 19.")
     job_days: int = _setting(30, "How long a completed job is kept.", "days")
     sandboxes: int = _setting(100, "Data sets of the sandbox that this node keeps at a time; 0: none.", "data sets")
-    sandbox_mib: int = _setting(256, "Most that one data set of the sandbox may take.", "MiB")
+    sandbox_mib: int = _setting(256, "Maximum size of one data set of the sandbox.", "MiB")
     sandbox_idle_s: int = _setting(3600, "Life of an unused data set of the sandbox.", "seconds")
     statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
     delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
-    delta_group_mib: int = _setting(256, "Most contents that are compared at once for an update.", "MiB")
+    delta_group_mib: int = _setting(256, "Maximum size of the contents that are compared at once for an update.", "MiB")
     ask_model_url: str = _setting(
         "", "Base address of an OpenAI-compatible model that helps with questions (`…/v1`); empty: rules alone.", "URL"
     )
     ask_model: str = _setting("", "Name of that model.")
     ask_model_key: str = _setting("", "Key for that model.", secret=True)
-    ask_model_seconds: int = _setting(5, "How long that model may take before the rules' answer is given.", "seconds")
+    ask_model_seconds: int = _setting(5, "How long that model may take. After this time, the rules answer.", "seconds")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long caches may keep a public catalog response.", "seconds")
     plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")
