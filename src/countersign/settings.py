@@ -113,7 +113,9 @@ class Settings:
         "one e-mail address), 60 asserted. It also limits OAuth clients that register themselves; 0: 20.",
         "per hour",
     )
-    register_anonymous_all: int = _setting(100, "Anonymous agents that may register, all addresses together.", "per hour")
+    register_anonymous_all: int = _setting(
+        100, "Anonymous agents that may register, all addresses together.", "per hour"
+    )
     register_named_all: int = _setting(
         1000, "Agents by e-mail or assertion that may register, all addresses together.", "per hour"
     )

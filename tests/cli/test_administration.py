@@ -78,7 +78,7 @@ def test_a_running_server_takes_rotated_keys_with_its_next_request(run: Run, ten
     assert len(rotated["previous"]) == 1
     assert rotated["kid"] not in rotated["previous"]
     assert dropped.stdout.startswith("Signing with ")
-    assert "Every earlier token has ended." in dropped.stdout
+    assert "Every earlier token is revoked." in dropped.stdout
     assert list(rotated["published_until"]) == rotated["previous"]
 
 

@@ -197,7 +197,7 @@ def test_what_records_refuse_is_said_with_its_reason_and_a_way_on(run: Run, reco
     assert "api GET /api/meta" in unknown.stderr
     assert (hidden.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
     assert "COUNTERSIGN_TOKEN" in hidden.stderr
-    assert "for stores alone" in nobody.stderr
+    assert "works only with a store" in nobody.stderr
 
 
 @pytest.mark.parametrize("command", [("login", "--email", "a@example.com"), ("whoami",), ("library",)])

@@ -189,11 +189,11 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
 
     assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in made.stderr.decode()
     assert whole.returncode == Exit.OK
-    assert whole.stdout.startswith(b"stdin is whole: 0 files")
+    assert whole.stdout.startswith(b"stdin is intact: 0 files")
     assert [each.returncode for each in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
     (place,) = json.loads(damaged.stdout)["damage"]
     assert place["start"] <= 100_000 < place["stop"]
-    assert b"keep the backup in a file" in damaged.stderr
+    assert b"save the backup to a file" in damaged.stderr
 
 
 @pytest.mark.parametrize("kept", ["header", "some", "most"])

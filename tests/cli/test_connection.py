@@ -243,7 +243,7 @@ def test_what_is_wrong_with_the_input_is_told_with_its_place(run: Run, scripted:
     done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert "Why:   it is wrong; /count: too many; org: ? (400 invalid_request)" in done.stderr
-    assert "Next:  Correct what is named, then run the command again." in done.stderr
+    assert "Next:  Correct what the message names, then run the command again." in done.stderr
 
 
 def test_a_remedy_names_the_command_and_not_the_call_of_the_api(run: Run, scripted: Make) -> None:

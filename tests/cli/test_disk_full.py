@@ -76,7 +76,7 @@ def test_a_backup_whose_reader_has_a_full_disk_does_not_blame_the_reader(data: P
 
     assert done.returncode == Exit.STORAGE_FULL
     assert "The disk is full: no space is left for stdout." in done.stderr
-    assert "What was written of it is no backup." in done.stderr
+    assert "The bytes written so far are not a backup." in done.stderr
 
 
 def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path:
         volumes.unmount(volume)
 
     assert done.returncode == Exit.STORAGE_FULL
-    assert f"The partial backup {volume / 'one.backup'} is left: remove it." in done.stderr
+    assert f"Remove the partial backup {volume / 'one.backup'}." in done.stderr
 
 
 def test_a_reader_that_ends_too_early_is_not_a_full_disk(data: Path) -> None:

@@ -71,7 +71,7 @@ def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Pa
     assert ports | {"distribution database", "records database", "blob store", "counters"} <= both.standing.keys()
     assert both.failed == records.failed == ["records database"]
     assert store.failed == []
-    assert "opened by the master key" in store.detail["distribution database"]
+    assert "decrypted with the master key" in store.detail["distribution database"]
     assert store.detail["master key"].endswith(" encrypts")
     assert not {"records database", "records port"} & store.standing.keys()
     assert not {"distribution database", "distribution port", "blob store"} & records.standing.keys()

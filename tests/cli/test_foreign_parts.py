@@ -72,7 +72,7 @@ def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp
     restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
 
     assert made.returncode == Exit.FAILED
-    assert "A restore will refuse it: the table 'other'" in made.stderr
+    assert "A restore will refuse this backup: the table 'other'" in made.stderr
     assert restored.returncode == Exit.FAILED
     assert "was not created by Countersign or a module" in restored.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
@@ -93,7 +93,7 @@ def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: 
         said = series.communicate()[1].decode()
 
     assert still_runs, said
-    assert "A restore will refuse it: the table 'other'" in said
+    assert "A restore will refuse this backup: the table 'other'" in said
     assert len(list((tmp_path / "kept").glob("*.backup"))) > 2
 
 

@@ -107,7 +107,7 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert keys_of(before) == {"new": ("seals", 0), "old": ("needed", 5)}
     assert tables_of(before) == {table: ["old"] for table in TABLES}
     assert too_early.returncode == Exit.FAILED
-    assert "Key old is missing: 5 values under it" in too_early.stdout
+    assert "Key old is missing: 5 values encrypted with it" in too_early.stdout
     assert rotated.returncode == again.returncode == Exit.OK, rotated.stderr + again.stderr
     assert json.loads(rotated.stdout)["reencrypted"] == dict.fromkeys(TABLES, 1)
     assert keys_of(rotated)["old"] == ("unneeded", 0)
@@ -144,7 +144,7 @@ def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run
         rotated = run("keys", "reencrypt", "--data", data, **{KEY: f"{OLD},{NEW}"})
 
     assert refused.returncode == Exit.CONFLICT
-    assert "run without the master key new" in refused.stderr
+    assert "do not have the master key new" in refused.stderr
     assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
     assert rotated.returncode == Exit.OK, rotated.stderr
 
@@ -159,7 +159,7 @@ def test_where_only_records_are_kept_their_key_is_reencrypted_and_no_store_is_ma
     signing = run("keys", "rotate", "--data", data)
 
     assert none.returncode == signing.returncode == Exit.NOT_FOUND
-    assert "has no store, whose tokens are signed" in signing.stderr
+    assert "has no store, and only a store signs tokens" in signing.stderr
     assert tables_of(state).keys() == {"records.service_key"}
     assert rotated.returncode == Exit.OK, rotated.stderr
     assert "records.service_key: 0 re-encrypted\n" in rotated.stdout
@@ -191,7 +191,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
     }
-    assert "distribution.webhook: 1 sealed with the master key third, which is not given" in said.stdout
+    assert "distribution.webhook: 1 values need the master key third, which is not given" in said.stdout
     assert said.stderr.startswith("Add old, third to the list")
     assert "restore" not in said.stderr
     assert put_back.returncode == Exit.OK, put_back.stdout
@@ -207,7 +207,7 @@ def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_p
     verified = run("verify", "copy")
 
     assert refused.returncode == Exit.CONFLICT
-    assert "lack some of the backup's: old, third" in refused.stderr
+    assert "do not include these keys of the backup: old, third" in refused.stderr
     assert restored.returncode == verified.returncode == Exit.OK, restored.stderr + verified.stdout
 
 
@@ -235,10 +235,10 @@ def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Pat
     unnamed = run("verify", "--data", data, **{KEY: other})
 
     assert [each.returncode for each in (damaged, renamed, unnamed)] == [Exit.CHECKSUM] * 3
-    assert damaged.stdout == "records.webhook: 1 of 1 that name the master key old do not open\n"
+    assert damaged.stdout == "records.webhook: 1 of 1 values cannot be decrypted with master key old\n"
     assert "restore the newest backup" in damaged.stderr
     assert state.returncode == Exit.FAILED
-    assert "records.webhook: 1 of key old do not open" in state.stderr
-    assert "records.service_key: 1 of 1 that name the master key old do not open" in renamed.stdout
-    assert renamed.stderr.startswith("Give the master key that sealed them, if another one has its id now.")
+    assert "records.webhook: 1 values of key old cannot be decrypted" in state.stderr
+    assert "records.service_key: 1 of 1 values cannot be decrypted with master key old" in renamed.stdout
+    assert renamed.stderr.startswith("If another master key has this id now, pass the key that encrypted the values.")
     assert unnamed.stderr.startswith("Add old to the list")

@@ -155,7 +155,7 @@ def test_an_installation_moves_and_goes_on(
 
     assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
     assert refused.returncode == again.returncode == old.returncode == Exit.CONFLICT, refused.stderr + old.stderr
-    assert "Stop it" in refused.stderr
+    assert "Stop the server" in refused.stderr
     for each in closed:
         assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
         assert f"the databases of {here.data} are in" in each.stderr

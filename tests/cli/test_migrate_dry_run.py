@@ -82,7 +82,7 @@ def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Target
         assert PASSWORD not in each.stdout + each.stderr
     assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in done.stderr
     assert f"COUNTERSIGN_MASTER_KEY_FILE={here / 'master.key'}\n" in done.stderr
-    assert "On another machine copy the master key there" in done.stderr
+    assert "To serve on another machine, copy the master key to it" in done.stderr
 
 
 def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_whatever_names_it(

@@ -93,7 +93,7 @@ def test_serving_postgresql_tells_of_databases_beside_it(run: Run, postgres_url:
         told = server.log.read_text()
 
     assert before.returncode == Exit.OK, before.stderr
-    assert "also holds SQLite databases" in told
+    assert "also contains SQLite databases" in told
 
 
 def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgres_url: str, tmp_path: Path) -> None:

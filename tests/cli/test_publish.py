@@ -153,7 +153,7 @@ def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> No
     with pytest.raises(Failure) as failure:
         download.select_file([api_models.Artifact("1", "a.zip", 3, "ab")], wanted)
 
-    assert failure.value.remedy == "Leave out --platform; there is: a.zip (any platform)."
+    assert failure.value.remedy == "Leave out --platform; the release has: a.zip (any platform)."
 
 
 def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(

@@ -43,7 +43,7 @@ def script(
     store.say(200, msgspec.to_builtins(shown.release().envelope))
 
 
-@pytest.mark.parametrize(("shown", "word"), [(OTHER, "not the one that the channel's statement names")], ids=["other"])
+@pytest.mark.parametrize(("shown", "word"), [(OTHER, "the channel's statement names another manifest")], ids=["other"])
 def test_a_signed_manifest_that_the_statement_does_not_name_is_refused(
     run: Run, scripted: Callable[[], Scripted], shown: Build, word: str
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
 
     refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
-    assert "the statement is of another product" in refused.stderr
+    assert "the statement belongs to another product" in refused.stderr
 
 
 def listed(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:

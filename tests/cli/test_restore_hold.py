@@ -108,7 +108,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     again = run("webhooks", "resume", "--data", "copy", **told)
     assert again.stdout == "Nothing was paused.\n"
     looked = run("doctor", "--distribution-port", "0", "--records-port", "0", "--data", "copy", **told)
-    assert "webhooks and letters go out" in looked.stdout
+    assert "webhooks and e-mails are sent" in looked.stdout
 
 
 def test_a_copy_that_takes_the_originals_place_may_send_at_once(

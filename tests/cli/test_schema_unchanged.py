@@ -149,7 +149,7 @@ def test_a_link_that_nobody_serves_yet_says_so(run: Run, data: Path) -> None:
     with served(data, service="records") as server:
         known = run("user", "create", "three", "--data", data)
 
-    told = "serve it at http://127.0.0.1:8080, or set COUNTERSIGN_RECORDS_URL"
+    told = "http://127.0.0.1:8080: serve the records there, or first set COUNTERSIGN_RECORDS_URL"
     assert told in guessed.stderr
     assert said.stdout.startswith("https://office.example/setup?")
     assert known.stdout.startswith(f"{server.url}/setup?")

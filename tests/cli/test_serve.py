@@ -87,7 +87,7 @@ def test_a_port_that_is_taken_is_told_with_its_service_and_option(
 
     assert done.returncode == Exit.CONFLICT
     assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in done.stderr
-    assert f"another port by {option}.\n" in done.stderr
+    assert f"another port with {option}.\n" in done.stderr
 
 
 def test_an_operators_port_that_is_taken_is_told_with_its_setting(run: Run, tmp_path: Path) -> None:
@@ -96,14 +96,14 @@ def test_an_operators_port_that_is_taken_is_told_with_its_setting(run: Run, tmp_
         done = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
 
     assert done.returncode == Exit.CONFLICT
-    assert "another port by COUNTERSIGN_OPERATOR_PORT." in done.stderr
+    assert "another port with COUNTERSIGN_OPERATOR_PORT." in done.stderr
 
 
 def test_a_host_that_is_not_this_machines_is_told_with_its_option(run: Run, tmp_path: Path) -> None:
     done = run("serve", "records", "--port", "0", "--host", "192.0.2.1", "--data", tmp_path / "data")
 
     assert done.returncode == Exit.USAGE
-    assert "an address of this machine by --host" in done.stderr
+    assert "an address of this machine with --host" in done.stderr
 
 
 def test_the_lock_tells_the_address_that_is_served(demo_store: Running) -> None:

@@ -186,7 +186,7 @@ class BlobMigration:
         async with self._databases.snapshot() as snapshot:
             async for sha256, *_ in self._target.sealed():
                 if not await snapshot.fetch(self._blobs.schema, known, sha256):
-                    remedy = "If an interrupted move left the blob, empty the blob store. Otherwise name another prefix."
+                    remedy = "If an interrupted move left it, empty the blob store. Otherwise name another prefix."
                     raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)
 
     async def begin(self) -> None:

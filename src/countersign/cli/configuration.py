@@ -23,7 +23,7 @@ class ClientVariable(NamedTuple):
 
 CLIENT_VARIABLES = (
     ClientVariable(SERVER_VARIABLE, DEFAULT_SERVER, "Address of the store that client commands talk to."),
-    ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; takes precedence.", True),
+    ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands, before other credentials.", True),
     ClientVariable("COUNTERSIGN_CLIENT_ID", "", "OAuth client of client commands, exchanged for a token."),
     ClientVariable("COUNTERSIGN_CLIENT_SECRET", "", "Secret of that client.", True),
     ClientVariable("COUNTERSIGN_BACKUP_PASSPHRASE", "", "Passphrase of `backup`, `restore` and `verify`.", True),
@@ -43,7 +43,7 @@ def load(**given: object) -> settings.Settings:
 
 
 def _setting_failure(error: settings.BadSetting) -> output.Failure:
-    remedy = "Correct it; `countersign config` explains every setting."
+    remedy = "Correct the setting; `countersign config` explains every setting."
     if isinstance(error, settings.UnreadableSettingsFile):
         remedy = "Allow this user to read the file, or choose another with --data or COUNTERSIGN_CONFIG."
     return output.Failure("a setting cannot be used", why=str(error), remedy=remedy, exit_code=output.Exit.USAGE)

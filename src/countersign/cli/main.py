@@ -30,7 +30,7 @@ COMMANDS = {
     "doctor": Entry("server.doctor:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
     "db": Entry("admin.databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
     "installation": Entry(
-        "admin.installation:installation", "Run a server", "What belongs together: show, adopt; remove unused files."
+        "admin.installation:installation", "Run a server", "Database, directory and blob store: show, adopt, clean up."
     ),
     "org": Entry("admin.accounts:org", "Run a server", "Organisations: create."),
     "person": Entry("admin.accounts:person", "Run a server", "People: create."),
@@ -38,36 +38,36 @@ COMMANDS = {
     "token": Entry("admin.accounts:token", "Run a server", "Bearer tokens of people: issue."),
     "issuers": Entry("admin.accounts:issuers", "Run a server", "Trusted identity providers: add, list, remove."),
     "keys": Entry(
-        "admin.keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."
+        "admin.keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, status."
     ),
-    "mail": Entry("server.mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
+    "mail": Entry("server.mail:mail", "Run a server", "Show the e-mails in the outbox folder."),
     "webhooks": Entry("admin.webhooks:webhooks", "Run a server", "Webhooks: add, list, replay deliveries."),
     "modules": Entry("admin.records:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("admin.records:user", "Run a server", "People of the records service: create."),
     "audit": Entry("admin.records:audit", "Run a server", "The audit of the records service: verify."),
     "backup": Entry(
-        "admin.backup:backup", "Run a server", "Databases, files and keys in one sealed archive, while serving."
+        "admin.backup:backup", "Run a server", "Write databases, files and keys into one encrypted archive."
     ),
     "restore": Entry("admin.restore:restore", "Run a server", "Make a data directory, or a database, from a backup."),
     "reset": Entry("admin.reset:reset", "Run a server", "Remove all that an installation has stored, once confirmed."),
-    "verify": Entry("admin.verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
-    "unpack": Entry("client.archive:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
+    "verify": Entry("admin.verify:verify", "Run a server", "Check a backup or a data directory for damage."),
+    "unpack": Entry("client.archive:unpack", "Work with files", "Unpack an archive; an unsafe archive is refused."),
     "login": Entry("client.login:login", "Use a server", "Sign in to a server by confirming in a browser."),
     "logout": Entry("client.login:logout", "Use a server", "Remove the saved login, and end its token at the server."),
     "whoami": Entry("client.login:whoami", "Use a server", "Show the account and the scopes of the token."),
     "push": Entry(
-        "client.push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."
+        "client.push:push", "Use a server", "Upload a file or directory to a release; can be resumed."
     ),
     "publish": Entry("client.push:publish", "Use a server", "Make a release public."),
     "codes": Entry("client.codes:codes", "Use a server", "Redeem codes: issue."),
     "redeem": Entry("client.codes:redeem", "Use a server", "Redeem a code into your library."),
     "library": Entry("client.codes:library", "Use a server", "List what you own."),
     "pull": Entry(
-        "client.pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."
+        "client.pull:pull", "Use a server", "Install, update or repair a folder; downloads only differences."
     ),
     "unpin": Entry("client.pull:unpin", "Use a server", "Forget a publisher's key that a pull pinned, once confirmed."),
-    "download": Entry("client.download:download", "Use a server", "Fetch a release's file; continues after a cut."),
-    "api": Entry("client.api:api", "Use a server", "Make any call of an API, and print its answer."),
+    "download": Entry("client.download:download", "Use a server", "Download a release's file; can be resumed."),
+    "api": Entry("client.api:api", "Use a server", "Call any operation of an API, and print the response."),
     "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),
     "version": Entry("about:version", "About this program", "Versions of the program, databases, Python and SQLite."),
 }

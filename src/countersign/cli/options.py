@@ -107,8 +107,8 @@ def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> st
     else:
         raise Failure(doing, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
     if is_new and len(found.strip()) < MIN_PASSPHRASE_LENGTH:
-        remedy = "Take a longer one, such as five random words, or: openssl rand -base64 24"
-        why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, blanks around it not counted"
+        remedy = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
+        why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
         raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
     return found
 
@@ -126,7 +126,7 @@ def _read_passphrase_file(path: Path, doing: str) -> str:
         raise Failure(doing, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
     if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
         why = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
-        raise Failure(doing, why=why, remedy="Name a file with the passphrase alone.", exit_code=Exit.USAGE)
+        raise Failure(doing, why=why, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE)
     return content.removesuffix("\n").removesuffix("\r")
 
 

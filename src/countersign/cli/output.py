@@ -16,14 +16,14 @@ COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
 
 _JSON = "countersign.json"
 HINTS: Mapping[str, str] = {
-    "invalid_request": "Correct what is named, then run the command again.",
+    "invalid_request": "Correct what the message names, then run the command again.",
     "parameter_gone": "Use a newer version of this program: the server no longer accepts a parameter that it sends.",
     "invalid_token": "Sign in again with `countersign login`, or set COUNTERSIGN_TOKEN to a valid token.",
     "invalid_scope": "Request scopes that you have; without --scope the token has all of them.",
     "insufficient_scope": "Sign in with `countersign login --publish` as a member of the organisation, or set "
     "COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET of an OAuth client of the organisation.",
     "not_entitled": "Redeem a code for the product with `countersign redeem CODE`, then run the command again.",
-    "release_incomplete": "Have each file built with `countersign push`, and replace the files that are refused.",
+    "release_incomplete": "Push each file with `countersign push`, which makes its build, and replace refused files.",
     "job_ended": "Read the result with `countersign api GET jobs/{job_id}`.",
     "job_cancelled": "Start the job again with `countersign api POST jobs`.",
     "job_failed": "Start the job again with `countersign api POST jobs`; if it fails again, read the workers' log.",

@@ -194,4 +194,4 @@ def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_an
         if isinstance(node, ast.Constant) and "openssl rand" in str(node.value)
     }
 
-    assert texts == {"Take a longer one, such as five random words, or: openssl rand -base64 24"}, "a passphrase's"
+    assert texts == {"Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"}, "a passphrase's"

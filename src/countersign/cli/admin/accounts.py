@@ -1,4 +1,4 @@
-"""`countersign org`, `person`, `client`, `token` and `issuers`: accounts of a data directory's own store."""
+"""`countersign org`, `person`, `client`, `token` and `issuers`: manage the accounts of a data directory's store."""
 
 import sys
 from typing import get_args
@@ -60,7 +60,7 @@ def create_person(
 ) -> None:
     """Create a person. A person without a password can act only with a token (`countersign token issue`)."""
     if role is not None and slug is None:
-        raise click.UsageError("--role needs --org: a role is held in an organisation")
+        raise click.UsageError("--role needs --org: a role belongs to an organisation")
     doing = f"cannot create the person {email}"
     password = _read_password() if password_stdin else None
 
@@ -99,14 +99,14 @@ def client() -> None:
 
 @client.command("create")
 @click.argument("slug", metavar="ORG")
-@click.option("--name", required=True, help="What the client is, for people.")
+@click.option("--name", required=True, help="The name that people see.")
 @click.option("--scope", required=True, help=f"Scopes separated by spaces, among: {' '.join(scopes.ALL)}")
 @click.option(
     "--redirect-uri",
     "redirect_uris",
     multiple=True,
     metavar="URI",
-    help="Address people are sent back to when they let the client act for them; may be given again.",
+    help="Address to which people return after they allow the client to act for them; may be given several times.",
 )
 @data_option
 @output.json_option
@@ -133,7 +133,7 @@ def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ..
         "redirect_uris": list(made.redirect_uris),
     }
     output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
-    output.note("Keep the secret now: it is stored as a hash and shown this once.")
+    output.note("Keep the secret now: only its hash is stored, so the secret cannot be shown again.")
 
 
 @click.group()
@@ -143,7 +143,7 @@ def token() -> None:
 
 @token.command("issue")
 @click.argument("email")
-@click.option("--scope", help='Scopes separated by spaces, like "read:library read:products". Default: all held.')
+@click.option("--scope", help='Scopes separated by spaces, like "read:library read:products". Default: all of them.')
 @data_option
 @output.json_option
 def issue_token(email: str, scope: str | None, data: str | None) -> None:
@@ -172,26 +172,26 @@ def issuers() -> None:
 
 @issuers.command("add")
 @click.argument("issuer")
-@click.option("--jwks-uri", required=True, metavar="URL", help="Where the issuer's public keys are.")
-@click.option("--name", required=True, help="What people see of it on the claim page.")
+@click.option("--jwks-uri", required=True, metavar="URL", help="Address of the issuer's public keys.")
+@click.option("--name", required=True, help="Name of the issuer on the claim page.")
 @click.option(
     "--algorithm",
     "algorithms",
     multiple=True,
     type=click.Choice(external_jwt.ALGORITHMS),
-    help="An algorithm it signs with; may be given several times. Default: ES256 and RS256.",
+    help="Algorithm of the issuer's signatures; may be given several times. Default: ES256 and RS256.",
 )
 @click.option(
     *("--client-id", "client_ids"),
     multiple=True,
     metavar="ID",
-    help="A client it may speak to; may be given several times. Default: any.",
+    help="Client for which its assertions are accepted; may be given several times. Default: any.",
 )
 @click.option(
     *("--domain", "domains"),
     multiple=True,
     metavar="DOMAIN",
-    help="A domain of e-mail addresses it may speak for; may be given several times. Default: any.",
+    help="E-mail domain of the people that it may assert; may be given several times. Default: any.",
 )
 @data_option
 @output.json_option

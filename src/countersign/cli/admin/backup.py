@@ -1,4 +1,4 @@
-"""`countersign backup`: the whole installation in one sealed archive, while it is served."""
+"""`countersign backup`: write the whole installation into one encrypted archive, while servers run."""
 
 import asyncio
 import os
@@ -59,9 +59,9 @@ OpenSink = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
 
 @click.command()
 @click.argument("file", metavar="FILE", required=False)
-@click.option("--into", "folder", metavar="FOLDER", help="Make one of a series, called by its moment, in the folder.")
-@click.option("--keep", type=click.IntRange(1), help="With --into: remove all but the newest so many afterwards.")
-@click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: again and again.")
+@click.option("--into", "folder", metavar="FOLDER", help="Make a backup in the folder, with its time as its name.")
+@click.option("--keep", type=click.IntRange(1), help="With --into: keep only this number of the newest backups.")
+@click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: repeat.")
 @click.option("--hold-writes", is_flag=True, help="Block writes while the databases are copied.")
 @passphrase_option
 @data_option
@@ -80,11 +80,11 @@ def backup(
 
     The backup contains every write that was acknowledged before the printed moment.
 
-    Exit code 1 if files are missing in the backup, or a restore will refuse it; with --every, a message on stderr
-    instead, and the next backup follows.
+    The exit code is 1 if files are missing in the backup, or if a restore will refuse the backup. With --every, the
+    command prints a message on stderr instead, and continues.
     """
     if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
-        raise click.UsageError("name either FILE, or --into FOLDER, which --keep and --every go with")
+        raise click.UsageError("name either FILE or --into FOLDER; --keep and --every need --into")
     settings = configuration.load(data=data)
     secret = read_passphrase(passphrase_file, DOING, is_new=True)
     if folder is None:
@@ -118,13 +118,13 @@ def _back_up_and_report(
         "restorable": outlook.is_restorable,
     }
     held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
-    words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
+    words = f"{name}: {progress.size(size)}, with {held}. Every write acknowledged before {manifest.at}."
     if name == STDOUT:
         output.note(words)
     else:
         output.answer(value, words)
     if manifest.unreadable:
-        output.note("These files are missing in the store, or changed there; everything else is in the backup:")
+        output.note("These files are missing or damaged in the blob store; everything else is in the backup:")
         for sha256 in manifest.unreadable:
             output.note(f"  {sha256}")
     outlook.tell()
@@ -151,9 +151,9 @@ class Restorability(NamedTuple):
     def tell(self) -> None:
         """Print why a restore will refuse the databases."""
         for refused in self.refusals:
-            output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
+            output.note(f"A restore will refuse this backup: {refused.detail}. {refused.remedy}")
         for why in self.unchecked:
-            output.note(f"It is unknown whether a restore will accept it: {why}")
+            output.note(f"It is unknown whether a restore will accept this backup: {why}")
 
 
 async def _restorability(settings: Settings) -> Restorability:
@@ -175,13 +175,13 @@ def _remove_expired(made: Path, keep: int) -> None:
     """Remove the old backups of the series that the new backup belongs to."""
     removed, passed_over = store.run_coroutine(_expire(made, keep), f"cannot remove old backups of {made.parent}")
     for path in removed:
-        output.note(f"Removed {path.name}, which {keep} newer ones follow.")
+        output.note(f"Removed {path.name}: there are {keep} newer backups.")
     for path in passed_over:
         output.note(f"Skipped {path.name}: its name is not a time in the past.")
 
 
 class BackupResult(NamedTuple):
-    """What an archive ends with, its name, when it had that, and its bytes."""
+    """The manifest of an archive, its name, the time at which the archive got its name, and its size in bytes."""
 
     manifest: Manifest
     name: str
@@ -192,7 +192,7 @@ class BackupResult(NamedTuple):
 async def _back_up(
     settings: Settings, secret: str, block_writes: bool, place: OpenSink
 ) -> tuple[BackupResult, Restorability]:
-    """Make the archive. Return it, and whether a restore will accept it."""
+    """Make the archive. Return the result, and whether a restore will accept the archive."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Pass --data with the directory that is served."
@@ -225,14 +225,14 @@ async def _write(
     blobs = installation.referenced_blobs(way.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.progress_reporter())
     await under_way.begin(files)
-    # Now, so that little is left to be flushed after the moment.
+    # Flush now, so that little is left to flush after the snapshot.
     await asyncio.to_thread(way.sink.flush)
     for left in reversed(range(MAX_ATTEMPTS)):
         async with databases.snapshot(block_writes=way.block_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
                 return BackupResult(manifest, way.finish(manifest), clock.now(), way.sink.size)
-    raise AssertionError("the last try makes it")
+    raise AssertionError("the last attempt always returns")
 
 
 def _files(settings: Settings) -> dict[str, bytes]:
@@ -240,8 +240,8 @@ def _files(settings: Settings) -> dict[str, bytes]:
     data = Path(settings.data)
     own = data / masterkey.FILE_NAME
     if not (settings.master_key or settings.master_key_file or own.exists()):
-        remedy = "Put your copy of it back: without it the backup would hold secrets that nothing opens."
-        raise Failure(DOING, why=f"{own}, which sealed the database, is missing", remedy=remedy)
+        remedy = "Restore your copy of the key: without the key, the secrets in the backup cannot be decrypted."
+        raise Failure(DOING, why=f"{own}, which encrypted the database, is missing", remedy=remedy)
     files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
     written = Path(settings.config) if settings.config else data / SETTINGS
     if written.exists():
@@ -262,8 +262,8 @@ def _open_file(path: Path) -> Generator[tuple[Sink, Finish]]:
         yield _Stdout(), lambda _: STDOUT
         return
     if path.exists():
-        remedy = "Name another file, or remove it first: backups are never written over."
-        raise Failure(DOING, why=f"{path} is there already", remedy=remedy, exit_code=Exit.CONFLICT)
+        remedy = "Name another file, or remove this file first: a backup never replaces a file."
+        raise Failure(DOING, why=f"{path} exists already", remedy=remedy, exit_code=Exit.CONFLICT)
     with atomic_files.new_file(path.parent) as sink:
 
         def finish(_: Manifest) -> str:
@@ -304,13 +304,13 @@ class _Stdout:
             while left:
                 left = left[os.write(STDOUT_FILENO, left) :]
         except BrokenPipeError as error:
-            remedy = f"Send it to a file, or to a program that reads it to its end. {_partial_backup_hint()}"
+            remedy = f"Send the backup to a file, or to a program that reads it completely. {_partial_backup_hint()}"
             raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
         except OSError as error:
             if is_disk_full(error):
-                raise disk_full("stdout", error, resolution=f"Free space there. {_partial_backup_hint()}") from error
+                raise disk_full("stdout", error, resolution=f"Make space on it. {_partial_backup_hint()}") from error
             text = f"Stdout cannot be written: {(error.strerror or type(error).__name__).lower()}."
-            raise Unavailable(text, resolution=f"Correct where it leads. {_partial_backup_hint()}") from error
+            raise Unavailable(text, resolution=f"Correct the target of stdout. {_partial_backup_hint()}") from error
         self.size += len(data)
 
     def flush(self) -> None:
@@ -323,4 +323,4 @@ def _partial_backup_hint() -> str:
     with suppress(OSError):
         found = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))
         name = str(found) if found.is_file() else ""
-    return f"The partial backup {name} is left: remove it." if name else "What was written of it is no backup."
+    return f"Remove the partial backup {name}." if name else "The bytes written so far are not a backup."

@@ -80,7 +80,7 @@ class MigrationResult(msgspec.Struct):
 
 @click.command("migrate")
 @click.option("--to", "to", metavar="URL", required=True, help="postgresql://… : an unused database.")
-@click.option("--blobs-to", metavar="URL", default="", help="s3://… : an empty place for files. Default: they stay.")
+@click.option("--blobs-to", metavar="URL", default="", help="s3://… : an empty prefix for files. Default: files stay.")
 @click.option("--dry-run", is_flag=True, help="Read everything, show what would be moved, and change nothing.")
 @data_option
 @output.json_option
@@ -105,16 +105,16 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     }
     words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
     if done.was_there:
-        words = f"Everything was in {move.target} already, from a run that was cut off at its very end."
+        words = f"Everything is in {move.target} already: an earlier run was interrupted after the last step."
     if move.blobs_to:
         words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
     output.answer(value, words)
-    output.note("Serve it from now on with these settings, on every node (… is the value that it has here):")
+    output.note("From now on, serve the installation with these settings on every node (… means the present value):")
     for line in target_settings(move):
         output.note(f"  {line}")
-    output.note("On another machine copy the master key there: another key cannot decrypt what is stored.")
+    output.note("To serve on another machine, copy the master key to it: no other key decrypts the stored secrets.")
     output.note(
-        f"The databases in {move.folder} stay as they are, and are not served; {migration_marker.FILE_NAME} says so."
+        f"The databases in {move.folder} stay unchanged and are no longer served ({migration_marker.FILE_NAME})."
     )
 
 
@@ -128,7 +128,7 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
     if settings.database_url:
         raise click.UsageError("COUNTERSIGN_DATABASE_URL is set: this installation is on PostgreSQL already")
     if blobs_to and settings.blobs_url:
-        raise click.UsageError("--blobs-to moves files of a data directory, and COUNTERSIGN_BLOBS_URL is set")
+        raise click.UsageError("--blobs-to moves files out of a data directory, but COUNTERSIGN_BLOBS_URL is set")
     if blobs_to and not blobs_to.startswith("s3://"):
         raise click.UsageError("--blobs-to takes s3://bucket/prefix?region=…")
     databases = installation.databases(settings)
@@ -209,9 +209,9 @@ def _show_plan(move: Migration, plan: MigrationResult) -> None:
     lines = [f"{name}\t{count}" for name, count in rows.items() if count]
     lines.append(f"{sum(rows.values())} rows of {len(rows)} tables would go to {move.target}.")
     if move.blobs_to:
-        lines.append(f"{plan.blobs} files ({progress.size(plan.blobs_bytes)}) would be copied before, while serving.")
+        lines.append(f"{plan.blobs} files ({progress.size(plan.blobs_bytes)}) would be copied first, while serving.")
     if is_served:
-        lines.append("The installation is served now: it must be stopped for the rows.")
+        lines.append("A server is running: stop it before the rows are moved.")
     value: dict[str, object] = {"to": move.target, "rows": rows, "blobs": plan.blobs, "blobs_bytes": plan.blobs_bytes}
     output.answer({**value, "served": is_served}, "\n".join(lines))
 
@@ -227,7 +227,7 @@ async def _migrate(move: Migration) -> MigrationResult:
     under_way = await _start_blob_copy(move)
     if lock.is_locked(move.folder):
         copied = f" {under_way.count} files are copied already." if under_way else ""
-        remedy = f"Stop it, and run the same command again.{copied}"
+        remedy = f"Stop the server, and run the same command again.{copied}"
         raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     with lock.acquire(move.folder, MIGRATING):
         services = await _migration_tables(move)
@@ -343,8 +343,8 @@ async def _require_upgraded(move: Migration) -> install.Snapshot:
                 waiting += [step.sentence for step in (await install.plan(database, registry)).steps]
                 found = await install.installed(database)
     if waiting:
-        remedy = "Start `countersign serve` once with this version, or run `countersign db upgrade`, and stop it again."
-        why = f"the databases are to be upgraded first: {'; '.join(waiting)}"
+        remedy = "Run `countersign db upgrade`, or start `countersign serve` once with this version and stop it again."
+        why = f"the databases must be upgraded first: {'; '.join(waiting)}"
         raise Failure(MIGRATING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return found
 

@@ -96,7 +96,7 @@ class InstallationOverview(NamedTuple):
     """Every database, data directory and blob store with its id, and whether they may be used together.
 
     `conflict` is the reason why they may not be used together, or empty; `remedy` is what to do about the conflict.
-    `report` is the result of the last garbage collection. `notes` are other facts that an operator should look at."""
+    `report` is the result of the last garbage collection. `notes` are other facts for the operator."""
 
     places: list[InstallationPlace]
     conflict: str
@@ -146,8 +146,8 @@ def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
 
 
 @installation.command("collect")
-@click.option("--yes", is_flag=True, help="Remove what is due, even if it is more than a tenth of the files.")
-@click.option("--unknown", is_flag=True, help="Have files that the database never knew removed after a day.")
+@click.option("--yes", is_flag=True, help="Remove all unused files, even if they are more than a tenth of the files.")
+@click.option("--unknown", is_flag=True, help="Also remove files that the database never knew, after a day.")
 @data_option
 @output.json_option
 def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
@@ -284,7 +284,7 @@ def _confirm(yes: bool, question: str, doing: str) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        remedy = "Run it again with --yes, once the places above are the ones that you mean."
+        remedy = "Check the places above, then run the command again with --yes."
         raise Failure(doing, why="it was not confirmed", remedy=remedy, exit_code=Exit.USAGE)
     if not click.confirm(question, err=True):
         raise Failure(doing, why="it was not confirmed", exit_code=Exit.USAGE)

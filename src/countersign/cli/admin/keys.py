@@ -54,11 +54,11 @@ class KeyStatus(NamedTuple):
     @property
     def words(self) -> str:
         """A sentence for the operator."""
-        lie = f"{self.values} value{'' if self.values == 1 else 's'} under it"
+        lie = f"{self.values} value{'' if self.values == 1 else 's'} encrypted with it"
         return {
-            "seals": f"Key {self.key_id} encrypts: {lie}.",
-            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them anew.",
-            "unneeded": f"Key {self.key_id} is not needed: nothing lies under it.",
+            "seals": f"Key {self.key_id} encrypts new values: {lie}.",
+            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them again.",
+            "unneeded": f"Key {self.key_id} is not needed: no value is encrypted with it.",
             "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",
         }[self.state]
 
@@ -77,7 +77,7 @@ def keys() -> None:
 
 
 @keys.command("rotate")
-@click.option("--drop-previous", is_flag=True, help="Also end every token of the earlier keys: one may be known.")
+@click.option("--drop-previous", is_flag=True, help="Also revoke every token of the earlier keys, if one leaked.")
 @data_option
 @output.json_option
 def rotate_keys(drop_previous: bool, data: str | None) -> None:
@@ -93,7 +93,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     for kid, moment in ends.items():
         lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
     if drop_previous:
-        lines.append("Every earlier token has ended.")
+        lines.append("Every earlier token is revoked.")
     output.answer({"kid": ring.kid, "previous": list(ends), "published_until": ends}, "\n".join(lines))
 
 
@@ -135,9 +135,9 @@ def _show(value: dict[str, object], lines: list[str], master: MasterKey, lots: l
     output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
     closed = _undecryptable(master, lots)
     for lot in closed:
-        output.note(f"{lot.table}: {lot.unopened} of key {lot.key_id or '?'} do not open, though it is here.")
+        output.note(f"{lot.table}: {lot.unopened} values of key {lot.key_id or '?'} cannot be decrypted with this key.")
     if closed:
-        output.note("Another key has that id now, or they are damaged: `countersign verify` looks at everything.")
+        output.note("Another key has that id now, or the values are damaged: `countersign verify` checks everything.")
     if closed or standings[-1].state == "missing":
         sys.exit(Exit.FAILED)
 
@@ -165,8 +165,8 @@ async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
         await require_upgraded(settings, parts, CANNOT_ROTATE)
         found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
         if found is None:
-            why = f"{settings.data} has no store, whose tokens are signed"
-            remedy = "Pass --data with the directory of a store; `keys reencrypt` is for the records service too."
+            why = f"{settings.data} has no store, and only a store signs tokens"
+            remedy = "Pass --data with the directory of a store. `keys reencrypt` works for the records service, too."
             raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_key_of_servers(settings, master, CANNOT_ROTATE)
@@ -211,8 +211,9 @@ def _require_key_of_servers(settings: Settings, master: MasterKey, doing: str) -
     """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
     served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
-        why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
-        raise Failure(doing, why=why, remedy="Restart them, then run it again.", exit_code=Exit.CONFLICT)
+        why = f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
+        remedy = "Restart the services, then run the command again."
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager

@@ -51,7 +51,7 @@ def acquire(data: Path, doing: str = "") -> Generator[DataLock]:
     except OSError as error:
         if is_disk_full(error):
             raise output.disk_full_failure(doing, error) from error
-        remedy = "Let that user write there, or choose another directory with --data."
+        remedy = "Allow this user to write to that directory, or choose another directory with --data."
         raise Failure(
             doing,
             why=file_access.explain_permission_error(Path(error.filename or path), error, "written"),
@@ -103,7 +103,7 @@ def _acquire(descriptor: int, path: Path, doing: str) -> None:
         _flock(descriptor)
     except BlockingIOError as error:
         why = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
-        remedy = "Stop that one, or choose another directory with --data."
+        remedy = "Stop that server, or choose another directory with --data."
         raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
 
 

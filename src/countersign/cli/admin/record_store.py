@@ -1,4 +1,4 @@
-"""The records of a data directory, opened for one piece of administration."""
+"""Opens the records of a data directory for an administrative command."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 async def _pending_setup(database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
-    # None are noted before a first installation has all tables of modules.
+    # A new installation has no list of installed modules until all tables of the modules exist.
     return names or ([] if (await install.installed(database)).versions else ["modules"])
 
 
@@ -43,8 +43,9 @@ def run(
     *,
     new: Callable[[Registry], None] | None = None,
 ) -> ResultT:
-    """The result of the work on the service in the data directory (None: the configured one); a server may be running.
+    """Run the work on the service in the data directory, and return the result of the work.
 
+    Without `data`, the configured data directory is used. A server may be running.
     If the service does not exist, it is created, provided that `new` is given and accepts what the work needs. The
     tables of an existing service are never altered.
 
@@ -78,12 +79,12 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     try:
         return store.run_coroutine(work, doing)
     except DeclarationError as error:
-        remedy = "Correct it, or leave its module out of COUNTERSIGN_MODULES."
+        remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
 
 async def pending(settings: Settings) -> list[str]:
-    """Migrations and steps of modules that are to come, in words; neither a SQLite file nor a schema is made for that.
+    """Return the pending migrations and steps of modules as text, without creating a SQLite file or a schema.
 
     Raises:
         Moved, Unavailable, ValueError: see Tables.
@@ -114,7 +115,7 @@ async def upgrade(settings: Settings) -> list[str]:
 
 
 def dialect_of(settings: Settings) -> Dialect:
-    """The dialect of the database that the settings mean."""
+    """Return the dialect of the configured database."""
     return "postgres" if settings.database_url else "sqlite"
 
 
@@ -134,12 +135,12 @@ def _registry(settings: Settings) -> Registry:
 
 
 def root_url(settings: Settings) -> str:
-    """The service's public address: the configured one, else where it was last served, else the default."""
+    """Return the service's public address: the configured address, else that of the last server, else the default."""
     return configured_url(settings) or DEFAULT_URL
 
 
 def configured_url(settings: Settings) -> str | None:
-    """The service's public address: the configured one, else where it was last served, else None."""
+    """Return the service's public address: the configured address, else that of the last server, else None."""
     if settings.records_url:
         return settings.records_url.rstrip("/")
     try:

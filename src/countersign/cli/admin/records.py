@@ -30,7 +30,7 @@ CANNOT_APPLY = "cannot upgrade the modules"
 CANNOT_VERIFY = "cannot verify the audit"
 
 AUDIT_MEANINGS: dict[What, str] = {
-    "changed": "this entry, or what stood before it, was changed",
+    "changed": "this entry, or the entry before it, was changed",
     "missing": "this entry is missing",
     "added": "this entry was not written by the service",
     "cut": "this entry and all after it are missing",
@@ -45,7 +45,7 @@ def user() -> None:
 
 @user.command("create")
 @click.argument("username")
-@click.option("--name", help="What others read.")
+@click.option("--name", help="The name that other people see.")
 @click.option("--email", help="The person's e-mail address.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role to give; may be given several times.")
 @data_option
@@ -70,7 +70,7 @@ def create_user(
     user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     if guessed:
-        output.note(f"It was never served here: serve it at {guessed}, or set COUNTERSIGN_RECORDS_URL beforehand.")
+        output.note(f"The link names {guessed}: serve the records there, or first set COUNTERSIGN_RECORDS_URL.")
     output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")
 
 
@@ -123,7 +123,7 @@ def show_plan(data: str | None) -> None:
 
 
 @modules.command("apply")
-@click.option("--destroy", is_flag=True, help="Take the steps, too, that lose data.")
+@click.option("--destroy", is_flag=True, help="Also run the steps that lose data.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done or refused, and change nothing.")
 @data_option
 @output.json_option
@@ -201,7 +201,7 @@ def verify_audit(data: str | None) -> None:
         lines or f"The audit is intact: {report.entries} entries.",
     )
     if not report.is_intact:
-        output.note("The database was changed without the service. Keep the database as it is, and a backup of it.")
+        output.note("Another program changed the database. Keep the database unchanged, and keep a backup of it.")
         sys.exit(Exit.FAILED)
 
 

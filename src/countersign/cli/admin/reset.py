@@ -140,7 +140,7 @@ class Contents(NamedTuple):
 @data_option
 @output.json_option
 def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> None:
-    """Remove all that the installation has stored: databases, files, letters, counters and the master key.
+    """Remove all that the installation has stored: databases, files, e-mails, counters and the master key.
 
     The command lists what it removes and asks for confirmation. It fails while the installation is served. The
     settings (countersign.toml), backups and other files in the data directory are not removed, nor are the targets of

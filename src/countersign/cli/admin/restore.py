@@ -44,9 +44,9 @@ DOING = "cannot restore the backup"
 STDIN = "-"
 
 REVIEW_NOTICE = (
-    "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
-    "revoked code batches, removed members and clients, removed trusted issuers and webhooks, old passwords and plans "
-    "that wait for approval are back: look through them before you serve."
+    "Changes after that time are undone. Codes that were redeemed since can be redeemed again. Code batches that were "
+    "revoked since are valid again. Members, clients, trusted issuers and webhooks that were removed since are back, "
+    "and so are old passwords and plans that wait for approval. Check all of these before you serve."
 )
 
 
@@ -61,10 +61,10 @@ class RestoreOptions(NamedTuple):
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("--to", "to", metavar="DIR", required=True, help="The data directory to make; empty, or not there yet.")
-@click.option("--at", "at", metavar="TIME", help="FILE is a folder: its newest backup that is not after this.")
-@click.option("--keep-sessions", is_flag=True, help="Let sessions, tokens, agents and consents of that moment live on.")
-@click.option("--keep-sending", is_flag=True, help="Let webhooks and letters about plans go out at the first start.")
+@click.option("--to", "to", metavar="DIR", required=True, help="The data directory to create; it must be new or empty.")
+@click.option("--at", "at", metavar="TIME", help="If FILE is a folder: the newest backup not after this time.")
+@click.option("--keep-sessions", is_flag=True, help="Keep sessions, tokens, agents and consents valid.")
+@click.option("--keep-sending", is_flag=True, help="Send webhooks and e-mails about plans after the first start.")
 @passphrase_option
 @output.json_option
 def restore(
@@ -96,7 +96,7 @@ def restore(
     output.note(REVIEW_NOTICE)
     if not keep_sending:
         output.note(
-            f"Webhooks and letters about plans are paused: look through them, then run `{outbox.RESUME_COMMAND}`."
+            f"Webhooks and e-mails about plans are paused: check them, then run `{outbox.RESUME_COMMAND}`."
         )
     for sha256 in manifest.unreadable:
         output.note(f"Missing, as it was when the backup was made: {sha256}")
@@ -136,7 +136,7 @@ async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
         with atomic_files.disk_errors(path), path.open("rb") as file:
             return await _restore_from(file.read, secret, into)
     except Damaged as error:
-        remedy = f"{error.remedy} `countersign verify` lists every damaged place."
+        remedy = f"{error.remedy} `countersign verify` lists every damaged part."
         raise Failure(DOING, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
     except WrongPassphrase as error:
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
@@ -180,8 +180,8 @@ async def _restore_from(read: Callable[[int], bytes], secret: str, into: Restore
 def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
     why = f"PostgreSQL did not confirm the commit: {error.detail} {into.folder} has the files and the key"
     remedy = (
-        f"Run `countersign verify {into.folder}`: if it is whole, it is restored. Else empty it, and the blob store "
-        "that COUNTERSIGN_BLOBS_URL names, and restore again."
+        f"Run `countersign verify {into.folder}`. If it finds no damage, the restore is complete. Otherwise empty the "
+        "directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
     )
     return Failure(DOING, why=why, remedy=remedy)
 
@@ -197,8 +197,8 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
         given = masterkey.master_key(settings)
         missing = [key.id for key in own.keys if given.named(key.id) != key]
         if missing:
-            why = f"the configured master keys lack some of the backup's: {', '.join(missing)}"
-            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup brings its keys along."
+            why = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
+            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
             raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return own
 
@@ -257,7 +257,7 @@ async def _blobs(settings: Settings) -> AsyncGenerator[BlobDestination]:
     name = lifespan.blob_store_name(settings)
     marker = await installation_id.blobs_marker(store, name)
     if marker is not None:
-        remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json there."
+        remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json from this one."
         raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
     sealed: list[str] = []
     try:

@@ -65,7 +65,7 @@ class Tables:
         return Path(settings.data).absolute() / file_name(self.schema)
 
     def may_exist(self, settings: Settings) -> bool:
-        """Whether the tables may exist. With PostgreSQL this is always true; with SQLite, if the file exists."""
+        """Whether the tables may exist: with PostgreSQL always, with SQLite if the file exists."""
         return bool(settings.database_url) or self.file(settings).exists()
 
     async def exist(self, settings: Settings) -> bool:
@@ -111,7 +111,7 @@ class Tables:
                 unchanged = unchanged + 1 if left == before else 0
 
     async def paused_since(self, settings: Settings) -> Instant | None:
-        """The time at which a restore paused the sending of webhooks and letters.
+        """The time at which a restore paused the sending of webhooks and e-mails.
 
         None means that sending is not paused, that the tables do not exist, or that they have pending migrations.
 
@@ -185,7 +185,7 @@ async def prepare_data_directory(settings: Settings) -> None:
 
     Raises:
         Moved: the databases are in PostgreSQL, and the setting for PostgreSQL is missing.
-        MasterKeyRefused: databases exist without the master key that sealed them, or the key cannot be created.
+        MasterKeyRefused: databases exist without the master key that encrypted them, or the key cannot be created.
     """
     require_in_use(settings)
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -247,8 +247,8 @@ def run(
 def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
     """The failure of a command that finds no database.
 
-    `of` completes the message with the name of the service. The database was moved to PostgreSQL, or was never
-    created. `remedy` is the remedy for a database that was never created."""
+    `of` completes the message with the name of the service. `remedy` applies to a database that was never created: a
+    database that was moved to PostgreSQL has a remedy of its own."""
     if settings.database_url:
         why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
@@ -272,7 +272,7 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     except SchemaMismatch as error:
         raise Failure(doing, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
     except (BadSetting, ValueError) as error:
-        remedy = "Correct it; `countersign config` explains every setting."
+        remedy = "Correct the setting; `countersign config` explains every setting."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     except OSError as error:
         raise _file_failure(error, doing) from error

@@ -30,20 +30,20 @@ from countersign.store.releases import blobs
 
 DOING = "cannot verify"
 STDIN = "-"
-RESTORE_REMEDY = "Keep it as it is, and restore the newest backup that `countersign verify` finds whole."
+RESTORE_REMEDY = "Change nothing in it, and restore the newest backup that `countersign verify` accepts."
 
 UNDECRYPTABLE_REMEDY = (
-    "Give the master key that sealed them, if another one has its id now. If it is the right one, they are damaged: "
-    "restore the newest backup that `countersign verify` finds whole."
+    "If another master key has this id now, pass the key that encrypted the values. Otherwise the values are damaged: "
+    "restore the newest backup that `countersign verify` accepts."
 )
 
 DamagedRange: TypeAlias = tuple[int, int, str]
 """A damaged range of an archive: the offset of its first byte, the offset after its last byte, and a description."""
 
 MEANINGS: dict[blobs.BlobDefect, str] = {
-    "missing": "the database refers to it, and the blob store does not have it",
-    "changed": "its bytes are not the ones that were stored",
-    "surplus": "the database does not know it; the collector keeps it",
+    "missing": "the database refers to this file, but the blob store does not have it",
+    "changed": "the bytes of this file were changed",
+    "surplus": "the database does not know this file; garbage collection keeps it",
 }
 
 
@@ -66,7 +66,7 @@ class Discrepancy(NamedTuple):
 
 @click.command()
 @click.argument("file", metavar="[FILE|DIR]", required=False)
-@click.option("--tables", is_flag=True, help="Of a data directory, print rows and SHA-256 of each table as well.")
+@click.option("--tables", is_flag=True, help="For a data directory, also print the rows and SHA-256 of each table.")
 @passphrase_option
 @data_option
 @output.json_option
@@ -96,10 +96,10 @@ def _verify_archive(file: str, secret: str) -> None:
     words = "\n".join(f"{name}: {detail}" for _, _, detail in places)
     if manifest is not None:
         value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
-        words = f"{name} is whole: {manifest.blobs} files, and all that was acknowledged before {manifest.at}."
+        words = f"{name} is intact: {manifest.blobs} files, and every write acknowledged before {manifest.at}."
     output.answer(value, words)
     if places and file == STDIN:
-        output.note("What came after it was not read: keep the backup in a file to have every damaged place named.")
+        output.note("The rest of stdin was not checked: save the backup to a file to see every damaged part.")
     if places:
         sys.exit(Exit.CHECKSUM)
 
@@ -150,7 +150,7 @@ def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> N
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
     lines += [f"{each.place}: {each.detail}" for each in findings]
     if is_whole:
-        lines.append(f"{settings.data} is whole: databases, files, keys and audit.")
+        lines.append(f"{settings.data} is intact: databases, files, keys and audit.")
     value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": [each.members for each in findings]}
     if tables:
         value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
@@ -220,7 +220,7 @@ async def _discard(_: bytes) -> None:
 
 
 async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
-    """Check that every sealed value can be decrypted. A value whose key is missing does not count as damaged."""
+    """Check that every encrypted value can be decrypted. A value whose key is missing does not count as damaged."""
     async with keys.open_databases(settings) as parts:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[KeyUsage] = []
@@ -233,10 +233,10 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
     missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
     for lot in lots:
         if lot.key_id in missing:
-            detail = f"{lot.values} sealed with the master key {lot.key_id}, which is not given"
+            detail = f"{lot.values} values need the master key {lot.key_id}, which is not given"
             yield Discrepancy(lot.table, detail, remedy=missing_keys(missing, master).remedy)
         elif lot.unopened:
-            detail = f"{lot.unopened} of {lot.values} that name the master key {lot.key_id or '?'} do not open"
+            detail = f"{lot.unopened} of {lot.values} values cannot be decrypted with master key {lot.key_id or '?'}"
             yield Discrepancy(lot.table, detail, remedy=UNDECRYPTABLE_REMEDY)
 
 

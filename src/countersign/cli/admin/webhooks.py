@@ -26,14 +26,14 @@ from countersign.store.context import Store
 ResultT = TypeVar("ResultT")
 
 CANNOT_ADD = "cannot add the webhook"
-CANNOT_RESUME = "cannot resume webhooks and letters"
-SINCE_HELP = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
+CANNOT_RESUME = "cannot resume webhooks and e-mails"
+SINCE_HELP = "All events since this time, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
-org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
+org_option = click.option("--org", metavar="SLUG", help="An organisation of the store. Default: the records service.")
 
 
 class WebhookScope(NamedTuple):
-    """The outbox that is meant, whose receivers in it, and which types of events there are."""
+    """The outbox to use, the owner of the receivers, and the types of events that the outbox has."""
 
     outbox: Outbox
     owner: str
@@ -44,7 +44,9 @@ Work = Callable[[WebhookScope], Awaitable[ResultT]]
 
 
 def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> ResultT:
-    """What the work makes of the webhooks of an organisation, or of the records service; `doing` begins a failure.
+    """Run the work on the webhooks of an organisation or of the records service, and return the result of the work.
+
+    `doing` is the beginning of a failure's message.
 
     Raises:
         Failure: there is no such organisation, or the work was refused.
@@ -63,7 +65,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
             return await work(WebhookScope(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:
             why = "the records service has no webhook with this id"
-            remedy = "Pass --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
+            remedy = "For a webhook of an organisation, pass --org SLUG. Otherwise use an id of `webhooks list`."
             problem = missing.code
             raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
@@ -82,7 +84,7 @@ def webhooks() -> None:
 @data_option
 @output.json_option
 def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | None) -> None:
-    """Send events to URL; prints the secret that signs them, this once."""
+    """Send events to URL, and print the secret that signs them. The secret cannot be shown again."""
 
     async def work(mine: WebhookScope) -> tuple[Receiver, str]:
         unknown = sorted({*types} - {*mine.types})
@@ -111,14 +113,14 @@ def _require_public(url: str) -> None:
     except ValueError:
         return
     if parts.scheme == "http":
-        why = f"{url} would be sent to without TLS"
+        why = f"events would be sent to {url} without TLS"
     elif host == "localhost" or host.endswith(".localhost") or _is_private(host):
-        why = f"{host} is not of the public internet, and nothing is sent there"
+        why = f"{host} is not a public address, and no events are sent to other addresses"
     else:
         return
     remedy = (
-        "Name a public address by https://. For networks of your own set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here and "
-        "for the server: then everyone who may add webhooks can have requests sent in them."
+        "Name a public address with https://. To allow private networks, set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here "
+        "and for the server. Everyone who may add webhooks can then make the server send requests in these networks."
     )
     raise Failure(CANNOT_ADD, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
@@ -151,7 +153,7 @@ def list_webhooks(org: str | None, data: str | None) -> None:
 @data_option
 @output.json_option
 def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
-    """Sign with a fresh secret, which is printed; the one before signs beside it for a day."""
+    """Sign with a new secret, and print the secret. For one more day, the previous secret signs as well."""
 
     async def work(mine: WebhookScope) -> str:
         async with mine.outbox.database.transaction() as transaction:
@@ -183,7 +185,7 @@ def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 @data_option
 @output.json_option
 def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
-    """Have a running server send an event of the type webhook.ping; prints its id."""
+    """Make a running server send an event of the type webhook.ping, and print the id of the event."""
 
     async def work(mine: WebhookScope) -> str:
         async with mine.outbox.database.transaction() as transaction:
@@ -196,7 +198,7 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 
 @webhooks.command("deliveries")
 @click.argument("webhook_id", metavar="ID")
-@click.option("--state", type=click.Choice(get_args(outbox.State)), help="Only those in this state.")
+@click.option("--state", type=click.Choice(get_args(outbox.State)), help="Only deliveries in this state.")
 @click.option("--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many, newest first.")
 @org_option
 @data_option
@@ -230,13 +232,13 @@ def list_deliveries(
 
 @webhooks.command("replay")
 @click.argument("webhook_id", metavar="ID")
-@click.option("--event", "event_id", metavar="ID", help="This event alone.")
+@click.option("--event", "event_id", metavar="ID", help="Only this event.")
 @click.option("--since", metavar="MOMENT", callback=parse_past_time, help=SINCE_HELP)
 @org_option
 @data_option
 @output.json_option
 def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org: str | None, data: str | None) -> None:
-    """Have a running server deliver again: one event, or all since a moment, 10,000 at most."""
+    """Make a running server deliver again: one event, or all events since a time, at most 10,000."""
     if (event_id is None) == (since is None):
         raise click.UsageError("use either --event or --since")
 
@@ -250,25 +252,26 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
 
     begun = _run(data, org, "cannot replay", work)
     through = clock.rfc3339_or_none(begun.through)
-    output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
+    words = f"Deliveries to send again: {begun.deliveries}."
+    output.answer({"deliveries": begun.deliveries, "next_since": through}, words)
     if through is not None:
-        output.note(f"There are more: go on with --since {through}.")
+        output.note(f"There are more events: continue with --since {through}.")
 
 
 @webhooks.command("resume")
 @data_option
 @output.json_option
 def resume(data: str | None) -> None:
-    """Resume webhooks and letters about plans of both services; `restore` pauses them."""
+    """Resume webhooks and e-mails about plans of both services; `restore` pauses them."""
 
     settings = configuration.load(data=data)
     resumed = record_store.run_coroutine(_resume(settings), CANNOT_RESUME)
-    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was paused."
+    said = f"Sending is resumed: {', '.join(resumed)}." if resumed else "Nothing was paused."
     output.answer({"resumed": resumed}, said)
 
 
 async def _resume(settings: Settings) -> list[str]:
-    """Resume the webhooks and letters of both services, and return the services in which they were paused."""
+    """Resume the webhooks and e-mails of both services. Return the services in which they were paused."""
     async with keys.open_databases(settings) as parts:
         await keys.require_upgraded(settings, parts, CANNOT_RESUME)
         resumed: list[str] = []

@@ -48,12 +48,12 @@ class PlanReference(msgspec.Struct):
 @click.command()
 @click.argument("method", type=click.Choice(METHODS, case_sensitive=False))
 @click.argument("path")
-@click.option("-f", "--field", "fields", multiple=True, metavar="NAME=TEXT", help="A member of the body, or the query.")
-@click.option("-j", "--json-field", "values", multiple=True, metavar="NAME=JSON", help="One that is no text.")
+@click.option("-f", "--field", "fields", multiple=True, metavar="NAME=TEXT", help="A member of the body or query.")
+@click.option("-j", "--json-field", "values", multiple=True, metavar="NAME=JSON", help="A member with a JSON value.")
 @click.option("-q", "--query", "queries", multiple=True, metavar="NAME=TEXT", help="A parameter of the query.")
 @click.option("--input", "file", type=click.File("rb"), help="The whole body from a file; - is stdin.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="A header of the request.")
-@click.option("--pages", is_flag=True, help="All pages of a list: one line of JSON an item.")
+@click.option("--pages", is_flag=True, help="Fetch all pages of a list; print one line of JSON per item.")
 @server_option
 @output.json_option
 def api(
@@ -69,8 +69,8 @@ def api(
 ) -> None:
     """Call METHOD PATH of a server's API and print the response.
 
-    PATH is a path of the store's API (`products`), or begins with a slash at the server's root (`/api/meta`). The exit
-    code depends on the kind of refusal. It is 10 if the call waits for a person's approval.
+    PATH is a path of the store's API (`products`). If it begins with a slash, it is a path of the server
+    (`/api/meta`). The exit code depends on the kind of refusal. It is 10 if the call waits for a person's approval.
 
         countersign api GET products -f q=chess --pages
 
@@ -105,13 +105,13 @@ def _require_valid_options(method: str, path: str, *, has_fields: bool, has_file
         UsageError: PATH has a scheme, query or fragment, or the options cannot be combined.
     """
     if any(sign in path for sign in ("://", "?", "#")):
-        raise click.UsageError("PATH is a path alone; --server names the server, -q NAME=TEXT a part of the query")
+        raise click.UsageError("PATH must be only a path; --server sets the server, and -q NAME=TEXT a query parameter")
     if has_file and has_fields:
         raise click.UsageError("use the body's fields or --input, not both")
     if has_file and method in WITHOUT_BODY:
         raise click.UsageError(f"{method} has no body")
     if pages and method != "GET":
-        raise click.UsageError("--pages goes with GET")
+        raise click.UsageError("--pages needs GET")
 
 
 def _with_body_fields(call: ApiCall, fields: Sequence[str], values: Sequence[str]) -> ApiCall:

@@ -54,7 +54,7 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
         write(chain((first,), members), output)
     except ArchiveRefused as refused:
         why = f"{refused.detail} (rule {refused.rule})"
-        remedy = "Correct or remove it in the directory, or pack the archive yourself and push it with --no-build."
+        remedy = "Correct or remove this entry, or pack the archive yourself and push it with --no-build."
         raise Failure("the directory cannot be packed", why=why, remedy=remedy) from refused
 
 
@@ -119,7 +119,7 @@ class _Stream:
 @click.command()
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
-@click.option("--compatible", is_flag=True, help="Also take what is unusual and harmless.")
+@click.option("--compatible", is_flag=True, help="Also accept unusual but harmless archives.")
 @output.json_option
 def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
     """Unpack ARCHIVE (zip, or tar: plain, gzip, xz, zstd) into the folder DIR, which must be new or empty.

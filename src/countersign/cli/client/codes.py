@@ -32,8 +32,8 @@ def codes() -> None:
 @click.option("--kind", type=click.Choice(("license", "promo")), required=True, help="license: one use each.")
 @click.option("--count", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many codes.")
 @click.option("--max-uses", type=click.IntRange(1, 1_000_000_000), help="Uses of each promo code.")
-@click.option("--valid-from", callback=parse_time, help="2026-12-31, 2026-12-31T18:00:00Z, or 30d from now.")
-@click.option("--expires", callback=parse_time, help="When the codes end; written as --valid-from.")
+@click.option("--valid-from", callback=parse_time, help="Start: 2026-12-31, 2026-12-31T18:00:00Z, or 30d (from now).")
+@click.option("--expires", callback=parse_time, help="When the codes expire; same format as --valid-from.")
 @click.option("--org", help="Your organisation, when you act in several. Default: the one in ORG/PRODUCT.")
 @click.option("--output", "target", type=click.Path(dir_okay=False, path_type=Path), help="CSV file to write.")
 @server_option
@@ -100,7 +100,7 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
         why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
         remedy = "Revoke that batch, choose another file, and issue again."
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
-        raise Failure("the codes were issued, not kept", why=why, remedy=remedy, exit_code=exit_code) from error
+        raise Failure("the codes were issued, but not saved", why=why, remedy=remedy, exit_code=exit_code) from error
     written = {"batch_id": batch_id, "count": count, "path": str(target)}
     output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")
 

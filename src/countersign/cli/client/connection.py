@@ -31,7 +31,7 @@ MAX_REDIRECTS = 5
 STORE_ADDRESS = "name the store's address with --server or COUNTERSIGN_SERVER"
 RECORDS_HINT = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
 READ_SCOPES = "read:products read:releases read:library"
-"""The scopes that `countersign login` asks for: every account holds them."""
+"""The scopes that `countersign login` asks for. Every account has them."""
 PUBLISH_SCOPES = f"{READ_SCOPES} write:products write:releases"
 """The scopes that `countersign login --publish` asks for."""
 
@@ -123,7 +123,7 @@ class Server:
         reached = f"{self.base}/{after}" if found and "?" not in before else url
         if not _is_http_url(reached):
             why = "its answer names an address that is not http or https"
-            raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to its operator.")
+            raise Failure(f"cannot continue with {self.root}", why=why, remedy="Report this to its operator.")
         return reached
 
     def next_page(self, reply: Reply) -> str | None:
@@ -271,7 +271,7 @@ def require_owned_by(server: Server, product: ProductName, doing: str) -> api_mo
     if found.org == product.org:
         return found
     why = f"{found.slug} belongs to {found.org}, not to {product.org}"
-    remedy = f"If that is the one you mean: {found.org}/{found.slug}"
+    remedy = f"If you mean that product, name {found.org}/{found.slug}"
     raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
@@ -353,13 +353,13 @@ def _records_failure(root: str, reply: Reply, reason: str, doing: str) -> Failur
 
 def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
     if reply.status == 401:
-        store = f"`countersign login` is for stores alone: for a store, {STORE_ADDRESS}."
+        store = f"`countersign login` works only with a store: for a store, {STORE_ADDRESS}."
         return f"{RECORDS_HINT} {store}"
     if reply.status in _NO_ROUTE:
         call = "`countersign api GET /api/meta` lists what you may call there."
         return f"For a command of the store, {STORE_ADDRESS}. To call records: {RECORDS_HINT} {call}"
     if is_missing:
-        return "Take the id from what the `list` command of the model answers."
+        return "Use an id from the answer of the model's `list` command."
     if asked := _retry_after_s(reply.headers):
         return f"Try again in {wait_text(asked)}."
     return "Correct the request; `countersign api GET /api/meta` lists the parameters of each command."
@@ -401,8 +401,9 @@ def _scope_hint(root: str, scope: str) -> str:
     if scope in PUBLISH_SCOPES.split():
         lacks = "" if scope in READ_SCOPES.split() else "Sign in with `countersign login --publish` as a publisher; or "
     client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
-    issued = f"`countersign token issue EMAIL --scope {scope}` where the store runs"
-    return f"{lacks}{client}, or set COUNTERSIGN_TOKEN to what {issued} prints. The pages of {root} need no scope."
+    issued = f"`countersign token issue EMAIL --scope {scope}`"
+    token = f"set COUNTERSIGN_TOKEN to the token that {issued} prints on the store's machine"
+    return f"{lacks}{client}, or {token}. The pages of {root} need no scope."
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:

@@ -66,7 +66,7 @@ def select_release(releases: Sequence[api_models.Release], wanted: ArtifactReque
     on_channel = f" on the channel {channel}" if channel else ""
     why = f"it has no release {wanted.version}" if wanted.version else "nothing is published"
     known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
-    remedy = f"There is: {known}. Pass --version or --channel." if known else "It has no release yet."
+    remedy = f"It has: {known}. Pass --version or --channel." if known else "It has no release yet."
     raise Failure(wanted.doing, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
@@ -90,7 +90,7 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
         return fitting[0]
     known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
     why = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"{_selection_hint(ready, wanted)}; there is: {known}." if known else "The release has no files."
+    remedy = f"{_selection_hint(ready, wanted)}; the release has: {known}." if known else "The release has no files."
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
 
@@ -113,8 +113,8 @@ def _matching(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list
 @click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
 @click.option("--version", help="The release's version. Default: the newest of the channel.")
 @click.option("--channel", type=click.Choice(CHANNELS), help="Default: stable, unless --version is given.")
-@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, where there are several.")
-@click.option("--file", metavar="NAME", help="The file's name in the release, where there are several.")
+@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, if there are several.")
+@click.option("--file", metavar="NAME", help="The file's name in the release, if there are several.")
 @click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="File or directory to write to.")
 @click.option("--force", is_flag=True, help="Replace an existing file that has other bytes.")
 @server_option
@@ -144,7 +144,7 @@ def download(
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or path}: {error.strerror or error}"
-        remedy = "Free space or choose another place with -o, then run the same command again."
+        remedy = "Make space or choose another path with -o, then run the same command again."
         raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
@@ -175,7 +175,7 @@ def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRe
         same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
     if same or force:
         return same
-    remedy = "Pass --force to replace it, or choose another place with -o."
+    remedy = "Pass --force to replace it, or choose another path with -o."
     raise Failure(wanted.doing, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
 

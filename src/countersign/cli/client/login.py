@@ -68,8 +68,8 @@ def _claim_refusal(server: Server, reply: Reply) -> Failure:
         failure.exit_code = Exit.REFUSED
         failure.why = "this account may not publish"
         failure.remedy = (
-            "Run `countersign login` without --publish to find, own and download. To publish, have an owner of the "
-            "organisation make this account a publisher."
+            "Run `countersign login` without --publish to search, redeem and download. To publish, ask an owner of "
+            "the organisation to make this account a publisher."
         )
     return failure
 
@@ -81,7 +81,7 @@ def _poll(server: Server, claim_token: str) -> Reply:
 
 @click.command()
 @click.option("--email", help="Your account's address; asked for on a terminal.")
-@click.option("--publish", is_flag=True, help="Ask for what a publisher needs, too: products, releases, uploads.")
+@click.option("--publish", is_flag=True, help="Also request the scopes of a publisher.")
 @click.option("--with-token", is_flag=True, help="Read a token from stdin instead (asked for on a terminal).")
 @server_option
 @output.json_option
@@ -132,7 +132,7 @@ def _token_from_stdin() -> str:
     else:
         token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        why, remedy = "stdin has no token", "Give it on stdin, alone."
+        why, remedy = "stdin has no token", "Write only the token to stdin."
         raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
     return token
 

@@ -101,7 +101,7 @@ class PushTarget:
 @click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
 @click.option("--platform", type=click.Choice(PLATFORMS), help="What the file runs on.")
 @click.option("--notes", help="Release notes, when the release is new.")
-@click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
+@click.option("--filename", metavar="NAME", help="The file's name in the store. Default: the name of PATH.")
 @click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
 @click.option("--older", is_flag=True, help=OLDER_HELP)
@@ -187,14 +187,14 @@ def _show_result(
 
 def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
     """Have the store make the build of the file. If it fails, the file stays in the draft and nothing is published."""
-    doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
+    doing = f"{artifact.filename} is in {to.product} {to.version}, but no build could be made of it"
     return upload.build(to.server, artifact.id, content.size, doing)
 
 
 def _file_failure(to: PushTarget, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
-        remedy = "Free space for the packed directory, or set TMPDIR to a volume with free space."
+        remedy = "Make space for the packed directory, or set TMPDIR to a volume with enough space."
         return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
     return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
 

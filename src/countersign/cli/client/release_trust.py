@@ -129,7 +129,7 @@ def _read_pins() -> _Pins:
         return _Pins({})
     except (OSError, ValueError) as error:
         why = f"{path}: {os.strerror(error.errno or 0) if isinstance(error, OSError) else 'it is damaged'}"
-        remedy = f"Restore it; without it no key is known. Remove {path} only to trust every publisher anew."
+        remedy = f"Restore {path}: without it, no key is pinned. Remove it only to trust every publisher again."
         raise Failure("the pinned keys cannot be read", why=why, remedy=remedy) from error
 
 
@@ -187,7 +187,7 @@ def _trusted_statement(
     key = None if pin is None else pin.key
     statement, now = trust.verify_channel(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
     if (statement.product_id, statement.product) != (found.id, found.slug):
-        raise SignatureRefused("the statement is of another product")
+        raise SignatureRefused("the statement belongs to another product")
     keys = _trusted_keys(shown, pin)
     store_pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
     return statement, keys
@@ -234,7 +234,7 @@ def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str)
     if len(statement.builds) == 1 and not wanted.platform:
         return next(iter(statement.builds))
     why = f"{statement.version} has no build for {named}"
-    remedy = f"Pass --platform; there is: {', '.join(sorted(filter(None, statement.builds)))}."
+    remedy = f"Pass --platform with one of: {', '.join(sorted(filter(None, statement.builds)))}."
     if list(statement.builds) == [""]:
         remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
@@ -302,7 +302,7 @@ def _verified_payload(
     name the manifest."""
     payload = envelopes.verify(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
     if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
-        raise SignatureRefused("the manifest is not the one that the channel's statement names")
+        raise SignatureRefused("the channel's statement names another manifest")
     return payload
 
 
@@ -329,12 +329,12 @@ def _decode_manifest(
         manifest = manifests.decode(payload)
     except msgspec.ValidationError as error:
         raise SignatureRefused(
-            f"the manifest is of a form that is not known here: {error}", resolution="Use a newer version of this tool."
+            f"the format of the manifest is unknown: {error}", resolution="Use a newer version of this tool."
         ) from error
     if (manifest.org, manifest.product_id, manifest.version) != (org, found.id, version):
-        raise SignatureRefused("the manifest is of another product or version")
+        raise SignatureRefused("the manifest belongs to another product or version")
     if (manifest.platform or "") != platform:
-        raise SignatureRefused("the manifest is of another platform")
+        raise SignatureRefused("the manifest belongs to another platform")
     return manifest
 
 
@@ -342,8 +342,8 @@ def _require_newer(wanted: Manifest, installed: Manifest) -> None:
     """Refuse a requested version that is not the current one of the channel and is older than the installed one."""
     if wanted.created_at < installed.created_at or _is_lower(wanted.version, installed.version):
         raise RolledBack(
-            f"{wanted.version} is older than {installed.version}, which is installed, and the channel is not at it",
-            resolution="Pull it into another folder, or ask the publisher to set the channel to it.",
+            f"{wanted.version} is older than the installed {installed.version}, and not the channel's current version",
+            resolution="Pull it into another folder, or ask the publisher to move the channel back to it.",
         )
 
 

@@ -110,7 +110,7 @@ class UploadSession:
         """
         state = self._server.get(self._url, api_models.UploadStatus, self._doing)
         if state.size != self._content.size:
-            raise Failure(self._doing, why="the upload is of another file", exit_code=Exit.NOT_FOUND)
+            raise Failure(self._doing, why="the upload belongs to another file", exit_code=Exit.NOT_FOUND)
         gaps: list[tuple[int, int]] = []
         position = 0
         for first, last in sorted(state.received):
@@ -182,7 +182,7 @@ class UploadSession:
         while start < stop:
             piece = file.read(min(PIECE_BYTES, stop - start))
             if not piece:
-                remedy = "Push again once the file is whole."
+                remedy = "Push again when the file is complete."
                 raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
             yield piece
             start += len(piece)

@@ -37,7 +37,7 @@ NAME_WIDTH = len("distribution database")
 """The length of the longest name of a check."""
 
 COUNTER_SLOTS = 8
-"""The number of slots of the local counters, which the check must pass to the client but does not use."""
+"""The number of slots of the local counters. The check must pass this number to the client, but does not use it."""
 
 
 @dataclass(slots=True)
@@ -62,9 +62,9 @@ class Finding:
 
 
 def failed_finding(name: str, refused: Refused, remedy: str = "") -> Finding:
-    """The failed finding for a refusal, with the check's own remedy if it has one."""
+    """Return the failed finding for a refusal. If `remedy` is given, it replaces the remedy of the refusal."""
     # The advice to wait is for API clients; it does not help an operator.
-    known = "Correct it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    known = "Correct the problem, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
     # Details of this machine, such as a path, are notes on the exception.
     detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
     return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
@@ -78,8 +78,8 @@ def check_master_key(settings: Settings) -> Finding:
     if _has_key(settings):
         return _check_present_key(settings)
     if installation.files(settings):
-        remedy = "Put your copy of it back: another key cannot decrypt them."
-        return Finding(name, "fail", f"{data / KEY_FILE}, which sealed the databases, is missing", remedy)
+        remedy = "Restore your copy of the key: no other key can decrypt the databases."
+        return Finding(name, "fail", f"{data / KEY_FILE}, which encrypted the databases, is missing", remedy)
     return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
 
 
@@ -89,7 +89,7 @@ def _check_present_key(settings: Settings) -> Finding:
         key = _key(settings)
     except Refused as refused:
         return failed_finding(name, refused)
-    remedy = "" if is_given else "Keep a copy of it away from this machine: without it encrypted values are lost."
+    remedy = "" if is_given else "Keep a copy of the key off this machine: without the key, encrypted values are lost."
     return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} encrypts", remedy)
 
 
@@ -122,7 +122,7 @@ async def check_database(settings: Settings, service: str) -> Finding:
     except DeclarationError as error:
         return Finding(name, "fail", str(error), "Correct the module, or leave it out of COUNTERSIGN_MODULES.")
     except BadSetting as error:
-        return Finding(name, "fail", str(error), "Correct it; `countersign config` explains every setting.")
+        return Finding(name, "fail", str(error), "Correct the setting; `countersign config` explains every setting.")
     except (SchemaMismatch, ValueError) as error:
         return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
 
@@ -142,13 +142,13 @@ async def _check_tables(settings: Settings, service: str, found: Finding) -> Fin
         return found
     if pending:
         found.standing = "warn"
-        found.detail += f": {len(pending)} migrations to come, first {pending[0].partition(': ')[2]}"
+        found.detail += f": {len(pending)} pending migrations, the first is {pending[0].partition(': ')[2]}"
         found.remedy = "The next start applies them; or run: countersign db upgrade"
         return found
     await kept.tables.require_writable(settings)
     if _has_key(settings):
         await kept.tables.require_keys(settings, _key(settings))
-        found.detail += ": readable, writable, up to date, opened by the master key"
+        found.detail += ": readable, writable, up to date, decrypted with the master key"
     else:
         found.detail += ": readable, writable, up to date"
     return await _check_restorable(settings, kept.tables, found)
@@ -193,7 +193,7 @@ async def check_installation(settings: Settings) -> Finding:
         return Finding(name, "fail", found.conflict, found.remedy)
     own = next((each.id for each in found.places if each.id), None)
     if found.notes:
-        remedy = "`countersign installation show` lists the places; docs/how-to/installation.md has what to do."
+        remedy = "`countersign installation show` lists the places; docs/how-to/installation.md explains what to do."
         return Finding(name, "warn", "; ".join(found.notes), remedy)
     return Finding(name, "ok", own or "its id will be made at the first start")
 
@@ -239,12 +239,12 @@ async def check_mail(settings: Settings) -> Finding:
     except BadSetting as error:
         return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
     if settings.smtp_url:
-        return Finding("mail", "ok", "the mail server takes mail")
-    return Finding("mail", "ok", f"letters stay in {data / OUTBOX_FOLDER}: `countersign mail` shows them")
+        return Finding("mail", "ok", "the mail server accepts mail")
+    return Finding("mail", "ok", f"e-mails stay in {data / OUTBOX_FOLDER}: `countersign mail` shows them")
 
 
 async def check_deliveries(settings: Settings) -> Finding:
-    """Check whether webhooks and letters are sent, or have been paused since a restore."""
+    """Check whether webhooks and e-mails are sent, or have been paused since a restore."""
     name = "deliveries"
     try:
         found = {name: await each.tables.paused_since(settings) for name, each in databases.SERVICES.items()}
@@ -253,5 +253,5 @@ async def check_deliveries(settings: Settings) -> Finding:
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
     if held:
         remedy = f"This is a restored backup: check its webhooks, then run `{outbox.RESUME_COMMAND}`."
-        return Finding(name, "warn", f"webhooks and letters are paused: {', '.join(held)}", remedy)
-    return Finding(name, "ok", "webhooks and letters go out")
+        return Finding(name, "warn", f"webhooks and e-mails are paused: {', '.join(held)}", remedy)
+    return Finding(name, "ok", "webhooks and e-mails are sent")

@@ -40,7 +40,7 @@ CLIENT_VARIABLES = {
 
 # The remedy for each error that prevents listening.
 _PORT_REMEDIES = {
-    errno.EADDRINUSE: "Stop what listens there, or choose another port.",
+    errno.EADDRINUSE: "Stop the program that listens on this port, or choose another port.",
     errno.EACCES: "Choose a port above 1023, or give the process CAP_NET_BIND_SERVICE.",
     errno.EADDRNOTAVAIL: "Choose an address that this machine has.",
 }
@@ -61,7 +61,7 @@ def check_variables() -> Finding:
     given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
     unknown = sorted(name for name in given if name not in known)
     if unknown:
-        remedy = "Correct or remove it; `countersign config` lists every name."
+        remedy = "Correct or remove the variable; `countersign config` lists every name."
         return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
     return Finding("settings", "ok", "every setting can be used")
 
@@ -91,9 +91,10 @@ def check_disk(data: Path, reserve_mib: int) -> Finding:
     detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
     if free_mib <= reserve_mib:
         detail = f"the disk is full: {detail}"
-        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.", is_disk_full=True)
+        remedy = "Make space on this disk: every write is refused with 507."
+        return Finding("disk", "fail", detail, remedy, is_disk_full=True)
     if free_mib <= reserve_mib + WARN_FREE_MIB:
-        return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
+        return Finding("disk", "warn", detail, "Make space on this disk soon, or move the data directory.")
     return Finding("disk", "ok", detail)
 
 
@@ -119,7 +120,7 @@ def check_running_server(settings: Settings) -> Finding:
         answer = httpx.get(url, timeout=READINESS_TIMEOUT_S, trust_env=False)
         said = msgspec.json.decode(answer.content, type=Readiness)
     except (httpx.HTTPError, msgspec.DecodeError, msgspec.ValidationError):
-        remedy = "Look at its log; it was started without COUNTERSIGN_OPERATOR_PORT, or it hangs: then restart it."
+        remedy = "If the server was started without COUNTERSIGN_OPERATOR_PORT, or hangs, restart it. See also its log."
         return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
     if said.failing:
         found = "; ".join(f"{each.name}: {each.detail}" for each in said.checks if each.state == "failed")
@@ -130,7 +131,7 @@ def check_running_server(settings: Settings) -> Finding:
 def check_clock(data: Path) -> Finding:
     """Check that the system clock was set, and that it agrees with the time stamps of the file system."""
     now = clock.now()
-    remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
+    remedy = "Set the clock, and synchronise it with NTP: tokens and codes expire by this clock."
     if now < MIN_TIME:
         return Finding("clock", "fail", clock.rfc3339(now), remedy)
     if not os.access(data, os.W_OK | os.X_OK):
@@ -144,14 +145,14 @@ def check_clock(data: Path) -> Finding:
     finally:
         probe.unlink(missing_ok=True)
     if skew_s > MAX_SKEW_S:
-        return Finding("clock", "warn", f"{clock.rfc3339(now)}, {skew_s:.0f} s off from the disk's", remedy)
+        return Finding("clock", "warn", f"{clock.rfc3339(now)}, {skew_s:.0f} s different from the disk's clock", remedy)
     return Finding("clock", "ok", clock.rfc3339(now))
 
 
 @click.command()
 @click.argument("service", type=click.Choice(tuple(PORTS)), required=False)
 @click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address that is to be listened on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--distribution-port", type=port_type, default=PORTS["distribution"], show_default=True)
 @click.option("--records-port", type=port_type, default=PORTS["records"], show_default=True)
 @output.json_option
@@ -187,7 +188,8 @@ def _check_settings(settings: Settings) -> Finding:
     try:
         exchange.configured_proxies(settings)
     except BadSetting as error:
-        return Finding("settings", "fail", str(error), "Correct it; `countersign config` explains every setting.")
+        remedy = "Correct the setting; `countersign config` explains every setting."
+        return Finding("settings", "fail", str(error), remedy)
     return check_variables()
 
 

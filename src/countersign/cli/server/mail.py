@@ -18,11 +18,12 @@ from countersign.kernel import clock
 from countersign.kernel.mail import transports
 
 DOING = "cannot show the outbox"
+_REMEDY = "Run the command as the user of the server."
 _LINK = re.compile(r"https?://[^\s<>\"]+")
 
 
 class OutboxMessage(NamedTuple):
-    """A letter in the form that the command prints."""
+    """An e-mail in the form that the command prints."""
 
     date: str
     to: str
@@ -32,33 +33,34 @@ class OutboxMessage(NamedTuple):
 
 
 @click.command()
-@click.option("--last", is_flag=True, help="Only the newest letter, with its text.")
-@click.option("--to", "address", metavar="ADDRESS", help="Only letters to this address.")
+@click.option("--last", is_flag=True, help="Only the newest e-mail, with its text.")
+@click.option("--to", "address", metavar="ADDRESS", help="Only e-mails to this address.")
 @click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
 @output.json_option
 def mail(last: bool, address: str | None, data: str | None) -> None:
-    """Show the letters in the outbox folder, newest first, with the links in them.
+    """Show the e-mails in the outbox folder, newest first, with the links in them.
 
-    Letters are put into this folder while COUNTERSIGN_SMTP_URL is not set.
+    E-mails are put into this folder while COUNTERSIGN_SMTP_URL is not set.
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data) / transports.OUTBOX_FOLDER
     wanted = (address or "").strip().lower()
     letters = list(islice(_messages(folder, wanted), 1 if last else None))
-    none = f"{folder} has no letter" + (f" to {wanted}" if wanted else "")
+    none = f"{folder} has no e-mail" + (f" to {wanted}" if wanted else "")
     if last and not letters:
-        raise Failure(DOING, why=none, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
+        remedy = "Request an e-mail on the page, then run the command again."
+        raise Failure(DOING, why=none, remedy=remedy, exit_code=Exit.NOT_FOUND)
     output.answer(
         {"letters": [each._asdict() for each in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
     )
     if not letters:
         output.note(f"{none}.")
     if settings.smtp_url:
-        output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
+        output.note("COUNTERSIGN_SMTP_URL is set: new e-mails go to the mail server, not to this folder.")
 
 
 def _messages(folder: Path, wanted: str) -> Iterator[OutboxMessage]:
-    """The letters in the folder to the wanted address, newest first. An empty address means all letters."""
+    """Yield the e-mails in the folder to the wanted address, newest first. An empty address means all e-mails."""
     for path in _files(folder):
         letter = _read_message(path)
         if letter is not None and wanted in ("", letter.to.lower()):
@@ -69,22 +71,22 @@ def _files(folder: Path) -> list[Path]:
     try:
         return transports.messages(folder)
     except OSError as error:
-        raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy="Run it as the user who serves.") from error
+        raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy=_REMEDY) from error
 
 
 def _read_message(path: Path) -> OutboxMessage | None:
-    """The letter in the file, or None if the file has been removed in the meantime."""
+    """Return the e-mail in the file, or None if the file has been removed in the meantime."""
     try:
         message = message_from_bytes(path.read_bytes(), _class=EmailMessage, policy=SMTP)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Failure(DOING, why=f"{path}: {error.strerror}", remedy="Run it as the user who serves.") from error
+        raise Failure(DOING, why=f"{path}: {error.strerror}", remedy=_REMEDY) from error
     try:
         text = str(message.get_content()).replace("\r\n", "\n")
         sent_at = clock.from_datetime(parsedate_to_datetime(str(message["Date"]).replace("-0000", "+0000")))
     except (ValueError, TypeError, LookupError) as error:
-        raise Failure(DOING, why=f"{path} is no letter: {error}", remedy="Remove the file.") from error
+        raise Failure(DOING, why=f"{path} is not an e-mail: {error}", remedy="Remove the file.") from error
     return OutboxMessage(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
 
 

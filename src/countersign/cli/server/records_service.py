@@ -30,7 +30,7 @@ async def open_records(settings: Settings, place: ListenAddress) -> AsyncGenerat
 
 @asynccontextmanager
 async def application(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
-    """Yield the application with its web pages. With `tends`, set in one worker only, also end what has expired."""
+    """Yield the application with its web pages. With `tends`, set in one worker only, also remove what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
             await stack.enter_async_context(app.tended(service))
@@ -51,7 +51,7 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
     if not records.is_loopback and await demo.is_open(service.engine):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
-            "127.0.0.1, or take an empty data directory"
+            "127.0.0.1, or use an empty data directory"
         )
     link = await setup.first_link(records)
     if link is not None:

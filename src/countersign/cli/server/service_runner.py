@@ -40,8 +40,8 @@ ContextT = TypeVar("ContextT")
 
 OPERATOR = "operator"
 
-FREE = metrics.gauge("countersign_disk_free_bytes", "What is free on the volume of the data directory.")
-RESERVE = metrics.gauge("countersign_disk_reserve_bytes", "Below so much free, every write is refused with 507.")
+FREE = metrics.gauge("countersign_disk_free_bytes", "Free bytes on the volume of the data directory.")
+RESERVE = metrics.gauge("countersign_disk_reserve_bytes", "Free bytes below which every write is refused with 507.")
 
 SERVING = "cannot serve"
 DISK_FAILED = "the disk failed while a change was made durable"
@@ -248,8 +248,8 @@ def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage,
                 message.send(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
             yield app
         if broken and start.workers == 1:
-            remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
-            raise DiskFailed("cannot go on", why=f"{DISK_FAILED} ({service.title})", remedy=remedy)
+            remedy = "Check the disk of the data directory, then start again: every acknowledged write is on the disk."
+            raise DiskFailed("cannot continue", why=f"{DISK_FAILED} ({service.title})", remedy=remedy)
 
     return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
 
@@ -257,11 +257,11 @@ def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage,
 def _hints(start: StartOptions, places: Sequence[ListenAddress]) -> Iterator[str]:
     for each, place in zip(start.wanted, places, strict=True):
         if not each.service.url(start.settings) and not place.is_loopback:
-            yield f"Set {each.service.setting} to the https address that others use: links name it."
+            yield f"Set {each.service.setting} to the https address that others use: links contain it."
     data = start.settings.data
     if start.settings.database_url and migration_marker.is_ambiguous(Path(data)):
-        yield f"{data} also holds SQLite databases, which are not served: put them elsewhere,"
-        yield "for a command that lacks COUNTERSIGN_DATABASE_URL works on them."
+        yield f"{data} also contains SQLite databases, which are not served. Move them to another directory:"
+        yield "a command without COUNTERSIGN_DATABASE_URL would use them."
 
 
 @asynccontextmanager
@@ -276,7 +276,7 @@ async def _stop_on_disk_failure(database: Database, title: str) -> AsyncGenerato
         await database.broken.wait()
         broken.append(title)
         telemetry.logger("serve").error(
-            f"{DISK_FAILED}; the process ends, to begin anew with what is on it", service=title
+            f"{DISK_FAILED}; the process ends, so that the next start reads what is on the disk", service=title
         )
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -302,9 +302,9 @@ def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
         whose, host = f"the service {name}", "--host"
         port = "--port" if len(start.wanted) == 1 else f"--{name}-port"
     if error.is_taken:
-        remedy = f"Stop what listens there, or choose another port by {port}."
+        remedy = f"Stop the program that listens on this port, or choose another port with {port}."
     else:
-        remedy = f"Choose an address of this machine by {host}, or a port that this user may have by {port}."
+        remedy = f"Choose an address of this machine with {host}, or a port that this user may use with {port}."
     exit_code = Exit.CONFLICT if error.is_taken else Exit.USAGE
     return Failure(SERVING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
 
@@ -355,7 +355,7 @@ def _failure(start: StartOptions, error: Exception) -> Failure | None:
             remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
             return Failure(SERVING, why=str(error), remedy=remedy, exit_code=Exit.USAGE)
         case BadSetting() | ValueError():
-            remedy = "Correct it; `countersign config` explains every setting."
+            remedy = "Correct the setting; `countersign config` explains every setting."
             return Failure(SERVING, why=str(error) or type(error).__name__, remedy=remedy, exit_code=Exit.USAGE)
         case _:
             return None

@@ -65,7 +65,7 @@ async def prepare(store: Store, is_demo: bool) -> str:
     if not store.is_loopback and await demo.is_open(store.database):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
-            "127.0.0.1, or take an empty data directory"
+            "127.0.0.1, or use an empty data directory"
         )
     link = await people.create_setup_link(store)
     if link is not None:
