@@ -16,7 +16,7 @@ from tests.servers.countersign import MASTER_KEY, served
 from tests.servers.postgres import PostgresFactory
 from tests.servers.process import free_port
 
-SAID = "nothing goes out, since this was restored"
+SAID = "deliveries are paused, since this installation was restored"
 
 
 class Hooks:

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from typing import NewType
 
 Instant = NewType("Instant", int)
-"""A moment in UTC as microseconds since 1970-01-01T00:00:00Z; what the databases store."""
+"""A moment in UTC as microseconds since 1970-01-01T00:00:00Z. The databases store this number."""
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -25,8 +25,7 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def periodic(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
-    """Repeat the work while the block lasts. After a failure, which a `ThrottledErrorLog` reports, the work is repeated
-    as well."""
+    """Repeat the work while the block lasts, also after a failure. A `ThrottledErrorLog` reports failures."""
     async with background(_repeat(work, every_s)):
         yield
 

@@ -95,7 +95,7 @@ class StorageFull(Refused):
     status = 507
     code = "insufficient_storage"
     title = "Insufficient storage"
-    resolution = "Free space on the volume of the data directory (or the store), then try again."
+    resolution = "Make space on the volume of the data directory (or of the blob store), then try again."
 
 
 class NotEmpty(Refused):

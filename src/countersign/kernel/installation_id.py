@@ -63,10 +63,10 @@ class InstallationMismatch(Refused):
 
     status = 409
     code = "installation_mismatch"
-    title = "Places of different installations"
+    title = "Different installations"
     resolution = (
         "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_DATA (--data) or COUNTERSIGN_BLOBS_URL. `countersign "
-        f"installation show` lists the id of each place. If they belong together on purpose, run: {ADOPT}"
+        f"installation show` lists the id of each of them. If they belong together on purpose, run: {ADOPT}"
     )
 
 

@@ -126,7 +126,7 @@ def test_a_cut_is_told_from_a_change_wherever_that_can_be_known() -> None:
 
     assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
     assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}
-    assert fault(b"no archive at all" * 20) == fault(b"short") == "this is no archive that a passphrase opens"
+    assert fault(b"no archive at all" * 20) == fault(b"short") == "the file is not encrypted with a passphrase"
     # One bit: another letter in its place may be the one that is there.
     assert fault(whole[: head + 9] + bytes([whole[head + 9] ^ 1]) + whole[head + 10 :]) == CHANGED
 

@@ -102,7 +102,7 @@ def test_t3_an_algorithm_that_is_no_text_is_refused(algorithm: object) -> None:
     ids=str,
 )  # fmt: skip
 def test_t4_a_header_member_that_we_never_write_is_refused(members: dict[str, object]) -> None:
-    assert refusal(forged(our_header(**members))) == "header is not alg, typ and kid"
+    assert refusal(forged(our_header(**members))) == "header is not exactly alg, typ and kid"
 
 
 @pytest.mark.parametrize("place", ["http://169.254.169.254/latest/", "https://attacker.example/jwks.json"])

@@ -168,7 +168,7 @@ def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path
     with pytest.raises(MasterKeyRefused, match="is missing") as refusal:
         load_master_key(None, None, tmp_path)
 
-    assert "Restore your copy of it" in refusal.value.remedy
+    assert "Restore your copy of the key" in refusal.value.remedy
     assert not (tmp_path / "master.key").exists()
 
 
@@ -194,4 +194,5 @@ def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_an
         if isinstance(node, ast.Constant) and "openssl rand" in str(node.value)
     }
 
-    assert texts == {"Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"}, "a passphrase's"
+    passphrase = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
+    assert texts == {passphrase}, "a passphrase's"

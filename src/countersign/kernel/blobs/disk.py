@@ -78,7 +78,7 @@ class DiskQuota:
                 # A scan misses reserved bytes that are not written yet, so subtract them as well.
                 self._left = self._max_bytes - _used_bytes(self._folder) - self._writing
         if self._left < count:
-            raise StorageFull(f"The files here may take at most {self._max_bytes} bytes, and would take more.")
+            raise StorageFull(f"The files here would exceed their limit of {self._max_bytes} bytes.")
         self._left -= count
         self._writing += count
 
@@ -126,8 +126,8 @@ _FLUSH_BYTES = 32 * PIECE_BYTES
 
 
 class Descriptor:
-    """An open file, which is closed when nothing refers to it any more; a thread that outlives its caller may still do
-    so."""
+    """An open file. It is closed when the last reference is gone, because a thread may use it longer than its caller
+    does."""
 
     def __init__(self, path: Path, flags: int, mode: int = 0o600) -> None:
         self._fd = -1
@@ -219,8 +219,8 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
 class IncomingFile:
     """A file that is being received: one piece is hashed and written while the next arrives.
 
-    The file has a single writer, and gets its final name only when it is complete, so that a later or slower writer
-    cannot change sealed content.
+    The file has a single writer, and gets its final name only when it is complete. A later or slower writer therefore
+    cannot change complete content.
     """
 
     def __init__(self, pool: Executor, path: Path, quota: DiskQuota) -> None:

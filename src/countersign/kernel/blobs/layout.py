@@ -1,4 +1,4 @@
-"""The names of stored objects, the size of pieces, and the assembly of parts to a blob."""
+"""The names of stored objects, the size of pieces, and the assembly of a blob from parts."""
 
 import heapq
 import itertools
@@ -31,7 +31,7 @@ class PartRange(NamedTuple):
 
     @property
     def is_whole_part(self) -> bool:
-        """Whether the span is the complete part."""
+        """Whether the range is the complete part."""
         return (self.start, self.stop) == (self.part.offset, self.part.offset + self.part.length)
 
 
@@ -77,7 +77,7 @@ def part_name(part: Part) -> str:
 
 
 def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
-    """Return the spans of the blob in order. Where parts overlap, the part that comes later in `parts` is used.
+    """Return the ranges of the blob in order. Where parts overlap, the part that comes later in `parts` is used.
 
     Raises:
         ValueError: the parts have a gap in 0…size, or extend beyond it.

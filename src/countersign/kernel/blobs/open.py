@@ -1,4 +1,4 @@
-"""Opening the blob store that a URL names."""
+"""Opens the blob store at a URL."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -38,8 +38,8 @@ def open_blobs(
     takes at most `max_bytes` (0: no limit), and also reads the blobs of the directory `beneath` (empty: no such
     directory).
 
-    `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
-    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. This does not connect; `check` does.
+    The URL is `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. This function does not connect; `check` does.
 
     Raises:
         ValueError: the URL cannot be used; the text explains how to write it.

@@ -1,4 +1,8 @@
-"""The port of blob stores: bytes are staged while they arrive, and sealed under their SHA-256 when complete."""
+"""The interface of blob stores.
+
+Bytes are staged while they arrive. When an upload is complete, it is sealed: its bytes become a blob, which never
+changes and is named by its SHA-256.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path

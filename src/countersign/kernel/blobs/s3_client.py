@@ -25,7 +25,7 @@ _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 
 
 class Cause(NamedTuple):
-    """The cause of a failure, as a predicate of the bucket, and the remedy."""
+    """The cause of a failure, as the end of a sentence that begins with “The bucket”, and the remedy."""
 
     why: str
     remedy: str
@@ -34,13 +34,13 @@ class Cause(NamedTuple):
 _REGION = Cause("is in another region than the URL says", f"Correct `region` in {BLOBS_SETTING}.")
 _NO_RIGHT = Cause(
     "does not permit this operation to this access key",
-    "Allow the key s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there.",
+    "Allow the key s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload.",
 )
 _EXPIRED = Cause("was accessed with an expired session token", "Renew AWS_SESSION_TOKEN and the key with it.")
 _NO_CREDENTIALS = Cause(
     "was accessed without a key, and this machine has no role", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 )
-_MISSING = Cause("does not exist", f"Create it, or correct bucket and `endpoint` in {BLOBS_SETTING}.")
+_MISSING = Cause("does not exist", f"Create the bucket, or correct bucket and `endpoint` in {BLOBS_SETTING}.")
 _NOT_S3 = Cause("is behind an endpoint that does not answer like S3", f"Correct `endpoint` in {BLOBS_SETTING}.")
 _BUSY = Cause("is behind a server that is busy or failing", "Try again; check the server.")
 _CONNECTION_LOST = Cause(
@@ -77,10 +77,11 @@ _CLIENT_ERRORS = {
         "is behind an endpoint whose host name does not resolve", f"Correct the host of `endpoint` in {BLOBS_SETTING}."
     ),
     "ConnectionRefused": Cause(
-        "is behind an endpoint that refuses connections", f"Start it, or correct `endpoint` in {BLOBS_SETTING}."
+        "is behind an endpoint that refuses connections", f"Start its server, or correct `endpoint` in {BLOBS_SETTING}."
     ),
     "InvalidCertificate": Cause(
-        "is behind an endpoint whose certificate is not trusted", "Add its authority to the machine's (SSL_CERT_FILE)."
+        "is behind an endpoint whose certificate is not trusted",
+        "Add its certificate authority to the trusted ones of this machine (SSL_CERT_FILE).",
     ),
     "InvalidContentType": Cause(
         "is behind an endpoint that does not speak TLS", f"Correct `endpoint` in {BLOBS_SETTING}, or its TLS."

@@ -1,4 +1,4 @@
-"""Metrics of a database on any engine: the duration of reads and transactions, and the number that is running."""
+"""Metrics of a database on any engine: the duration of reads and transactions, and how many are in progress."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -4,8 +4,9 @@ A file is called `0001_what_it_does.sql` and never changes after it was shipped.
 together with its row in `schema_migration`, so that an interrupted upgrade continues where it stopped. If several
 processes start at once, one process applies the migration and the other processes wait.
 
-The text is written once, for SQLite's STRICT tables with four types: TEXT, BIGINT, REAL, BLOB. On PostgreSQL every TEXT
-column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table applies to SQLite only.
+Both engines use the same text. It is written for SQLite's STRICT tables with four types: TEXT, BIGINT, REAL, BLOB. On
+PostgreSQL every TEXT column compares by code point (COLLATE "C"), as it does on SQLite. `WITHOUT ROWID` after a table
+applies to SQLite only.
 SQL for a single engine is written between a line `-- only: sqlite` (or `postgres`) and a line `-- end`.
 """
 

@@ -68,7 +68,7 @@ def require_not_moved(folder: Path) -> None:
     if mark.is_complete:
         text = f"the databases of {folder} are in {mark.to} since {mark.at}"
         raise DatabaseMoved(
-            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} Changes made there are not in these files."
+            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} These files do not have its later changes."
         )
     text = f"a migration of these databases to {mark.to} began at {mark.at} and was interrupted"
     raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again to complete it. {back}")

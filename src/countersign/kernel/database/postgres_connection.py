@@ -102,7 +102,7 @@ _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError,
 ADDRESS_SETTING = f"the database's address ({DATABASE_SETTING}, or what the command was given)"
 
 _HBA = (
-    f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS_SETTING}."
+    f"Add a line for this machine, user and database to the server's pg_hba.conf, or correct {ADDRESS_SETTING}."
 )
 
 # Maps a part of PostgreSQL's English message for the SQLSTATE 28000 to the remedy.
@@ -116,10 +116,10 @@ _LOGINS = {
 # Maps an SQLSTATE to the remedy (PostgreSQL documentation, appendix A).
 _STATES = {
     "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
-    "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf there.",
+    "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf on the server.",
     "3D000": f"Create the database (CREATE DATABASE …), or correct its name in {ADDRESS_SETTING}.",
     "42501": "Allow the user to connect: GRANT CONNECT ON DATABASE … TO ….",
-    "53300": "Raise max_connections there, or lower COUNTERSIGN_DATABASE_POOL.",
+    "53300": "Raise the server's max_connections, or lower COUNTERSIGN_DATABASE_POOL.",
     "57P03": "Try again when it has started.",
 }
 
@@ -167,18 +167,18 @@ def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
     if is_about_tls and not asks_for_tls:
         return "does not answer like PostgreSQL", f"Correct host and port in {ADDRESS_SETTING}."
     if is_about_tls:
-        remedy = f"Enable TLS there, or remove sslmode from {ADDRESS_SETTING} if the network is trusted."
+        remedy = f"Enable TLS on the server, or remove sslmode from {ADDRESS_SETTING} if the network is trusted."
         return "does not support TLS, which the URL requires", remedy
     if isinstance(error, ConnectionRefusedError):
         return (
             "does not listen: the connection was refused",
-            f"Start it, or correct host and port in {ADDRESS_SETTING}.",
+            f"Start PostgreSQL, or correct host and port in {ADDRESS_SETTING}.",
         )
     if isinstance(error, TimeoutError):
         remedy = f"Correct host and port in {ADDRESS_SETTING}, or check the network: a firewall may drop packets."
         return f"did not answer within {CONNECT_S:.0f} s", remedy
     why = getattr(error, "strerror", None) or _first_line(error)
-    return f"cannot be reached: {why}", f"Start it, or correct host, port and files of TLS in {ADDRESS_SETTING}."
+    return f"cannot be reached: {why}", f"Start PostgreSQL, or correct host, port and TLS files in {ADDRESS_SETTING}."
 
 
 def _first_line(error: BaseException) -> str:

@@ -142,7 +142,7 @@ class Privileges(NamedTuple):
     def _refuse(self, what: str, statement: str) -> NoReturn:
         raise PrivilegeMissing(
             f"the role {self.role} may not {what} the schema {self.schema} of the database {self.database}",
-            resolution=f"As its owner run: {statement}",
+            resolution=f"As the owner of the schema run: {statement}",
         )
 
 

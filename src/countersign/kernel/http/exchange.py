@@ -1,4 +1,4 @@
-"""One HTTP exchange on the wire, which alone reads and writes ASGI messages, and the proxies that are trusted."""
+"""One HTTP exchange on the wire, and the trusted proxies. No other module reads or writes ASGI messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
@@ -13,8 +13,8 @@ from countersign.settings import BadSetting, Settings
 
 
 class TrustedProxies:
-    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). Any address in a network may stand for the
-    network."""
+    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). A network may be written with any of its
+    addresses (`10.42.3.1/16`)."""
 
     def __init__(self, text: str) -> None:
         """Parse a list that is separated by commas.

@@ -30,7 +30,7 @@ HTML = "text/html; charset=utf-8"
 Links: TypeAlias = Sequence[tuple[str, str]]
 """Texts and targets of links."""
 
-# The colours and fonts of the design tokens (frontend/shared/tokens.css), which these pages do not load.
+# These pages load no files, so the colours and fonts of the design tokens (frontend/shared/tokens.css) are repeated.
 _STYLE = """
 :root{color-scheme:light dark;--ground:#f3f5f1;--card:#fff;--text:#13211d;--quiet:#4a5a55;--line:#71807a;--edge:#dce3df;
 --accent:#0b5a4b;--strong:#073f34;--on-accent:#fff;--soft:#e1efea;--signature:#a85f06;--signed:#f6c276;--bad:#9d152a;
@@ -232,7 +232,7 @@ PLAIN_TEXT = "text/plain; charset=utf-8"
 YAML = "application/yaml"
 
 FORMATS = (JSON, "text/plain", "text/html", YAML)
-"""The media types of a response of `render_format`, for its route's `produces`."""
+"""The media types that `render_format` can return. Its route lists them in `produces`."""
 
 
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -20,8 +20,7 @@ class RouteNotFound(Refused):
     code = "route_not_found"
     title = "No such address"
     resolution = (
-        "See the API description at /openapi.json for the addresses there are; web pages are answered to browsers, "
-        "which accept text/html."
+        "See /openapi.json for the addresses of the API. Web pages are sent only to browsers, which accept text/html."
     )
 
 

@@ -114,7 +114,7 @@ class ValkeyCounters:
         self._ask_again_s = now_s + PAUSE_S
         if now_s >= self._warn_again_s:
             self._warn_again_s = now_s + WARN_EVERY_S
-            self._warn(f"the rate-limit store {why_down(error)}; this node counts alone")
+            self._warn(f"the rate-limit server {why_down(error)}; this node counts alone")
 
 
 def why_down(error: Exception) -> str:

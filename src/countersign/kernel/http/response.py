@@ -105,6 +105,6 @@ UriReference: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format
 Moment: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 CursorText: TypeAlias = Annotated[
     str,
-    msgspec.Meta(description="`next_cursor` of the page before, or the cursor of its Link header; left out: page one."),
+    msgspec.Meta(description="`next_cursor` of the previous page, or the cursor of its Link header."),
 ]
 Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]

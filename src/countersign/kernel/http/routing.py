@@ -1,4 +1,4 @@
-"""Routes: each endpoint is declared once, and found in a tree of path segments. Includes preflights (CORS)."""
+"""Routes: each endpoint is declared once, and found in a tree of path segments. CORS preflights have routes, too."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

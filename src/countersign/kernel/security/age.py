@@ -45,7 +45,7 @@ class WrongPassphrase(Refused):
     status = 403
     code = "wrong_passphrase"
     title = "Wrong passphrase"
-    resolution = "Use the passphrase that the file was made with. If it is that one, take another copy of the file."
+    resolution = "Use the passphrase that the file was made with. If it is right, use another copy of the file."
 
 
 class Damaged(Refused):
@@ -54,7 +54,7 @@ class Damaged(Refused):
     status = 422
     code = "archive_damaged"
     title = "Damaged archive"
-    resolution = "Take another copy of the file; damaged bytes cannot be distinguished from forged ones."
+    resolution = "Use another copy of the file; damaged bytes cannot be distinguished from forged ones."
 
     def __init__(self, detail: str, start: int, stop: int) -> None:
         super().__init__(f"{detail} (bytes {start} to {stop})")
@@ -135,7 +135,7 @@ class AgeDecryptor:
         found = _HEADER.match(head)
         if found is None or int(found[3]) > MAX_WORK:
             is_cut = len(head) < _MAX_HEADER_LENGTH and (head.startswith(_VERSION) or _VERSION.startswith(head))
-            raise Damaged(ENDS_EARLY if is_cut else "this is no archive that a passphrase opens", 0, len(head))
+            raise Damaged(ENDS_EARLY if is_cut else "the file is not encrypted with a passphrase", 0, len(head))
         signed, salt, work, body, mac = found.groups()
         file_key = _unwrapped(passphrase, salt, int(work), body, found.end())
         if mac != _encoded(_mac(file_key, signed)):
@@ -230,7 +230,7 @@ def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int
     except binascii.Error as error:
         raise Damaged("the header was changed", 0, length) from error
     except InvalidTag as error:
-        detail = f"the passphrase does not open the archive, or its header was changed (bytes 0 to {length})"
+        detail = f"the passphrase does not decrypt the archive, or its header was changed (bytes 0 to {length})"
         raise WrongPassphrase(detail) from error
 
 

@@ -118,8 +118,8 @@ class _StoredRing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RetiredKey(NamedTuple):
-    """A retired public key. Its tokens are accepted until `ends_at` (µs), when the last of them has expired. Without
-    `ends_at`, they are accepted until the next rotation sets it."""
+    """A retired public key. Its tokens are accepted until `ends_at` (µs), when the last of them has expired. A key
+    without `ends_at` gets it at the next rotation."""
 
     key: ECKey
     ends_at: Instant | None
@@ -364,7 +364,7 @@ def _header(token: str) -> _Header:
     try:
         return msgspec.json.decode(_from_base64url(encoded), type=_Header)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise InvalidToken("header is not alg, typ and kid") from None
+        raise InvalidToken("header is not exactly alg, typ and kid") from None
 
 
 def _from_base64url(text: str) -> bytes:

@@ -115,7 +115,7 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
         if any(data_directory.glob(_DATABASES)) and not own.exists():
             raise MasterKeyRefused(
                 f"{own}, the key of the databases in this directory, is missing",
-                resolution="Restore your copy of it: another key cannot decrypt their values.",
+                resolution="Restore your copy of the key: no other key decrypts the databases.",
             )
         _create(own)
     return _read(own)

@@ -54,9 +54,11 @@ def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
 
 
 def bounded_for_estimate(password: str) -> str:
-    """Shorten the password to limit the time of the estimate. Only the first 72 characters are kept, since more could
-    only increase the strength. Only few kinds of characters that may stand for letters are kept, since zxcvbn tries all
-    readings."""
+    """Shorten the password to limit the time of the estimate.
+
+    Only the first 72 characters are kept, since more could only increase the strength. Of the characters that may
+    replace letters (such as 4 for A), only few kinds are kept, since zxcvbn tries all combinations.
+    """
     signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
     return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
 

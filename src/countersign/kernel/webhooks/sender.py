@@ -182,7 +182,8 @@ class Sender:
         was_held, self._is_held = self._is_held, await outbox.paused_since(self._outbox.database) is not None
         if self._is_held:
             if not was_held:
-                self._log.warning("nothing goes out, since this was restored", remedy=outbox.RESUME_COMMAND)
+                event = "deliveries are paused, since this installation was restored"
+                self._log.warning(event, remedy=outbox.RESUME_COMMAND)
             return
         free = MAX_LANES - len(self._lanes)
         if free <= 0:
@@ -230,7 +231,7 @@ class Sender:
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
-            new = ThrottledErrorLog("webhooks", "a receiver was left alone")
+            new = ThrottledErrorLog("webhooks", "deliveries to a receiver failed")
             failures_log = self._failure_logs.setdefault(webhook_id, new)
             failures_log.failed(refused, webhook=webhook_id)
         else:
