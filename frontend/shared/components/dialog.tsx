@@ -17,10 +17,12 @@ interface Props {
   look?: "wide" | "sheet";
   /** It is read before anything is answered: the keyboard begins at its top, not at its first control. */
   isRead?: boolean;
+  /** What its action does cannot be undone: the keyboard begins on leaving it. */
+  isCautious?: boolean;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, look, isRead = false, children }: Props) {
+export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, look, isRead = false, isCautious = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const before = useRef<Element | null>(null);
   useEffect(() => {
@@ -51,7 +53,7 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
           </div>
           <div class="row">
             {actions}
-            <Button onClick={onClose}>{actions ? t(isCancelling ? "back" : "cancel") : t("close")}</Button>
+            <Button {...(isCautious ? { autofocus: true } : {})} onClick={onClose}>{actions ? t(isCancelling ? "back" : "cancel") : t("close")}</Button>
           </div>
         </>
       )}

@@ -9,6 +9,7 @@ import { columnsOf } from "../record/parts";
 import { Value } from "../values/value";
 import { RecordTitle } from "./record_title";
 import { isStale, type Plan } from "./plan";
+import { isDeletion } from "./risk";
 
 const t = translator("approvals");
 
@@ -23,7 +24,9 @@ interface Subject {
 }
 
 export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
-  const found = subjectsOf(meta, plan);
+  const all = subjectsOf(meta, plan);
+  // The first one stands beside the proposal, unless it has parts.
+  const found = all.filter(({ model }, place) => place > 0 || isShownWhole(meta, plan, model));
   if (plan.state !== "pending" || found.length === 0) {
     return null;
   }
@@ -39,8 +42,13 @@ export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
   );
 }
 
+/** Whether the values of the record that a proposal is about stand above what changes: of one with parts that is moved. */
+export function isShownWhole(meta: Meta, plan: Plan, model: Model): boolean {
+  return partsOf(meta, model).length > 0 && !isDeletion(plan) && !plan.command.endsWith(".update");
+}
+
 /** The records that exist already and that the plan changes, then those that it makes parts of. */
-function subjectsOf(meta: Meta, plan: Plan): Subject[] {
+export function subjectsOf(meta: Meta, plan: Plan): Subject[] {
   const found = new Map<string, Subject>();
   const add = (name: string, id: unknown, isWhole: boolean) => {
     const model = modelOf(meta, name);
@@ -90,8 +98,8 @@ function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subje
   );
 }
 
-function Facts({ meta, model, record }: { meta: Meta; model: Model; record: Row }) {
-  const told = model.fields.filter(({ name }) => record[name] !== null && record[name] !== undefined && record[name] !== "");
+export function Facts({ meta, model, record, but = "" }: { meta: Meta; model: Model; record: Row; but?: string }) {
+  const told = model.fields.filter(({ name }) => name !== but && record[name] !== null && record[name] !== undefined && record[name] !== "");
   return (
     <dl class="facts">
       {told.map((field) => (
@@ -137,7 +145,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
 }
 
 /** The record as this person sees it; null where it is gone. */
-async function recordOf(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
+export async function recordOf(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
   if (may(model, "list")) {
     const filter = [{ field: "id", op: "eq", value: id }];
     return (await run<Row[]>(model.name, "list", { filter, limit: 1 }, signal)).value[0] ?? null;

@@ -1,5 +1,5 @@
 // A plan as the API tells it, and what is said about several of them.
-import type { Row } from "../api";
+import type { Risk, Row } from "../api";
 
 export interface Difference {
   model: string;
@@ -28,6 +28,12 @@ export interface Plan extends Row {
   reason: string | null;
   /** Of a waiting one "stale": what it is about has changed. */
   error: string | null;
+  /** What an earlier version of the service does not answer. */
+  risk?: Risk;
+  risk_reasons?: string[];
+  reversible?: boolean;
+  record_name?: string | null;
+  affected?: { model: string; id: string; name: string | null; change: string }[];
 }
 
 /** Plans that would do the same to different records: same agent, same command, same values. */

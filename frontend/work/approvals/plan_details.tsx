@@ -1,106 +1,114 @@
 // All details of a plan before its approval: who, why, and every value before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { addressOf, fieldOf, modelOf } from "../models";
+import { fieldOf, modelOf } from "../models";
+import { modelIcon } from "../shell/model_icons";
+import { AgentAvatar, Avatar } from "../values/avatar";
 import { Changes } from "../record/changes";
 import { TextChange } from "../record/text_change";
 import { RecordTitle } from "./record_title";
 import { type Difference, isExpired, isStale, type Plan } from "./plan";
 import { AffectedRecords } from "./affected_records";
+import { kindOf, PlanSentence } from "./plan_title";
+import { isDeletion, isReversible, riskOf } from "./risk";
 
 const t = translator("approvals");
 
 const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
+
+const RISK_TONES: Record<string, Tone | undefined> = { high: "bad", medium: "warn", low: "good" };
 
 export function PlanState({ plan, now_ms }: { plan: Plan; now_ms: number }) {
   const state = isStale(plan) ? "stale" : isExpired(plan, now_ms) ? "expired" : plan.state;
   return <Chip tone={TONES[state]}>{t(`state.${state}` as "state.pending")}</Chip>;
 }
 
-export function PlanDetails({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
-  const target = plan.target?.model && plan.target.id ? plan.target : null;
-  // That it is overtaken is said in words above.
-  const reason = plan.reason ?? (isStale(plan) ? null : plan.error);
+/** Who, when, and how bad it is. */
+export function PlanHead({ meta, plan, now_ms, count = 1 }: { meta: Meta; plan: Plan; now_ms: number; count?: number }) {
+  const risk = riskOf(meta, plan);
   return (
-    <div class="stack">
-      <p class="row">
-        <PlanState plan={plan} now_ms={now_ms} />
-        <span>
-          <UntrustedText text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
+    <header class="plan-head">
+      <p class="plan-facts">
+        {plan.state === "pending" && !isStale(plan) ? <Chip plain tone={RISK_TONES[risk]}>{t(`risk.${risk}`)}</Chip> : <PlanState plan={plan} now_ms={now_ms} />}
+        <Chip plain>{kindOf(meta, plan)}</Chip>
+        <span class="quiet">
+          {t("proposed", { when: relativePast(plan.proposed_at, now_ms) })}
+          {plan.state === "pending" && !isStale(plan) && ` · ${isExpired(plan, now_ms) ? t("expired") : t("expires", { when: relativeFuture(plan.expires_at, now_ms) })}`}
         </span>
-        {plan.needs > 1 && <span>{t("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
+        {plan.needs > 1 && <span class="quiet">{t("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
-      <p class="small quiet">
-        {t("proposed", { when: relativePast(plan.proposed_at, now_ms) })}
-        {plan.state === "pending" &&
-          !isStale(plan) &&
-          ` · ${isExpired(plan, now_ms) ? t("expired") : t("expires", { when: relativeFuture(plan.expires_at, now_ms) })}`}
-        {target && (
-          <>
-            {" · "}
-            <a href={addressOf(target.model ?? "", target.id ?? "")}>{t("record")}</a>
-          </>
-        )}
+      <h2 id="plan-title">
+        <PlanSentence {...{ meta, plan, count }} />
+      </h2>
+      <p class="plan-who">
+        {plan.agent ? <AgentAvatar /> : <Avatar name={plan.proposed_by?.person ?? "–"} />}
+        <UntrustedText text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
       </p>
+    </header>
+  );
+}
+
+export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan; count?: number }) {
+  // That it is out of date is said in words above.
+  const reason = plan.reason ?? (isStale(plan) ? null : plan.error);
+  const isOpen = plan.state === "pending" && !isStale(plan);
+  const records = byRecord(plan.diff);
+  return (
+    <div class="plan-details">
       {isStale(plan) && (
         <p class="notice">
           {t("stale")} {t("stale.next")}
         </p>
       )}
-      <section class="stack tight">
-        <h3>{t("why")}</h3>
-        {plan.why ? (
-          <blockquote class="untrusted">
+      {plan.why ? (
+        <blockquote class="untrusted" aria-label={t("why")}>
+          <Icon name="message-square" />
+          <div>
             <p>
               <TextChange parts={[{ text: plan.why, isChanged: true }]} />
             </p>
-            <footer class="small">{t("why.untrusted")}</footer>
-          </blockquote>
-        ) : (
-          <p class="quiet">{t("why.none")}</p>
-        )}
-      </section>
+            <footer>{t("why.untrusted")}</footer>
+          </div>
+        </blockquote>
+      ) : (
+        plan.agent && <p class="quiet">{t("why.none")}</p>
+      )}
+      {isOpen && !isReversible(meta, plan) && (
+        <p class="irreversible">
+          <Icon name="triangle-alert" />
+          <span>
+            <strong>{t("irreversible")}</strong> {isDeletion(plan) && (count > 1 ? t("irreversible.deletes", { n: number(count) }) : t("irreversible.delete"))}
+          </span>
+        </p>
+      )}
       <AffectedRecords {...{ meta, plan }} />
-      <section class="stack tight">
+      <section>
         <h3>{t("changes")}</h3>
-        {plan.diff.length === 0 && <p class="quiet">{t("changes.none")}</p>}
-        {byRecord(plan.diff).map(([key, several]) => {
+        {records.length === 0 && <p class="quiet">{t("changes.none")}</p>}
+        {records.map(([key, several]) => {
           const first = several[0];
           const model = modelOf(meta, first?.model ?? "");
           const isNew = several.every((each) => each.before === null);
           const label = model?.label ?? first?.model ?? "";
           return (
-            <div key={key} class="stack tight">
-              <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, of: first }} />}</h4>
+            <div key={key} class="record-changes">
+              {records.length > 1 && <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, of: first }} />}</h4>}
               <Changes
                 meta={meta}
-                changes={several.map(({ field, before, after }) => ({
-                  field: fieldOf(model, field),
-                  name: field,
-                  before,
-                  after,
-                }))}
+                heads={[t("field"), t("diff.now"), t("diff.after")]}
+                nothing={isDeletion(plan) && several.every((each) => each.after === null) ? t("nothing.remains") : undefined}
+                changes={several.map(({ field, before, after }) => ({ field: fieldOf(model, field), name: field, before, after }))}
               />
             </div>
           );
         })}
       </section>
-      {plan.effects.length > 0 && (
-        <section class="effects stack tight">
-          <h3>{t("effects")}</h3>
-          <ul>
-            {plan.effects.map((each) => (
-              <li key={each}>
-                <UntrustedText text={each} />
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+      <Effects {...{ meta, plan }} />
       {reason && (
-        <section class="stack tight">
+        <section>
           <h3>{t("reason")}</h3>
           <p>
             <UntrustedText text={reason} />
@@ -115,6 +123,41 @@ export function PlanDetails({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
         <p class="small quiet hash-line">{t("digest", { digest: plan.digest })}</p>
       </details>
     </div>
+  );
+}
+
+/** What else happens to other records: each by its name where the API names it, else in its words. */
+function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
+  const affected = plan.affected ?? [];
+  if (plan.effects.length === 0 && affected.length === 0) {
+    return null;
+  }
+  return (
+    <section class="effects">
+      <h3>{t("effects")}</h3>
+      <ul class="effect-list">
+        {affected.map((each) => {
+          const model = modelOf(meta, each.model);
+          return (
+            <li key={each.id}>
+              <Icon name={modelIcon(model)} />
+              <strong class="cut">{each.name ? <UntrustedText text={each.name} /> : <RecordTitle model={model} of={each} isBare />}</strong>
+              <span class="quiet cut">{model?.label}</span>
+              <span class="right">
+                <Chip tone={each.change === "deleted" ? "bad" : "warn"}>{t(each.change === "deleted" ? "deleted" : "cleared")}</Chip>
+              </span>
+            </li>
+          );
+        })}
+        {affected.length === 0 &&
+          plan.effects.map((each) => (
+            <li key={each}>
+              <Icon name="git-branch" />
+              <UntrustedText text={each} />
+            </li>
+          ))}
+      </ul>
+    </section>
   );
 }
 

@@ -11,7 +11,14 @@ import type { Difference, Plan } from "./plan";
 
 const t = translator("approvals");
 
-export function RecordTitle({ model, of }: { model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
+interface TitleProps {
+  model: Model | undefined;
+  of: Pick<Difference, "model" | "id">;
+  /** Without the model, which is named beside it. */
+  isBare?: boolean;
+}
+
+export function RecordTitle({ model, of, isBare = false }: TitleProps) {
   if (!model) {
     return <>{t("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
   }
@@ -21,13 +28,14 @@ export function RecordTitle({ model, of }: { model: Model | undefined; of: Pick<
   if (field?.masked && said) {
     return (
       <>
-        {model.label} <MaskedValue token={String(said)} label={field.label} />
+        {!isBare && `${model.label} `}
+        <MaskedValue token={String(said)} label={field.label} />
       </>
     );
   }
   const title = titleOf(model, record);
   // A record that nobody named is called by its model already.
-  return <bdi>{said ? t("step", { model: model.label, id: title }) : title}</bdi>;
+  return <bdi>{said && !isBare ? t("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
 const FIELDS = 3;
@@ -35,15 +43,15 @@ const FIELDS = 3;
 /** What a plan is about, in a line: the record that it changes first with the fields, or what it makes with its amount
  *  and what it belongs to; and how many more there are. */
 export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
-  const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
+  const { model, id } = targetOf(plan);
   const known = modelOf(meta, model);
   if (!model) {
     return null;
   }
   const others = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
   const own = plan.diff.filter((each) => each.model === model && each.id === id);
-  const isNew = own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
   const isGone = own.every((each) => each.after === null);
+  const isNew = isMaking(plan);
   return (
     <>
       {isNew || !id ? <Made {...{ meta, model: known, name: model, own }} /> : <Kept {...{ meta, model: known, of: { model, id } }} />}
@@ -53,8 +61,21 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   );
 }
 
+/** The record that a plan changes first. */
+export function targetOf(plan: Plan): { model: string; id: string } {
+  const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
+  return { model, id };
+}
+
+/** Whether the record that it changes first is one that it makes. */
+export function isMaking(plan: Plan): boolean {
+  const { model, id } = targetOf(plan);
+  const own = plan.diff.filter((each) => each.model === model && each.id === id);
+  return own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
+}
+
 /** A record that is made: its amount, and the record that it is a part of or refers to first; else what it is called. */
-function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined; name: string; own: readonly Difference[] }) {
+export function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined; name: string; own: readonly Difference[] }) {
   const valued = own.flatMap(({ field, after }) => {
     const known = fieldOf(model, field);
     return known && !known.masked && after !== null && after !== undefined && after !== "" ? [{ field: known, value: after }] : [];
@@ -84,7 +105,7 @@ function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: P
   const ref = record && !record[model.shown_as] ? model.fields.find((each) => each.kind === "ref" && record[each.name]) : undefined;
   return (
     <>
-      <RecordTitle {...{ model, of }} />
+      <RecordTitle {...{ model, of }} isBare />
       {ref && record && (
         <>
           {` ${t("for")} `}

@@ -13,7 +13,7 @@ import { formatMoney } from "../values/money";
 import { isStateField, optionLabel, StateChip } from "../values/options";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
 import { valueToText } from "../values/field_text";
-import { Popover } from "./popover";
+import { Popover } from "../popover";
 import { setFilter } from "./query";
 
 const t = translator("list");

@@ -8,7 +8,7 @@ import { go } from "../../shared/router";
 import { number, translator } from "../../shared/i18n";
 import type { Model } from "../api";
 import { isNarrow } from "../narrow";
-import { Popover } from "./popover";
+import { Popover } from "../popover";
 import { addressOfView, currentSearch, currentView, removeView, saveView, updateView, views } from "./saved_views";
 
 const t = translator("list");

@@ -1,27 +1,30 @@
 // The approvals inbox: what waits for a signature, live, and everything one has to know before signing.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Chip } from "../../shared/components/chip";
-import { SelectField } from "../../shared/components/field";
+import { Icon } from "../../shared/components/icon";
 import { Heading, siteState } from "../../shared/components/heading";
-import { UntrustedText } from "../../shared/components/untrusted_text";
 import { NotFound } from "../../shared/components/shell";
 import { Empty, Failed, Loading } from "../../shared/components/states";
 import { setQuery, go, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
-import { escapeInvisible } from "../../shared/invisible_characters";
-import { relativePast, number, translator } from "../../shared/i18n";
+import { number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
+import { ActionBar } from "../approvals/action_bar";
+import { ConfirmApproval } from "../approvals/confirm_approval";
 import { approve, reject } from "../approvals/decide";
-import { PlanDetails, PlanState } from "../approvals/plan_details";
 import { followPlans, plans, problem, reloadPlans, connectionState } from "../approvals/live_plans";
-import { ConfirmHastyApproval } from "../approvals/confirm_hasty_approval";
-import { needsConfirmation, HASTY_S, recordApproval, approvalStatistics, useSecondsOnScreen } from "../approvals/reading_time";
+import { PlanContext } from "../approvals/plan_context";
+import { PlanDetails, PlanHead } from "../approvals/plan_details";
+import { PlanFilter } from "../approvals/plan_filter";
+import { PlanList } from "../approvals/plan_list";
+import { needsConfirmation, recordApproval, useSecondsOnScreen } from "../approvals/reading_time";
 import { AGE_FILTERS, groupSimilar, isExpired, isStale, type Plan } from "../approvals/plan";
 import { saveProposalAsDraft, formFor } from "../approvals/edit_proposal";
 import { PlanSummary } from "../approvals/record_title";
 import { RejectDialog } from "../approvals/reject_dialog";
-import { modelOf } from "../models";
+import { riskOf, RISKS } from "../approvals/risk";
+import { addressOf, modelOf } from "../models";
+import "../approvals/approvals.css";
 
 const t = translator("approvals");
 
@@ -43,23 +46,42 @@ function Inbox({ meta }: { meta: Meta }) {
   useEffect(() => {
     siteState.waiting.value = waiting ?? siteState.waiting.peek();
   }, [waiting]);
+  const shows = query.value.get("state") === "decided" ? "decided" : "pending";
+  const tab = (state: "pending" | "decided", count?: number) => (
+    <a href={state === "decided" ? "/approvals?state=decided" : "/approvals"} aria-current={shows === state ? "page" : undefined}>
+      {t(state)}
+      {count !== undefined && <span class="count-of">{number(count)}</span>}
+    </a>
+  );
   return (
-    <div class="stack">
+    <div class="page">
       <Heading title={t("title")}>
         <span class="live small" role="status" data-state={connectionState.value}>
           {connectionState.value === "reconnecting" ? t("reconnecting") : t("live")}
         </span>
+        <div class="head-end">
+          <nav class="views" aria-label={t("view")}>
+            {tab("pending", waiting)}
+            {tab("decided")}
+          </nav>
+          {all !== null && <PlanFilter {...{ meta, all }} />}
+        </div>
       </Heading>
-      <p class="quiet">{t("lead")}</p>
       {problem.value && <Failed problem={problem.value} />}
       {all === null && !problem.value && <Loading />}
-      {all !== null && <Sorted {...{ meta, all, now_ms }} />}
+      {all !== null && <Sorted key={shows} {...{ meta, all, now_ms, shows }} />}
     </div>
   );
 }
 
-function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_ms: number }) {
-  const shows = query.value.get("state") === "decided" ? "decided" : "pending";
+interface SortedProps {
+  meta: Meta;
+  all: readonly Plan[];
+  now_ms: number;
+  shows: "pending" | "decided";
+}
+
+function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   const agent = query.value.get("agent") ?? "";
   const modelName = query.value.get("model") ?? "";
   const age = query.value.get("age") ?? "";
@@ -74,7 +96,8 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
   const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
-  const groups = groupSimilar(shown, looked);
+  // By risk, as the list shows them.
+  const groups = groupSimilar(shown, looked).sort((one, other) => rank(meta, one) - rank(meta, other));
   const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
   useEffect(() => {
     // From here on it is what one looks at, whatever comes.
@@ -83,53 +106,17 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
       setQuery({ plan: group[0].id });
     }
   }, [wanted, group === undefined]);
-  const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
-  const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
-  const everything = [["", t("filter.all")]] as const;
-  return (
-    <>
-      <div class="filters tight">
-        <SelectField
-          name="state"
-          label={t("filter.state")}
-          value={shows}
-          onChange={(next) => setQuery({ state: next === "decided" ? next : "", plan: "" })}
-          options={[
-            ["pending", t("pending")],
-            ["decided", t("decided")],
-          ]}
-        />
-        <SelectField
-          name="agent"
-          label={t("filter.agent")}
-          value={agent}
-          onChange={(next) => setQuery({ agent: next, plan: "" })}
-          options={[...everything, ...agents.map((each) => [each, escapeInvisible(each)] as const)]}
-        />
-        <SelectField
-          name="model"
-          label={t("filter.model")}
-          value={modelName}
-          onChange={(next) => setQuery({ model: next, plan: "" })}
-          options={[...everything, ...models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const)]}
-        />
-        <SelectField
-          name="age"
-          label={t("filter.age")}
-          value={age}
-          onChange={(next) => setQuery({ age: next, plan: "" })}
-          options={[...everything, ...Object.keys(AGE_FILTERS).map((each) => [each, t(`age.${each}` as "age.day")] as const)]}
-        />
-      </div>
-      {group ? (
-        <Split {...{ meta, groups, group, now_ms }} />
-      ) : (
-        <Empty title={t("none")}>
-          <p>{t("none.text")}</p>
-        </Empty>
-      )}
-    </>
+  return group ? (
+    <Split {...{ meta, groups, group, now_ms }} />
+  ) : (
+    <Empty title={t(shows === "decided" ? "empty.decided" : "none")} icon={shows === "decided" ? "inbox" : "circle-check"}>
+      {shows === "pending" && <p>{t("none.text")}</p>}
+    </Empty>
   );
+}
+
+function rank(meta: Meta, group: readonly Plan[]): number {
+  return group[0] ? RISKS.indexOf(riskOf(meta, group[0])) : 0;
 }
 
 interface SplitProps {
@@ -142,7 +129,9 @@ interface SplitProps {
 function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
   const [isRedoing, setRedoing] = useState(false);
-  const [isAsked, setAsked] = useState(false);
+  const [asked, setAsked] = useState<"risk" | "haste" | null>(null);
+  // On a phone the list lies above the proposal.
+  const [isListed, setListed] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const first = group[0];
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
@@ -162,6 +151,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       setQuery({ plan: plan.id });
     }
   };
+  const open = ({ target }: Plan) => target?.model && target.id && go(addressOf(target.model, target.id));
   const seconds = useSecondsOnScreen(first?.id);
   const form = first && canSign && group.length === 1 ? formFor(meta, first) : null;
   const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
@@ -175,11 +165,17 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     return isDone;
   };
   const signNow = () => {
-    setAsked(false);
+    setAsked(null);
     recordApproval(seconds);
     void deciding(() => approve(group));
   };
-  const sign = () => canSign && !isBusy && (needsConfirmation(seconds) ? setAsked(true) : signNow());
+  const sign = () => {
+    if (first && canSign && !isBusy) {
+      const isHasty = needsConfirmation(seconds);
+      const isRisky = riskOf(meta, first) === "high";
+      return isHasty ? setAsked("haste") : isRisky ? setAsked("risk") : signNow();
+    }
+  };
   const refuse = async (reason: string) => {
     setRejecting(false);
     setRedoing(false);
@@ -201,67 +197,43 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
       registerShortcut({ key: "a", does: t("key.a"), run: sign }),
       registerShortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
+      registerShortcut({ key: "e", does: t("key.e"), run: () => form && setRedoing(true) }),
+      registerShortcut({ key: "Enter", does: t("key.open") }),
     ];
     return () => known.forEach((each) => each());
   });
   return (
-    <div class="inbox">
-      <nav aria-label={t("list")}>
-        <ul class="plans">
-          {groups.map(([plan, ...rest]) =>
-            plan ? (
-              <li key={plan.id}>
-                <button type="button" class="plan" aria-current={plan.id === first?.id} onClick={() => choose(plan)}>
-                  <span class="row between">
-                    <code>{plan.command}</code>
-                    {rest.length > 0 && <Chip>{t("same", { n: number(rest.length + 1) })}</Chip>}
-                  </span>
-                  <span class="about">
-                    <PlanSummary {...{ meta, plan }} />
-                  </span>
-                  <span class="small quiet">
-                    <UntrustedText text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {relativePast(plan.proposed_at, now_ms)}
-                  </span>
-                  {(plan.state !== "pending" || isStale(plan)) && <PlanState plan={plan} now_ms={now_ms} />}
-                </button>
-              </li>
-            ) : null,
-          )}
-        </ul>
-      </nav>
+    <div class={isListed ? "inbox listed" : "inbox"}>
+      <PlanList {...{ meta, groups, now_ms }} current={first?.id} onChoose={(plan) => (choose(plan), setListed(false))} onOpen={open} />
       {first && (
-        <section class="plan-page stack" aria-labelledby="plan-title" data-seconds={seconds}>
-          <h2 id="plan-title">{first.command}</h2>
-          {canDecide && (
-            <div class="row">
-              {canSign && (
-                <Button look="strong" busy={isBusy} onClick={sign}>
-                  {group.length > 1 ? t("approve.all", { n: number(group.length) }) : t("approve")}
-                </Button>
-              )}
-              <Button look="risky" onClick={() => setRejecting(true)}>
-                {t("reject")}
+        <section class="plan-page" aria-labelledby="plan-title" data-seconds={seconds}>
+          <div class="plan-scroll" tabIndex={-1}>
+            <div class="list-button">
+              <Button tight aria-expanded={isListed} onClick={() => setListed(!isListed)}>
+                <Icon name="list" size="s" />
+                {t("show.list")} {number(groups.length)}
               </Button>
-              {form && <Button onClick={() => setRedoing(true)}>{t("redo")}</Button>}
             </div>
-          )}
-          {approvalStatistics.value.hasty > 0 && (
-            <p class="notice small">{t("hasty", { n: number(approvalStatistics.value.hasty), of: number(approvalStatistics.value.all), seconds: number(HASTY_S) })}</p>
-          )}
-          {group.map((plan, place) =>
-            place === 0 ? (
-              <PlanDetails key={plan.id} {...{ meta, plan, now_ms }} />
-            ) : (
-              <details key={plan.id} class="alike">
-                <summary>
-                  {t("chosen")} {number(place + 1)}: <PlanSummary {...{ meta, plan }} />
-                </summary>
-                <PlanDetails {...{ meta, plan, now_ms }} />
-              </details>
-            ),
+            <PlanHead {...{ meta, plan: first, now_ms }} count={group.length} />
+            {group.map((plan, place) =>
+              place === 0 ? (
+                <PlanDetails key={plan.id} {...{ meta, plan }} count={group.length} />
+              ) : (
+                <details key={plan.id} class="alike">
+                  <summary>
+                    {t("chosen")} {number(place + 1)}: <PlanSummary {...{ meta, plan }} />
+                  </summary>
+                  <PlanDetails {...{ meta, plan }} />
+                </details>
+              ),
+            )}
+          </div>
+          {canDecide && (
+            <ActionBar {...{ meta, group, isBusy }} onSign={canSign ? sign : null} onReject={() => setRejecting(true)} onRedo={form ? () => setRedoing(true) : null} />
           )}
         </section>
       )}
+      {first && <PlanContext key={first.id} {...{ meta, plan: first, now_ms }} />}
       <RejectDialog
         count={group.length}
         reason={isRedoing ? t("redo.reason") : ""}
@@ -269,7 +241,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
         onClose={() => (setRejecting(false), setRedoing(false))}
         onReject={(reason) => void refuse(reason)}
       />
-      <ConfirmHastyApproval {...{ meta, group, now_ms }} isOpen={isAsked} onSign={signNow} onClose={() => setAsked(false)} />
+      <ConfirmApproval {...{ meta, group, asked }} onSign={signNow} onClose={() => setAsked(null)} />
     </div>
   );
 }

@@ -26,7 +26,7 @@ import { Rows } from "../list/rows";
 import { Sorting } from "../list/sorting";
 import { loadViews } from "../list/saved_views";
 import { ViewChanged, ViewTabs } from "../list/views";
-import { Popover } from "../list/popover";
+import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { save } from "../record/save";

@@ -29,18 +29,27 @@ const PLAIN: Omit<Field, "name" | "label"> = {
   masked: false,
 };
 
-export function Changes({ meta, changes }: { meta: Meta; changes: readonly Change[] }) {
+interface Props {
+  meta: Meta;
+  changes: readonly Change[];
+  /** The headings are seen, and called so. */
+  heads?: readonly [field: string, before: string, after: string];
+  /** What stands in place of the values after, where nothing is left. */
+  nothing?: string | undefined;
+}
+
+export function Changes({ meta, changes, heads, nothing }: Props) {
   return (
-    <table class="changes">
-      <thead class="hidden-text">
+    <table class={heads ? "changes diff" : "changes"}>
+      <thead class={heads ? undefined : "hidden-text"}>
         <tr>
-          <td />
-          <th scope="col">{t("history.before")}</th>
-          <th scope="col">{t("history.after")}</th>
+          {heads ? <th scope="col">{heads[0]}</th> : <td />}
+          <th scope="col">{heads?.[1] ?? t("history.before")}</th>
+          <th scope="col">{heads?.[2] ?? t("history.after")}</th>
         </tr>
       </thead>
       <tbody>
-        {changes.map(({ field, name, before, after }) => {
+        {changes.map(({ field, name, before, after }, place) => {
           const known = field ?? { ...PLAIN, name, label: name };
           const parts = isText(known) ? diffTexts(textOf(before), textOf(after)) : null;
           const shown = (value: unknown, side: "before" | "after") =>
@@ -49,7 +58,13 @@ export function Changes({ meta, changes }: { meta: Meta; changes: readonly Chang
             <tr key={name}>
               <th scope="row">{known.label}</th>
               <td class="before">{shown(before, "before")}</td>
-              <td class="after">{shown(after, "after")}</td>
+              {nothing === undefined ? (
+                <td class="after">{shown(after, "after")}</td>
+              ) : place === 0 ? (
+                <td class="nothing" rowSpan={changes.length}>
+                  {nothing}
+                </td>
+              ) : null}
             </tr>
           );
         })}

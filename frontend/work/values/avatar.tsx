@@ -8,9 +8,7 @@ export function Avatar({ name, size = "" }: { name: string; size?: "" | "m" | "l
   const letters = words.length > 1 ? `${words[0]?.[0] ?? ""}${words.at(-1)?.[0] ?? ""}` : name.slice(0, 2);
   const hash = [...name].reduce((sum, each) => (sum * 37 + (each.codePointAt(0) ?? 0)) % 997, 0);
   return (
-    <span class={["avatar", size, COLOURS[hash % COLOURS.length]].filter(Boolean).join(" ")} aria-hidden="true">
-      {letters.toUpperCase()}
-    </span>
+    <span class={["avatar", size, COLOURS[hash % COLOURS.length]].filter(Boolean).join(" ")} data-letters={letters.toUpperCase()} />
   );
 }
 

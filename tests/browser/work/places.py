@@ -26,7 +26,7 @@ WORK = (
     Place("delete", "/models/lead/records/{lead}", ("button:text-is('Delete')",)),
     Place("approvals", "/approvals"),
     Place("approvals-decided", "/approvals?state=decided"),
-    Place("approvals-reject", "/approvals", ("button:text-is('Reject')",)),
+    Place("approvals-reject", "/approvals", ("#reject",)),
     Place("agents", "/agents"),
     Place("agents-new", "/agents", ("button:text-is('New token')", "summary >> nth=0")),
     Place("users", "/users"),

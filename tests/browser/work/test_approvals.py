@@ -3,13 +3,20 @@
 import time
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from countersign.kernel import clock
 from tests.browser.work.conftest import Caller, Desk
 from tests.figures import Figures
 
 SHOWN_MS = 300
+
+
+async def sign(page: Page) -> None:
+    """Approve the proposal in front by key, and confirm that where records are lost."""
+    await page.keyboard.press("a")
+    await page.locator("dialog[open] .button:focus:text-is('Cancel')").wait_for()
+    await page.press("dialog[open] .ink", "Enter")
 
 
 def lead(alice: Caller, title: str) -> str:
@@ -30,20 +37,21 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Brow
         await desk.sign_in(page, "alice", "/approvals?agent=scout")
         await page.wait_for_selector(".live[data-state=live]")
         scout.run("lead.delete", id=ids[0])
-        await page.wait_for_selector(".plan:has-text('lead.delete')")
-        await expect(page.locator(".plan-page")).to_contain_text("Old 0")
+        await page.wait_for_selector(".plan:has-text('Delete lead')")
+        await expect(page.locator("h2#plan-title")).to_have_text("Delete lead “Old 0”")
+        await expect(page.locator(".plan-page .irreversible")).to_contain_text("This can’t be undone.")
         assert "scout on behalf of alice" in await page.inner_text(".plan-page")
-        await expect(page.locator(".plan .about")).to_have_text("Lead Old 0")
+        await expect(page.locator(".plan .about")).to_have_text("Old 0")
         before = waiting(alice)
         badge = page.locator(".side-link:has-text('Approvals') .badge")
         await expect(badge).to_have_text(f"{before} waiting")
         assert await page.title() == f"({before}) Approvals · Countersign"
         sent: list[str] = []
         page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
-        await page.keyboard.press("a")
+        await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        await expect(badge).not_to_have_text(f"{before} waiting")
+        await expect(page.locator(f".badge:text-is('{before} waiting')")).to_have_count(0)
         assert waiting(alice) == before - 1
         assert '"digest":"sha256:' in sent[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
@@ -75,13 +83,13 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await expect(page.locator(".plan-page")).to_contain_text("Expires")
         alice.run("lead.update", id=each, title="Changed meanwhile")
-        await page.keyboard.press("a")
+        await sign(page)
 
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         said = await page.inner_text(".plan-page")
         assert "Expires" not in said
         assert each not in said.split("Exact command")[0]
-        assert await page.locator("button:text-is('Approve')").count() == 0
+        assert await page.locator("#approve").count() == 0
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
@@ -97,31 +105,31 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
     deleting = agent.run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=both ways&plan={moving}")
-        await page.wait_for_selector(".plan-page h4:has-text('Lead Sold and gone')")
+        await page.wait_for_selector("#plan-title:has-text('Qualify: “Sold and gone”')")
         await page.keyboard.press("k")
-        await expect(page.locator(".plan:has-text('lead.delete')")).to_be_focused()
+        await expect(page.locator(".plan[data-command='lead.delete']")).to_be_focused()
         await page.keyboard.press("j")
-        await expect(page.locator(".plan:has-text('lead.qualify')")).to_be_focused()
-        await page.click(".plan:has-text('lead.delete')")
-        await page.wait_for_selector("h2:text-is('lead.delete')")
-        await page.keyboard.press("a")
+        await expect(page.locator(".plan[data-command='lead.qualify']")).to_be_focused()
+        await page.click(".plan[data-command='lead.delete']")
+        await page.wait_for_selector("#plan-title:has-text('Delete lead')")
+        await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
-        await page.wait_for_selector(".plan:has-text('lead.qualify') .chip:has-text('Out of date')")
+        await page.wait_for_selector(".plan[data-command='lead.qualify'] .chip:has-text('Out of date')")
         # This one was not looked at, nor is it now.
-        await page.wait_for_selector(".plan:has-text('lead.update') .chip:has-text('Out of date')")
-        await page.wait_for_selector("h2:text-is('lead.qualify')")
+        await page.wait_for_selector(".plan[data-command='lead.update'] .chip:has-text('Out of date')")
+        await page.wait_for_selector("#plan-title:has-text('Qualify')")
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
-        assert "Sold and gone" in await page.inner_text(".plan-page h4")
+        assert "Sold and gone" in await page.inner_text("#plan-title")
         assert "Expires" not in await page.inner_text(".plan-page")
-        assert await page.locator("button:text-is('Approve')").count() == 0
-        await expect(page.locator("button:text-is('Reject')")).to_be_visible()
-        await expect(page.locator("button:text-is('Reject')")).to_be_enabled()
+        assert await page.locator("#approve").count() == 0
+        await expect(page.locator("#reject")).to_be_visible()
+        await expect(page.locator("#reject")).to_be_enabled()
         assert [alice.run("plan.get", id=plan)["state"] for plan in (deleting, moving)] == ["executed", "pending"]
 
         # Now only the plan that deleted it has its name.
         await page.reload()
-        await expect(page.locator(".plan-page h4").first).to_have_text("Lead Sold and gone")
+        await expect(page.locator("#plan-title")).to_contain_text("“Sold and gone”")
 
 
 @pytest.mark.full
@@ -138,7 +146,7 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
             runner.run("lead.delete", id=each)
             answered = time.monotonic()
             # The first one is looked at, and stays alone.
-            shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} identical')"
+            shown = f".plans li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} identical')"
             await page.wait_for_selector(shown)
             times.append((time.monotonic() - answered) * 1000)
 
@@ -200,7 +208,8 @@ async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browse
     plan = eager.run("plan.propose", steps=steps)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
-        await page.locator("text=Do it differently…").press("Enter")
+        await page.wait_for_selector("#redo")
+        await page.keyboard.press("e")
         await expect(page.locator("#reject-reason")).to_have_value("A person made this change differently.")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('As it was')")
@@ -221,12 +230,13 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
     two.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals")
+        await page.click("#panel-filter")
         await page.select_option("#agent", "first hand")
         await expect(page.locator(".plan")).to_have_count(1)
         await page.select_option("#model", "ticket")
         await page.wait_for_selector("h2:text-is('You’re all caught up')")
         await page.select_option("#agent", "second hand")
-        await expect(page.locator(".plan code")).to_have_text(["ticket.delete"])
+        await expect(page.locator(".plan strong")).to_have_text(["Delete ticket"])
         await page.select_option("#age", "hour")
         await page.wait_for_selector("h2:text-is('You’re all caught up')")
         assert "age=hour" in page.url
@@ -245,13 +255,13 @@ async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: 
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=double&plan={plan}")
         await page.wait_for_selector("text=0 of 2 approvals")
-        await page.keyboard.press("a")
+        await sign(page)
         await page.wait_for_selector(".toast:has-text('1 more approval needed')")
         await page.wait_for_selector("text=1 of 2 approvals")
         assert root.run("address.get", id=address)
         await desk.sign_in(page, "root", f"/approvals?plan={plan}")
-        await page.wait_for_selector(".plan-page button:text-is('Approve')")
-        await page.keyboard.press("a")
+        await page.wait_for_selector("#approve")
+        await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
         root.run("setting.delete", id=rule["id"])
@@ -283,7 +293,9 @@ async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=sweeper")
         await page.wait_for_selector(".plan:has-text('3 identical proposals')")
-        await page.click("button:text-is('Approve all 3')")
+        await expect(page.locator("h2#plan-title")).to_have_text("Delete 3 leads")
+        await page.click("#approve:has-text('Approve all 3')")
+        await page.click("dialog[open] button:text-is('Delete 3 leads')")
         await page.wait_for_selector(".toast:has-text('Done')")
         await page.wait_for_selector("h2:text-is('You’re all caught up')")
 
@@ -300,7 +312,7 @@ async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, 
         await page.wait_for_selector(".plan-page:has-text('Raced 0')")
         racer.run("lead.delete", id=ids[1])
         await expect(page.locator(".plan")).to_have_count(2)
-        await page.keyboard.press("a")
+        await sign(page)
         await page.wait_for_selector(".toast:has-text('Done')")
 
         left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
@@ -400,7 +412,7 @@ async def test_the_list_names_the_fields_that_an_update_changes(browser: Browser
     plan = alice.agent("renamer", "lead.*", "plan.propose").run("plan.propose", steps=steps)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=renamer&plan={plan}")
-        await expect(page.locator(".plan .about")).to_have_text("Lead Told apart: Title")
+        await expect(page.locator(".plan .about")).to_have_text("Told apart: Title")
 
 
 @pytest.mark.parametrize("locale", ["en-US", "de-DE"])

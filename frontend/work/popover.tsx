@@ -1,6 +1,7 @@
 // A button of the filter bar with a box below it. Escape and a press elsewhere close it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import "./popover.css";
 
 interface Props {
   isOpen: boolean;

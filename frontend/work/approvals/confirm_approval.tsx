@@ -1,0 +1,64 @@
+// Asks once more before an approval: where records are lost, and where it came too fast to have been read.
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { number, translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { PlanDetails } from "./plan_details";
+import { phraseOf, PlanSentence } from "./plan_title";
+import { HASTY_S } from "./reading_time";
+import type { Plan } from "./plan";
+import { PlanSummary } from "./record_title";
+import { isDeletion, isReversible } from "./risk";
+
+const t = translator("approvals");
+const SHOWN = 10;
+
+interface Props {
+  meta: Meta;
+  group: readonly Plan[];
+  /** Why it is asked: its risk is high, or it was not on screen for long enough to be read. */
+  asked: "risk" | "haste" | null;
+  onSign: () => void;
+  onClose: () => void;
+}
+
+export function ConfirmApproval({ meta, group, asked, onSign, onClose }: Props) {
+  const first = group[0];
+  if (!first) {
+    return null;
+  }
+  const phrase = phraseOf(meta, first, group.length);
+  const approve = group.length > 1 ? t("again.signs", { n: number(group.length) }) : t("again.sign");
+  return (
+    <Dialog
+      title={asked === "haste" ? t("again.title") : `${phrase}?`}
+      look="wide"
+      isOpen={asked !== null}
+      onClose={onClose}
+      isCautious
+      actions={
+        <Button look="ink" onClick={onSign}>
+          {isDeletion(first) ? phrase : approve}
+        </Button>
+      }
+    >
+      {asked === "haste" && <p>{t("again.text", { n: number(HASTY_S) })}</p>}
+      {asked === "haste" ? (
+        <PlanDetails {...{ meta, plan: first }} count={group.length} />
+      ) : (
+        <>
+          <ul>
+            {group.slice(0, SHOWN).map((plan) => (
+              <li key={plan.id}>{group.length > 1 ? <PlanSummary {...{ meta, plan }} /> : <PlanSentence {...{ meta, plan }} />}</li>
+            ))}
+            {group.length > SHOWN && <li>{t("others", { n: number(group.length - SHOWN) })}</li>}
+            {first.effects.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+          {!isReversible(meta, first) && <p>{t("irreversible")}</p>}
+        </>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,44 @@
+// What the proposals are narrowed by: agent, model and age.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
+import { SelectField } from "../../shared/components/field";
+import { escapeInvisible } from "../../shared/invisible_characters";
+import { query, setQuery } from "../../shared/router";
+import { translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { modelOf } from "../models";
+import { Popover } from "../popover";
+import { AGE_FILTERS, type Plan } from "./plan";
+
+const t = translator("approvals");
+
+export function PlanFilter({ meta, all }: { meta: Meta; all: readonly Plan[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
+  const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
+  const everything = [["", t("filter.all")]] as const;
+  const has = ["agent", "model", "age"].some((each) => query.value.get(each));
+  const field = (name: "agent" | "model" | "age", options: readonly (readonly [string, string])[]) => (
+    <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(next) => setQuery({ [name]: next, plan: "" })} options={[...everything, ...options]} />
+  );
+  return (
+    <Popover
+      isOpen={isOpen}
+      onClose={() => setOpen(false)}
+      label={t("filters")}
+      opener={
+        <Button id="panel-filter" tight look="plain" aria-label={t("filters")} aria-pressed={has} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name="list-filter" size="s" />
+          <span class="head-words">{t("filters")}</span>
+        </Button>
+      }
+    >
+      <div class="stack tight">
+        {field("agent", agents.map((each) => [each, escapeInvisible(each)] as const))}
+        {field("model", models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const))}
+        {field("age", Object.keys(AGE_FILTERS).map((each) => [each, t(`age.${each}` as "age.day")] as const))}
+      </div>
+    </Popover>
+  );
+}

@@ -1,0 +1,43 @@
+// How much harm a proposal may do, and why: as the API rates it, else by what the command does.
+import type { Meta, Risk } from "../api";
+import { fieldOf, modelOf } from "../models";
+import type { Plan } from "./plan";
+
+export const RISKS: readonly Risk[] = ["high", "medium", "low"];
+const MANY = 20;
+
+function recordsOf(plan: Plan): number {
+  return new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size;
+}
+
+export function isDeletion(plan: Plan): boolean {
+  return plan.command.endsWith(".delete");
+}
+
+/** Why it has its risk, as keys of texts. */
+export function riskReasons(meta: Meta, plan: Plan): string[] {
+  if (plan.risk_reasons) {
+    return plan.risk_reasons;
+  }
+  const model = modelOf(meta, plan.command.split(".")[0] ?? "");
+  return [
+    ...(isDeletion(plan) ? ["deletes"] : []),
+    ...(recordsOf(plan) > MANY ? ["bulk"] : []),
+    ...(model?.actions.some((each) => each.id === plan.command) ? ["state_change"] : []),
+    ...(plan.diff.some((each) => fieldOf(modelOf(meta, each.model), each.field)?.kind === "money") ? ["money_field"] : []),
+  ];
+}
+
+export function riskOf(meta: Meta, plan: Plan): Risk {
+  if (plan.risk) {
+    return plan.risk;
+  }
+  const reasons = riskReasons(meta, plan);
+  return reasons.includes("deletes") || reasons.includes("bulk") ? "high" : reasons.length > 0 ? "medium" : "low";
+}
+
+/** Whether another command can undo it. */
+export function isReversible(meta: Meta, plan: Plan): boolean {
+  const details = modelOf(meta, plan.command.split(".")[0] ?? "")?.command_details;
+  return plan.reversible ?? details?.find((each) => each.id === plan.command)?.reversible ?? !isDeletion(plan);
+}
