@@ -39,6 +39,7 @@ TITLES = {
     "processing": "Drafts that are not wanted any more",
     "delivery": "Builds and updates",
     "library": "Library",
+    "personal": "What belongs to the caller",
     "redeem": "Codes",
     "batch": "Batches",
     "jobs": "Jobs",

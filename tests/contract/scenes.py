@@ -34,6 +34,10 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/jobs"): {"type": "artifact.verify", "payload": {"artifact_id": "00000000-0000-4000-8000-000000000000"}},
     ("POST", "/ask"): {"query": "Which games run on Linux?"},
     ("POST", "ROOT/ask"): {"query": "Which games run on Linux?"},
+    ("PATCH", "/library/{id}"): {"hidden": True},
+    ("POST", "/me/collections"): {"name": "Later"},
+    ("PATCH", "/me/collections/{collection_id}"): {"name": "Soon"},
+    ("POST", "/me/notifications/seen"): {},
     ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
     ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
     ("POST", "/codes/{batch_id}/revoke"): {},
@@ -56,6 +60,7 @@ QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
     ("GET", "/ask"): {"q": "Which games run on Linux?"},
     ("GET", "/search/suggest"): {"q": "north"},
+    ("GET", "/me/owned"): {"ids": "00000000-0000-4000-8000-000000000000"},
     ("GET", "ROOT/ask"): {"query": "Which games run on Linux?"},
     ("GET", "/auth/setup"): {"token": "none"},
     ("POST", "/auth/setup"): {"token": "none"},
@@ -83,7 +88,7 @@ class Scene:
     async def send(self, route: Route[Store], caller: str, slug: str = "north-public", **options: Any) -> Any:
         """A well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
-        path = path.replace("{channel}", "stable").replace("{slug}", "north")
+        path = path.replace("{channel}", "stable").replace("{slug}", "north").replace("{collection_id}", "none")
         for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
             path = path.replace(name, "0" * 64)
         given: dict[str, Any] = {"params": QUERIES.get(key(route))}

@@ -79,7 +79,8 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/prove"),
     ("POST", "/auth/prove"),
 }
-READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in ("", "/releases", "/feed", "/cover.svg")}
+PARTS = ("", "/releases", "/feed", "/cover.svg", "/related")
+READS_OF_PRODUCTS = {("GET", f"/products/{{id}}{part}") for part in PARTS}
 DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
@@ -129,6 +130,21 @@ OF_AN_ORGANISATION = {
 # Whose jobs are whose is tested with the jobs.
 OF_THE_CALLER = {
     ("GET", "/library"): "read:library",
+    ("PATCH", "/library/{id}"): "read:library",
+    ("GET", "/me/owned"): "read:library",
+    ("GET", "/me/follows"): "read:library",
+    ("PUT", "/me/follows/product/{id}"): "read:library",
+    ("DELETE", "/me/follows/product/{id}"): "read:library",
+    ("PUT", "/me/follows/org/{slug}"): "read:library",
+    ("DELETE", "/me/follows/org/{slug}"): "read:library",
+    ("GET", "/me/collections"): "read:library",
+    ("POST", "/me/collections"): "read:library",
+    ("PATCH", "/me/collections/{collection_id}"): "read:library",
+    ("DELETE", "/me/collections/{collection_id}"): "read:library",
+    ("PUT", "/me/collections/{collection_id}/items/{id}"): "read:library",
+    ("DELETE", "/me/collections/{collection_id}/items/{id}"): "read:library",
+    ("GET", "/me/notifications"): "read:library",
+    ("POST", "/me/notifications/seen"): "read:library",
     ("POST", "/redeem"): "read:library",
     ("GET", "/auth/me"): None,
     ("POST", "/jobs"): None,

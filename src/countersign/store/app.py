@@ -30,13 +30,14 @@ from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
-from countersign.store.catalog import home, projection, publishers, suggest
+from countersign.store.catalog import home, projection, publishers, similarity, suggest
 from countersign.store.catalog import routes as catalog
 from countersign.store.catalog.covers import routes as covers
 from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as job_table
 from countersign.store.jobs import routes as jobs
 from countersign.store.jobs.job_types import AnyJobType
+from countersign.store.personal import collections, follows, notifications
 from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
 from countersign.store.releases import artifacts as builds
@@ -58,6 +59,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *health.HOME_ROUTES,
     *catalog.ROUTES,
     *home.ROUTES,
+    *similarity.ROUTES,
     *suggest.ROUTES,
     *publishers.ROUTES,
     *covers.ROUTES,
@@ -67,6 +69,9 @@ _FEATURES: tuple[Route[Store], ...] = (
     *processing.ROUTES,
     *delivery.ROUTES,
     *library.ROUTES,
+    *follows.ROUTES,
+    *collections.ROUTES,
+    *notifications.ROUTES,
     *redeem.ROUTES,
     *batch.ROUTES,
     *jobs.routes(JOB_TYPES),

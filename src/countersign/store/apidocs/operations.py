@@ -33,6 +33,7 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
         {"type": "string", "minLength": 1, "examples": ["northwind-games"]},
         "The slug of an organisation.",
     ),
+    "collection_id": (_UUID, "The id of a collection."),
     "job_id": (_UUID, "The job's id."),
     "version": ({"type": "string", "minLength": 1}, "The release's version."),
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),

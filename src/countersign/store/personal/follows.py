@@ -1,0 +1,279 @@
+"""/me/follows and /me/owned: products and organisations that the caller follows, and which of some products it owns."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Moment, Response, Uuid, encode
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth import queries
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.catalog.products import ProductNotFound, entry, visible_entry
+from countersign.store.catalog.publishers import PublisherNotFound, find_publisher
+from countersign.store.catalog.schemas import Product
+from countersign.store.catalog.search import SqlBuilder
+from countersign.store.personal.notifications import WINDOW_S, seen_at
+
+READ_LIBRARY = "read:library"
+PRIVATE = (("Cache-Control", "private, no-store"),)
+MAX_FOLLOWS, MAX_IDS = 1_000, 100
+FOLLOW = """
+    INSERT INTO follow (owner, kind, target_id, since)
+    SELECT $1, $2, $3, $4
+    WHERE (SELECT count(*) FROM follow WHERE owner = $1) < $5
+    ON CONFLICT DO NOTHING
+"""
+IS_FOLLOWED = "SELECT since FROM follow WHERE owner = $1 AND kind = $2 AND target_id = $3"
+UNFOLLOW = "DELETE FROM follow WHERE owner = $1 AND kind = $2 AND target_id = $3"
+FOLLOWED_PRODUCTS = """
+    SELECT f.since, f.target_id, c.slug, c.title, c.card
+    FROM follow f
+    JOIN catalog_entry c ON c.product_id = f.target_id
+    WHERE f.owner = $1 AND f.kind = 'product' AND c.status = 'public'
+"""
+FOLLOWED_ORGS = """
+    SELECT f.since, f.target_id, o.slug, o.name
+    FROM follow f
+    JOIN organisation o ON o.id = f.target_id
+    WHERE f.owner = $1 AND f.kind = 'org'
+"""
+UNSEEN = """
+    SELECT kind, target_id, count(*)
+    FROM (
+        SELECT f.kind AS kind, f.target_id AS target_id
+        FROM follow f
+        JOIN product p ON p.id = f.target_id
+        JOIN release r ON r.product_id = p.id
+        WHERE f.owner = $1 AND f.kind = 'product' AND p.status = 'public' AND r.status = 'published'
+          AND r.published_at > f.since AND r.published_at > $2
+        UNION ALL
+        SELECT f.kind AS kind, f.target_id AS target_id
+        FROM follow f
+        JOIN product p ON p.org_id = f.target_id
+        JOIN release r ON r.product_id = p.id
+        WHERE f.owner = $1 AND f.kind = 'org' AND p.status = 'public' AND r.status = 'published'
+          AND r.published_at > f.since AND r.published_at > $2
+    ) AS unseen
+    GROUP BY kind, target_id
+"""
+OWNED = "SELECT product_id FROM entitlement WHERE owner = {owner} AND revoked_at IS NULL AND product_id IN ({ids})"
+FOLLOWED = "SELECT target_id FROM follow WHERE owner = {owner} AND kind = 'product' AND target_id IN ({ids})"
+
+Kind = Literal["product", "org"]
+
+
+class LimitReached(Refused):
+    """The caller has as many of these as the service keeps for one caller."""
+
+    status = 409
+    code = "limit_reached"
+    title = "Limit reached"
+    resolution = "Remove what is no longer needed, then try again."
+
+
+class Target(msgspec.Struct):
+    """What is followed: a product with its title, or an organisation with its name."""
+
+    type: Kind
+    slug: str
+    name: str
+
+
+class Follow(msgspec.Struct):
+    """Something that is followed since a moment."""
+
+    target: Target
+    since: Moment
+
+
+class FollowItem(msgspec.Struct, kw_only=True):
+    """Something that is followed. `unseen` is the number of its releases since the notifications were last seen, and
+    `product` is null for organisations."""
+
+    target: Target
+    since: Moment
+    unseen: int
+    product: Product | None
+
+
+class FollowList(msgspec.Struct):
+    """Everything that the caller follows, the latest first."""
+
+    items: list[FollowItem]
+
+
+class OwnedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /me/owned."""
+
+    ids: Annotated[
+        str,
+        msgspec.Meta(
+            min_length=36,
+            max_length=MAX_IDS * 37,
+            pattern=r"^[0-9a-fA-F-]{36}(,[0-9a-fA-F-]{36}){0,99}(?!\n)$",
+            description="Ids of products, separated by commas; at most 100.",
+            examples=["01890a5d-ac96-774b-bcce-b302099a8057"],
+            extra={"needs": "must be 1 to 100 ids of products, separated by commas"},
+        ),
+    ]
+
+
+class OwnedIds(msgspec.Struct):
+    """Those of the products that are in the caller's library, and those that the caller follows."""
+
+    owned: list[Uuid]
+    followed: list[Uuid]
+
+
+async def show_owned(call: StoreRequest[OwnedQuery, Nothing]) -> Response:
+    """Show which of some products the caller owns and follows."""
+    wanted = list(dict.fromkeys(call.query.ids.lower().split(",")))
+    found: list[set[str]] = []
+    for template in (OWNED, FOLLOWED):
+        statement = SqlBuilder()
+        text = template.format(owner=statement.value(call.caller.owner), ids=statement.list(wanted))
+        found.append({row[0] for row in await call.context.database.fetch(text, *statement.values)})
+    owned, followed = ([each for each in wanted if each in ids] for ids in found)
+    return response.json(OwnedIds(owned, followed), headers=PRIVATE)
+
+
+async def list_follows(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """List what the caller follows: products and organisations, the latest first."""
+    database, owner = call.context.database, call.caller.owner
+    unseen = await _unseen(database, owner)
+    items: list[tuple[Instant, str, bytes]] = []
+    for since, target_id, slug, title, card in await database.scan(FOLLOWED_PRODUCTS, owner):
+        target = Target("product", slug, title)
+        items.append((since, target_id, _item(target, since, unseen.get(("product", target_id), 0), card)))
+    for since, target_id, slug, name in await database.scan(FOLLOWED_ORGS, owner):
+        target = Target("org", slug, name)
+        items.append((since, target_id, _item(target, since, unseen.get(("org", target_id), 0), b"null")))
+    items.sort(reverse=True)
+    return Response(200, b'{"items":[%b]}' % b",".join([body for *_, body in items]), headers=PRIVATE)
+
+
+def _item(target: Target, since: Instant, unseen: int, card: bytes) -> bytes:
+    members = (encode(target), encode(clock.rfc3339(since)), unseen, card)
+    return b'{"target":%b,"since":%b,"unseen":%d,"product":%b}' % members
+
+
+async def _unseen(database: Database, owner: str) -> dict[tuple[str, str], int]:
+    """The number of releases of what is followed, since the notifications were last seen."""
+    after = max(await seen_at(database, owner), clock.later(clock.now(), seconds=-WINDOW_S))
+    return {(kind, target_id): int(count) for kind, target_id, count in await database.scan(UNSEEN, owner, after)}
+
+
+async def follow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Follow a product. Following it again has no effect."""
+    product = await visible_entry(call.transaction, call.caller, call.path["id"])
+    row = await call.transaction.fetch_one("SELECT slug, title FROM catalog_entry WHERE product_id = $1", product[0])
+    slug, title = row or ("", "")
+    return await _follow(call.transaction, call.caller.owner, Target("product", slug, title), product.product_id)
+
+
+async def follow_organisation(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Follow an organisation: all its products. Following it again has no effect."""
+    publisher = await find_publisher(call.transaction, call.path["slug"])
+    org = await queries.organisation_with_slug(call.transaction, publisher.slug)
+    if org is None:
+        raise PublisherNotFound("no publisher has this slug")
+    return await _follow(call.transaction, call.caller.owner, Target("org", org.slug, org.name), org.id)
+
+
+async def _follow(transaction: Transaction, owner: str, target: Target, target_id: str) -> Response:
+    now = clock.now()
+    if not await transaction.run(FOLLOW, owner, target.type, target_id, now, MAX_FOLLOWS):
+        row = await transaction.fetch_one(IS_FOLLOWED, owner, target.type, target_id)
+        if row is None:
+            raise LimitReached(f"you follow {MAX_FOLLOWS} products and organisations already")
+        return response.json(Follow(target, clock.rfc3339(row[0])), headers=PRIVATE)
+    return response.json(Follow(target, clock.rfc3339(now)), headers=PRIVATE)
+
+
+async def unfollow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Stop following a product."""
+    if not await _unfollow(call, "product", await _product_id(call.transaction, call.path["id"])):
+        await visible_entry(call.transaction, call.caller, call.path["id"])
+    return response.no_content()
+
+
+async def unfollow_organisation(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Stop following an organisation."""
+    org = await queries.organisation_with_slug(call.transaction, call.path["slug"])
+    if not await _unfollow(call, "org", "" if org is None else org.id):
+        await find_publisher(call.transaction, call.path["slug"])
+    return response.no_content()
+
+
+async def _unfollow(call: StoreRequest[Nothing, Nothing], kind: Kind, target_id: str) -> bool:
+    """End a follow. Return False if there is none; what the caller may not see is then not found."""
+    return bool(await call.transaction.run(UNFOLLOW, call.caller.owner, kind, target_id))
+
+
+async def _product_id(reader: Reader, id_or_slug: str) -> str:
+    found = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    return "" if found is None else found.product_id
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/me/owned",
+        show_owned,
+        query=OwnedQuery,
+        answers={200: OwnedIds},
+        scope=READ_LIBRARY,
+        sends={200: ("Cache-Control",)},
+    ),
+    route(
+        "GET",
+        "/me/follows",
+        list_follows,
+        answers={200: FollowList},
+        scope=READ_LIBRARY,
+        sends={200: ("Cache-Control",)},
+    ),
+    route(
+        "PUT",
+        "/me/follows/product/{id}",
+        follow_product,
+        answers={200: Follow},
+        refusals=(ProductNotFound, LimitReached),
+        scope=READ_LIBRARY,
+        writes=True,
+        sends={200: ("Cache-Control",)},
+    ),
+    route(
+        "DELETE",
+        "/me/follows/product/{id}",
+        unfollow_product,
+        answers={204: None},
+        refusals=(ProductNotFound,),
+        scope=READ_LIBRARY,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/me/follows/org/{slug}",
+        follow_organisation,
+        answers={200: Follow},
+        refusals=(PublisherNotFound, LimitReached),
+        scope=READ_LIBRARY,
+        writes=True,
+        sends={200: ("Cache-Control",)},
+    ),
+    route(
+        "DELETE",
+        "/me/follows/org/{slug}",
+        unfollow_organisation,
+        answers={204: None},
+        refusals=(PublisherNotFound,),
+        scope=READ_LIBRARY,
+        writes=True,
+    ),
+)

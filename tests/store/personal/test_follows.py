@@ -1,0 +1,127 @@
+"""Follows and /me/owned: what is followed, by whom, and that nothing of it is shown to others."""
+
+import pytest
+
+from countersign.store.personal import follows
+from tests.store.world import World
+
+
+async def publish(world: World, token: str, slug: str, version: str, notes: str = "New.") -> None:
+    """Publish a release without files."""
+    drafted = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
+    assert (await world.call("POST", f"/products/{slug}/releases", token, json=drafted)).is_success
+    assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
+
+
+async def test_products_and_organisations_are_followed_and_let_go(world: World) -> None:
+    ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
+    await world.product("north", "one")
+
+    first = await world.call("PUT", "/me/follows/product/one", ann)
+    again = await world.call("PUT", "/me/follows/product/one", ann)
+    org = await world.call("PUT", "/me/follows/org/north", ann)
+    listed = await world.call("GET", "/me/follows", ann)
+
+    assert first.json() == again.json()
+    assert first.json()["target"] == {"type": "product", "slug": "one", "name": "One"}
+    assert org.json()["target"] == {"type": "org", "slug": "north", "name": "North"}
+    assert listed.headers["cache-control"] == "private, no-store"
+    shown = [(each["target"]["type"], each["unseen"], each["product"] is None) for each in listed.json()["items"]]
+    assert shown == [("org", 0, True), ("product", 0, False)]
+    assert listed.json()["items"][1]["product"]["slug"] == "one"
+    assert (await world.call("GET", "/me/follows", bob)).json() == {"items": []}
+    for path in ("product/one", "org/north", "product/one"):
+        assert (await world.call("DELETE", f"/me/follows/{path}", ann)).status_code == 204
+    assert (await world.call("GET", "/me/follows", ann)).json() == {"items": []}
+
+
+async def test_releases_since_the_last_look_are_counted(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann = await world.person("ann@example.com")
+    for slug in ("one", "two"):
+        await world.product("north", slug)
+    await publish(world, owner, "one", "0.9")
+    for path in ("product/one", "org/north"):
+        assert (await world.call("PUT", f"/me/follows/{path}", ann)).is_success
+    await publish(world, owner, "one", "1.0")
+    await publish(world, owner, "two", "1.0")
+
+    async def unseen() -> dict[str, int]:
+        items = (await world.call("GET", "/me/follows", ann)).json()["items"]
+        return {each["target"]["slug"]: each["unseen"] for each in items}
+
+    assert await unseen() == {"one": 1, "north": 2}
+    assert (await world.call("POST", "/me/notifications/seen", ann, json={})).status_code == 204
+    assert await unseen() == {"one": 0, "north": 0}
+
+
+async def test_what_is_hidden_is_not_found_whoever_follows_it(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann = await world.person("ann@example.com")
+    await world.product("north", "draft", status="draft")
+    await world.product("north", "one")
+    assert (await world.call("PUT", "/me/follows/product/one", ann)).is_success
+    change = {"slug": "one", "title": "One", "kind": "app", "platforms": ["web"], "status": "draft"}
+    assert (await world.call("PUT", "/products/one", owner, json=change)).is_success
+
+    for method in ("PUT", "DELETE"):
+        hidden = await world.call(method, "/me/follows/product/draft", ann)
+        missing = await world.call(method, "/me/follows/product/nothing", ann)
+        assert (hidden.status_code, missing.status_code) == (404, 404)
+        assert hidden.json()["detail"] == missing.json()["detail"]
+        assert (await world.call(method, "/me/follows/org/south", ann)).status_code == 404
+    assert (await world.call("GET", "/me/follows", ann)).json() == {"items": []}
+    # What was followed before can be let go, once.
+    assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 204
+    assert (await world.call("DELETE", "/me/follows/product/one", ann)).status_code == 404
+
+
+async def test_nobody_follows_without_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follows, "MAX_FOLLOWS", 2)
+    ann = await world.person("ann@example.com")
+    for number in range(3):
+        await world.product("north", f"p-{number}")
+    for number in range(2):
+        assert (await world.call("PUT", f"/me/follows/product/p-{number}", ann)).is_success
+
+    refused = await world.call("PUT", "/me/follows/product/p-2", ann)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "limit_reached")
+    assert (await world.call("PUT", "/me/follows/product/p-1", ann)).is_success
+
+
+async def test_what_is_owned_and_followed_is_told_of_the_ids_alone(world: World) -> None:
+    ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
+    made = [await world.product("north", f"p-{number}") for number in range(4)]
+    await world.grant("ann@example.com", made[0], made[1])
+    for number in (1, 2):
+        assert (await world.call("PUT", f"/me/follows/product/p-{number}", ann)).is_success
+
+    answer = await world.call("GET", f"/me/owned?ids={made[3]},{made[1].upper()},{made[2]},{made[1]}", ann)
+
+    assert answer.json() == {"owned": [made[1]], "followed": [made[1], made[2]]}
+    assert answer.headers["cache-control"] == "private, no-store"
+    assert (await world.call("GET", f"/me/owned?ids={','.join(made)}", bob)).json() == {"owned": [], "followed": []}
+
+
+@pytest.mark.parametrize("bad", ["", "one", "a" * 36 + ",", ",".join(["0" * 36] * 101), "0" * 36 + "\n"])
+async def test_only_up_to_a_hundred_ids_are_looked_up(world: World, bad: str) -> None:
+    ann = await world.person("ann@example.com")
+
+    answer = await world.call("GET", "/me/owned", ann, params={"ids": bad})
+    full = await world.call("GET", f"/me/owned?ids={','.join(['0' * 36] * 100)}", ann)
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == "ids"
+    assert full.json() == {"owned": [], "followed": []}
+
+
+async def test_a_client_follows_for_its_organisation(world: World) -> None:
+    await world.product("north", "one")
+    client, other = await world.client_token("south", "read:library"), await world.client_token("south", "admin:org")
+    narrow = await world.client_token("south", "read:products")
+
+    assert (await world.call("PUT", "/me/follows/product/one", client)).is_success
+    assert len((await world.call("GET", "/me/follows", other)).json()["items"]) == 1
+    assert (await world.call("GET", "/me/follows", narrow)).status_code == 403
+    assert (await world.call("GET", "/me/follows")).status_code == 401

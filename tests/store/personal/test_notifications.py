@@ -1,0 +1,137 @@
+"""Notifications: what is told to whom, once, in order, and what was seen."""
+
+from typing import Any
+
+from countersign.kernel import clock
+from tests.store.personal.test_follows import publish
+from tests.store.world import World
+
+
+async def notified(world: World, token: str, query: str = "") -> dict[str, Any]:
+    """The notifications of a caller."""
+    answer = await world.call("GET", f"/me/notifications?{query}", token)
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def told(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
+    """Type, product and version of each notification."""
+    return [
+        (each["type"], each["product"]["slug"], each["release"] and each["release"]["version"])
+        for each in found["items"]
+    ]
+
+
+async def published(world: World, version: str, at: clock.Instant) -> None:
+    """Have the releases of a version been published at another moment."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE release SET published_at = $2 WHERE version = $1", version, at)
+
+
+async def test_releases_updates_and_codes_are_told_newest_first(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
+    for slug in ("followed", "owned", "other"):
+        await world.product("north", slug)
+    await publish(world, owner, "followed", "0.1")
+    body = {"kind": "license", "products": ["owned"], "count": 1}
+    (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
+    assert (await world.call("POST", "/redeem", ann, json={"code": code})).is_success
+    for slug in ("followed", "owned"):
+        assert (await world.call("PUT", f"/me/follows/product/{slug}", ann)).is_success
+    await publish(world, owner, "followed", "1.0", notes="x" * 400)
+    await publish(world, owner, "owned", "1.0")
+    await publish(world, owner, "other", "1.0")
+
+    found = await notified(world, ann)
+
+    assert told(found) == [("update", "owned", "1.0"), ("release", "followed", "1.0"), ("redeemed", "owned", None)]
+    assert found["items"][1]["release"] == {"version": "1.0", "channel": "stable", "notes": "x" * 300}
+    assert (found["unseen"], found["next_cursor"]) == (3, None)
+    assert not any(each["seen"] for each in found["items"])
+    assert await notified(world, bob) == {"items": [], "unseen": 0, "next_cursor": None}
+
+
+async def test_whoever_follows_an_organisation_hears_of_all_its_public_products(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann = await world.person("ann@example.com")
+    await world.product("north", "one")
+    for path in ("org/north", "product/one"):
+        assert (await world.call("PUT", f"/me/follows/{path}", ann)).is_success
+    await world.product("north", "two")
+    await publish(world, owner, "one", "1.0")
+    await publish(world, owner, "two", "1.0")
+    change = {"slug": "two", "title": "Two", "kind": "app", "platforms": ["web"], "status": "draft"}
+
+    before = told(await notified(world, ann))
+    assert (await world.call("PUT", "/products/two", owner, json=change)).is_success
+
+    assert before == [("release", "two", "1.0"), ("release", "one", "1.0")]
+    found = await notified(world, ann)
+    assert (told(found), found["unseen"]) == ([("release", "one", "1.0")], 1)
+    assert (await world.call("POST", "/products/one/releases/1.0/yank", owner, json={"reason": "bad"})).is_success
+    assert await notified(world, ann) == {"items": [], "unseen": 0, "next_cursor": None}
+
+
+async def test_pages_hold_everything_once_and_belong_to_their_caller(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
+    await world.product("north", "one")
+    assert (await world.call("PUT", "/me/follows/product/one", ann)).is_success
+    for number in range(5):
+        await publish(world, owner, "one", f"1.{number}")
+
+    versions: list[str | None] = []
+    query = "limit=2"
+    while query:
+        page = await notified(world, ann, query)
+        versions += [version for _, _, version in told(page)]
+        assert page["unseen"] == 5
+        query = f"limit=2&cursor={page['next_cursor']}" if page["next_cursor"] else ""
+
+    assert versions == ["1.4", "1.3", "1.2", "1.1", "1.0"]
+    first = await notified(world, ann, "limit=2")
+    foreign = await world.call("GET", f"/me/notifications?cursor={first['next_cursor']}", bob)
+    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_what_was_seen_stays_seen(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann = await world.person("ann@example.com")
+    await world.product("north", "one")
+    now = clock.now()
+    assert (await world.call("PUT", "/me/follows/product/one", ann)).is_success
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE follow SET since = $1", clock.later(now, seconds=-100))
+    for number in (3, 2, 1):
+        await publish(world, owner, "one", f"1.{number}")
+        await published(world, f"1.{number}", clock.later(now, seconds=-10 * number))
+
+    async def mark(**body: str) -> int:
+        return (await world.call("POST", "/me/notifications/seen", ann, json=body)).status_code
+
+    assert await mark(until=clock.rfc3339(clock.later(now, seconds=-15))) == 204
+    assert [each["seen"] for each in (await notified(world, ann))["items"]] == [False, True, True]
+    assert await mark(until=clock.rfc3339(clock.later(now, seconds=-50))) == 204
+    assert (await notified(world, ann))["unseen"] == 1
+    assert await mark() == 204
+    assert (await notified(world, ann))["unseen"] == 0
+    assert await mark(until="2999-01-01T00:00:00Z") == 204
+    await publish(world, owner, "one", "2.0")
+    assert (await notified(world, ann))["unseen"] == 1
+    assert await mark(until="2026-02-31T00:00:00Z") == 400
+    assert await mark(until="yesterday") == 400
+    assert await mark(since="2026-02-01T00:00:00Z") == 400
+
+
+async def test_what_is_older_than_ninety_days_is_no_longer_told(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    ann = await world.person("ann@example.com")
+    await world.product("north", "one")
+    with clock.fixed(clock.later(clock.now(), seconds=-100 * 86_400)):
+        await world.grant("ann@example.com", await world.product("north", "two"))
+    await publish(world, owner, "two", "1.0")
+    await published(world, "1.0", clock.later(clock.now(), seconds=-91 * 86_400))
+    await publish(world, owner, "two", "1.1")
+
+    assert told(await notified(world, ann)) == [("update", "two", "1.1")]
