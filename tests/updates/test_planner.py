@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.updates import planner
-from countersign.updates.api_types import DeltaOffer, stretches
+from countersign.updates.api_types import DeltaOffer, position_ranges
 from countersign.updates.planner import ChunkLocation, LocalFiles, UpdatePlan, positions
 from tests.updates.builds import Build, Shelf, build
 
@@ -141,5 +141,5 @@ def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed:
 
 
 @given(st.sets(st.integers(0, 60)))
-def test_positions_come_back_from_stretches(wanted: set[int]) -> None:
-    assert positions(stretches(sorted(wanted)), 61) == sorted(wanted)
+def test_positions_come_back_from_ranges(wanted: set[int]) -> None:
+    assert positions(position_ranges(sorted(wanted)), 61) == sorted(wanted)

@@ -74,12 +74,12 @@ BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _
 class DecompressedStream:
     """The unpacked bytes of a compressed stream."""
 
-    def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, gauge: Budget | None) -> None:
+    def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, budget: Budget | None) -> None:
         self._packed = packed
         self._magic = magic
         self._engine = BY_MAGIC[magic]()
         self._limits = limits
-        self._gauge = gauge
+        self._gauge = budget
         self._rest = b""
 
     def more(self) -> bytes:
@@ -87,7 +87,7 @@ class DecompressedStream:
 
         Raises:
             ArchiveRefused: the stream is broken (`compression`), needs too much memory (`window`), is followed by a
-                second stream (`concatenated`) or by other data (`trailing-data`), or exceeds a limit of the gauge.
+                second stream (`concatenated`) or by other data (`trailing-data`), or exceeds a limit of the budget.
         """
         while not self._engine.eof or self._begin_next():
             data = b""

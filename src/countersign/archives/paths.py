@@ -245,7 +245,7 @@ def check_target(path: str, target: str, limits: Limits) -> None:
             raise _escape(path, target)
 
 
-def check_links(links: Mapping[str, str], gauge: Budget) -> None:
+def check_links(links: Mapping[str, str], budget: Budget) -> None:
     """Resolve all links, and refuse a link that leads out of the tree or passes through too many others.
 
     `links` maps paths to targets. Every link is resolved twice: with names as written, and with names as a
@@ -258,7 +258,7 @@ def check_links(links: Mapping[str, str], gauge: Budget) -> None:
     for form in (str, casefold_path):
         tree = _LinkTree(links, form)
         for path in links:
-            gauge.tick()
+            budget.tick()
             tree.follow(path)
 
 

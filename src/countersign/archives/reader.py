@@ -88,8 +88,8 @@ def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Archiv
         ArchiveUnknown: the file is not a zip or tar file.
     """
     size = source.seek(0, os.SEEK_END)
-    gauge = Budget(limits, size)
-    return _members(_entries(source, size, limits, gauge, name.lower()), limits, gauge)
+    budget = Budget(limits, size)
+    return _members(_entries(source, size, limits, budget, name.lower()), limits, budget)
 
 
 def read_folder(path: Path, limits: Limits) -> Iterator[ArchiveMember]:
@@ -99,18 +99,18 @@ def read_folder(path: Path, limits: Limits) -> Iterator[ArchiveMember]:
         ArchiveRefused: an entry breaks a rule.
         OSError: an entry cannot be read.
     """
-    gauge = Budget(limits, limits.total_bytes)
-    return _members(_count_entries(folder_entries(path, limits), gauge), limits, gauge)
+    budget = Budget(limits, limits.total_bytes)
+    return _members(_count_entries(folder_entries(path, limits), budget), limits, budget)
 
 
-def _count_entries(entries: Iterator[RawEntry], gauge: Budget) -> Iterator[RawEntry]:
+def _count_entries(entries: Iterator[RawEntry], budget: Budget) -> Iterator[RawEntry]:
     for found in entries:
-        gauge.tick()
-        gauge.count(found.size, found.name)
+        budget.tick()
+        budget.count(found.size, found.name)
         yield found
 
 
-def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iterator[ArchiveMember]:
+def _members(entries: Iterator[RawEntry], limits: Limits, budget: Budget) -> Iterator[ArchiveMember]:
     """Yield the entries as members, and check their paths and links against the rules and against each other."""
     names = ArchivePaths(limits)
     links: dict[str, str] = {}
@@ -125,7 +125,7 @@ def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iter
             check_target(path, target, limits)
             links[path] = target
         yield ArchiveMember(ArchiveEntry(path, kind, size, mode, target), pieces)
-    check_links(links, gauge)
+    check_links(links, budget)
 
 
 def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
@@ -140,23 +140,23 @@ def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
     return path
 
 
-def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: str) -> Iterator[RawEntry]:
+def _entries(source: BinaryIO, size: int, limits: Limits, budget: Budget, name: str) -> Iterator[RawEntry]:
     """Detect the format by the content of the file, and return its entries."""
     source.seek(0)
     head = source.read(tar_headers.BLOCK)
     if head.startswith((b"PK\x03\x04", zip_directory.END_SIGNATURE)):
         if tar_headers.is_header(head):
             raise ArchiveRefused("two-formats", "it is both a zip file and a tar file")
-        return zip_reader.entries(source, size, limits, gauge)
+        return zip_reader.entries(source, size, limits, budget)
     ends_as_zip = zip_directory.has_end(source, size)
     begin = _stream(source, size, limits, head, name)
     if begin is None:
         if name.endswith(_NAMED_ZIP) or (ends_as_zip and not head.startswith(zip_reader.EXECUTABLES)):
-            return zip_reader.entries(source, size, limits, gauge)
-    elif tar_headers.is_header(begin(gauge).up_to(tar_headers.BLOCK)) or name.endswith(_NAMED_TAR):
+            return zip_reader.entries(source, size, limits, budget)
+    elif tar_headers.is_header(begin(budget).up_to(tar_headers.BLOCK)) or name.endswith(_NAMED_TAR):
         if ends_as_zip:
             raise ArchiveRefused("two-formats", "it is both a tar file and a zip file")
-        return TarReader(begin, limits, gauge, Budget(limits, size)).entries()
+        return TarReader(begin, limits, budget, Budget(limits, size)).entries()
     raise ArchiveUnknown("the file is not an archive in a supported format")
 
 
@@ -166,8 +166,8 @@ def _stream(
     """Return a function that opens the stream of tar blocks, or None if the file does not begin like one."""
     for magic in compression.BY_MAGIC:
         if head.startswith(magic):
-            return lambda gauge: ForwardReader(
-                compression.DecompressedStream(FileRange(source, 0, size).more, magic, limits, gauge).more
+            return lambda budget: ForwardReader(
+                compression.DecompressedStream(FileRange(source, 0, size).more, magic, limits, budget).more
             )
     if tar_headers.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
         return lambda _: _plain_reader(source, size)

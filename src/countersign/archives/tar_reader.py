@@ -15,11 +15,11 @@ from countersign.archives.tar_headers import BLOCK, NO_EXTENSION, ExtendedHeader
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 
 
-def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
+def check_count(reader: ForwardReader, limits: Limits, budget: Budget) -> None:
     """Refuse a tar file with too many entries. Other errors are ignored; `TarReader.entries` finds them.
 
     Raises:
-        ArchiveRefused: `too-many-entries`, or a limit of the gauge is exceeded.
+        ArchiveRefused: `too-many-entries`, or a limit of the budget is exceeded.
     """
     count = 0
     while len(block := reader.up_to(BLOCK)) == BLOCK and block.strip(b"\0"):
@@ -29,7 +29,7 @@ def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
             return
         if header.type not in _EXTENSIONS:
             count += 1
-            gauge.entry()
+            budget.entry()
             if count > limits.entries:
                 raise ArchiveRefused("too-many-entries", f"there are more than {limits.entries}")
         if header.size:
@@ -148,17 +148,17 @@ class _EntryHeaders(NamedTuple):
 class TarReader:
     """Reads one tar file.
 
-    `begin` opens the decompressed stream. `gauge` limits reading the entries, and `counting` limits the separate pass
-    that counts them. Hard links open the stream again without a gauge.
+    `begin` opens the decompressed stream. `budget` limits reading the entries, and `counting` limits the separate pass
+    that counts them. Hard links open the stream again without a budget.
     """
 
     def __init__(
-        self, begin: Callable[[Budget | None], ForwardReader], limits: Limits, gauge: Budget, counting: Budget
+        self, begin: Callable[[Budget | None], ForwardReader], limits: Limits, budget: Budget, counting: Budget
     ) -> None:
         self._begin = begin
-        self._reader = begin(gauge)
+        self._reader = begin(budget)
         self._limits = limits
-        self._gauge = gauge
+        self._gauge = budget
         self._counting = counting
         self._entries = 0
         self._peer = crosscheck.TarCrosscheck()

@@ -100,7 +100,7 @@ _RAW = -zlib.MAX_WBITS
 _RECORD_SIGNATURES = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
-def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
+def pieces_of(reader: ForwardReader, entry: DirectoryEntry, budget: Budget) -> Iterator[bytes]:
     """Return the unpacked content of the entry at the reader's position. A small entry is read at once.
 
     Raises:
@@ -114,7 +114,7 @@ def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> It
             _check_no_signatures(data, entry)
         return iter((data,))
     plain = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
-    return _check_size_and_crc(plain, entry, gauge)
+    return _check_size_and_crc(plain, entry, budget)
 
 
 def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
@@ -171,10 +171,10 @@ def _inflated(reader: ForwardReader, entry: DirectoryEntry) -> Iterator[bytes]:
         raise _broken(entry)
 
 
-def _check_size_and_crc(plain: Iterator[bytes], entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
+def _check_size_and_crc(plain: Iterator[bytes], entry: DirectoryEntry, budget: Budget) -> Iterator[bytes]:
     crc = size = 0
     for data in plain:
-        gauge.tick()
+        budget.tick()
         size += len(data)
         if size > entry.size:
             raise _other_size(entry)
@@ -203,7 +203,7 @@ EXECUTABLES = (b"#!", b"MZ", b"\x7fELF")
 _SIGNING_BLOCK = b"APK Sig Block 42"
 
 
-def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Iterator[RawEntry]:
+def entries(source: BinaryIO, size: int, limits: Limits, budget: Budget) -> Iterator[RawEntry]:
     """Yield the entries of a zip file of `size` bytes, in the order of their offsets.
 
     Raises:
@@ -213,21 +213,21 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
     listed = zip_directory.directory_entries(source, end, limits)
     crosscheck.check_zip(source, listed)
     for entry in listed:
-        gauge.count(entry.size, entry.name)
+        budget.count(entry.size, entry.name)
     in_place = sorted(listed, key=attrgetter("offset"))
     first = in_place[0].offset if in_place else end.start
     if first:
         _check_front(source, first, limits)
     reader = ForwardReader(FileRange(source, first, end.start).more, first)
     for index, known in enumerate(in_place):
-        gauge.entry()
+        budget.entry()
         is_last = index + 1 == len(in_place)
         following = end.start if is_last else in_place[index + 1].offset
         entry, is_wide = read_header(reader, known, limits)
         room = following - reader.position - entry.packed
         if room < 0:
             raise ArchiveRefused("overlap", "it overlaps the next record", entry=entry.name)
-        found = _raw_entry(reader, entry, limits, gauge)
+        found = _raw_entry(reader, entry, limits, budget)
         yield found
         deque(found.pieces, maxlen=0)
         if is_last and room > 24 and limits.profile == "compatible":
@@ -235,17 +235,17 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
         read_descriptor(reader, entry, room, is_wide=is_wide, limits=limits)
 
 
-def _raw_entry(reader: ForwardReader, entry: DirectoryEntry, limits: Limits, gauge: Budget) -> RawEntry:
+def _raw_entry(reader: ForwardReader, entry: DirectoryEntry, limits: Limits, budget: Budget) -> RawEntry:
     if entry.kind == "link":
         if entry.size > limits.path_bytes:
             raise ArchiveRefused("path-too-long", "the target of the link is too long", entry=entry.name)
-        raw = b"".join(pieces_of(reader, entry, gauge))
+        raw = b"".join(pieces_of(reader, entry, budget))
         try:
             target = raw.decode()
         except UnicodeDecodeError as error:
             raise ArchiveRefused("not-utf8", "the target of the link is not valid UTF-8", entry=entry.name) from error
         return RawEntry(entry.name, "link", 0, entry.mode, target, NO_CONTENT)
-    pieces = pieces_of(reader, entry, gauge) if entry.packed or entry.method == DEFLATED else _empty_content(entry)
+    pieces = pieces_of(reader, entry, budget) if entry.packed or entry.method == DEFLATED else _empty_content(entry)
     if entry.kind == "folder":
         deque(pieces, maxlen=0)
         pieces = NO_CONTENT

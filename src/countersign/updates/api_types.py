@@ -89,13 +89,13 @@ class ChunkPlaces(msgspec.Struct, frozen=True):
     filename: str
 
 
-Stretches: TypeAlias = list[tuple[int, int]]
+PositionRanges: TypeAlias = list[tuple[int, int]]
 """Positions in a list, as half-open ranges. Most deltas cover most files, so that a few ranges are enough."""
 
 
-def stretches(positions: Iterable[int]) -> Stretches:
+def position_ranges(positions: Iterable[int]) -> PositionRanges:
     """The half-open ranges that the positions form. The positions are in ascending order."""
-    found: Stretches = []
+    found: PositionRanges = []
     for position in positions:
         if found and found[-1][1] == position:
             found[-1] = (found[-1][0], position + 1)
@@ -111,8 +111,8 @@ class Delta(msgspec.Struct, frozen=True):
     url: str
     size: Bytes
     sha256: str
-    old: Stretches
-    files: Stretches
+    old: PositionRanges
+    files: PositionRanges
     memory: Bytes
 
 

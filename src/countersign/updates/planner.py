@@ -58,14 +58,14 @@ class UpdatePlan:
     write_bytes: int
 
 
-def positions(stretches: Iterable[tuple[int, int]], limit: int) -> list[int]:
-    """Return the positions in the ranges `stretches`.
+def positions(ranges: Iterable[tuple[int, int]], limit: int) -> list[int]:
+    """Return the positions in the ranges.
 
     Raises:
         ValueError: the ranges are not in order, or extend beyond `limit`.
     """
     found: list[int] = []
-    for start, end in stretches:
+    for start, end in ranges:
         if not (found[-1] if found else -1) < start < end <= limit:
             raise ValueError("the ranges are not in order, or are out of bounds")
         found += range(start, end)

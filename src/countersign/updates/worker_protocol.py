@@ -10,7 +10,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from countersign.archives.entry import Kind
-from countersign.updates.api_types import Stretches
+from countersign.updates.api_types import PositionRanges
 from countersign.updates.manifest import File, Launch
 
 MAX_MESSAGE_BYTES = 1 << 31
@@ -192,8 +192,8 @@ class FileRequest(msgspec.Struct, frozen=True, tag="wanted"):
 class DeltaBlob(msgspec.Struct, frozen=True, tag="delta"):
     """A tested delta: the files that it reads and makes, the memory that applying it takes, and its bytes."""
 
-    old: Stretches
-    files: Stretches
+    old: PositionRanges
+    files: PositionRanges
     memory: int
     blob: bytes
 

@@ -251,10 +251,10 @@ class RateLimited(Refused):
     title = "Too many requests"
     resolution = "Wait for the seconds in Retry-After, then continue more slowly."
 
-    def __init__(self, detail: str, standing: Quota, way_up: str = "") -> None:
-        """`standing` is the exceeded quota, which the response's headers show. `way_up` explains how the caller gets a
+    def __init__(self, detail: str, standing: Quota, hint: str = "") -> None:
+        """`standing` is the exceeded quota, which the response's headers show. `hint` explains how the caller gets a
         higher quota."""
-        resolution = f"{self.resolution} {way_up}" if way_up else None
+        resolution = f"{self.resolution} {hint}" if hint else None
         super().__init__(detail, resolution=resolution, headers=used_up(standing.limit, standing.reset_s))
 
 
@@ -270,12 +270,12 @@ class RateLimiter:
     """Counts each request against its caller's quota. `quotas` maps a quota's name to its requests per minute."""
 
     def __init__(
-        self, counters: HitCounter, quotas: Mapping[str, int], ways_up: Mapping[str, str] | None = None
+        self, counters: HitCounter, quotas: Mapping[str, int], hints: Mapping[str, str] | None = None
     ) -> None:
-        """`ways_up` maps the name of a quota to an explanation of how a caller gets a higher quota."""
+        """`hints` maps the name of a quota to an explanation of how a caller gets a higher quota."""
         self._counters = counters
         self._quotas = quotas
-        self._ways_up = ways_up or {}
+        self._hints = hints or {}
 
     async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
         """Count one request; returns the RateLimit headers for its response.
@@ -287,7 +287,7 @@ class RateLimiter:
         headers = headers_of(standing)
         if not standing.allowed:
             detail = f"more than {standing.limit} requests in {WINDOW_S} seconds"
-            raise RateLimited(detail, standing, self._ways_up.get(quota, ""))
+            raise RateLimited(detail, standing, self._hints.get(quota, ""))
         return headers
 
 

@@ -219,7 +219,7 @@ class _Supervisor:
         if stops and (received := _STOPS.intersection(signals)):
             raise _Stop(signal.Signals(min(received)))
         for pipe in readable:
-            self._hear(pipes[pipe])
+            self._read_message(pipes[pipe])
         self._reap(replaces=stops)
         if clock.monotonic_s() - self._ticked_s >= self._tick_s:
             self._tick(ends=stops)
@@ -269,7 +269,7 @@ class _Supervisor:
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
 
-    def _hear(self, worker: _Worker) -> bool:
+    def _read_message(self, worker: _Worker) -> bool:
         """Read a worker's message: its readiness or its failure. Returns whether there may be more."""
         try:
             piece = os.read(worker.pipe, 65536)
@@ -306,7 +306,7 @@ class _Supervisor:
         Raises:
             WorkerFailed: with `replaces`, the worker cannot be replaced.
         """
-        while worker.pipe >= 0 and self._hear(worker):
+        while worker.pipe >= 0 and self._read_message(worker):
             pass
         failure = _failure(bytes(worker.received))
         if worker.pipe >= 0:

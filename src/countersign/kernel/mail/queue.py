@@ -96,14 +96,14 @@ class MailQueue:
             self._log.warning("e-mails not sent", count=len(left))
 
     async def _deliver(self, write: ComposeEmail) -> None:
-        letter: Email | None = None
+        email: Email | None = None
         for number, pause_s in enumerate(PAUSES_S, 1):
             await asyncio.sleep(pause_s)
             async with self._slots:
                 try:
-                    letter = letter or await write()
-                    if letter is not None:
-                        await self.mail.send(*letter)
+                    email = email or await write()
+                    if email is not None:
+                        await self.mail.send(*email)
                     return
                 except BadAddress:
                     raise

@@ -56,17 +56,17 @@ def encrypt(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
     return head + nonce + _cipher(master.current.material, purpose).encrypt(nonce, plaintext, head)
 
 
-def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
+def decrypt(master: MasterKey, ciphertext: bytes, purpose: str) -> bytes:
     """The plaintext that `encrypt` was given.
 
     Raises:
         DecryptionFailed: the value is not encrypted, its key is unknown, its purpose differs, or a byte was changed.
     """
-    if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
+    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORM:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
-    start = 2 + sealed[1]
-    head, rest = sealed[:start], sealed[start:]
-    key_id = encryption_key_id(sealed)
+    start = 2 + ciphertext[1]
+    head, rest = ciphertext[:start], ciphertext[start:]
+    key_id = encryption_key_id(ciphertext)
     if key_id is None:
         raise DecryptionFailed("the value does not name its key")
     key = master.named(key_id)
@@ -75,11 +75,11 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
     return _open(_cipher(key.material, purpose), rest, head)
 
 
-def encryption_key_id(sealed: bytes) -> str | None:
+def encryption_key_id(ciphertext: bytes) -> str | None:
     """Return the id of the key that encrypted the value, or None if the value contains no key id."""
-    if len(sealed) < 2 or sealed[0] != _MASTER_FORM or len(sealed) < 2 + sealed[1]:
+    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORM or len(ciphertext) < 2 + ciphertext[1]:
         return None
-    key_id = sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
+    key_id = ciphertext[2 : 2 + ciphertext[1]].decode("ascii", "replace")
     return key_id if is_key_id(key_id) else None
 
 
@@ -107,16 +107,16 @@ def encrypt_with_secret(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
     return head + nonce + AESGCM(_derive(secret, salt, "secret")).encrypt(nonce, plaintext, head)
 
 
-def decrypt_with_secret(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
+def decrypt_with_secret(secret: bytes, salt: bytes, ciphertext: bytes) -> bytes:
     """The plaintext that `encrypt_with_secret` was given with the same secret and salt.
 
     Raises:
         DecryptionFailed: the value is not from `encrypt_with_secret`, the secret or the salt differs, or a byte was
             changed.
     """
-    if not sealed or sealed[0] != _SECRET_FORM:
+    if not ciphertext or ciphertext[0] != _SECRET_FORM:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
-    return _open(AESGCM(_derive(secret, salt, "secret")), sealed[1:], sealed[:1])
+    return _open(AESGCM(_derive(secret, salt, "secret")), ciphertext[1:], ciphertext[:1])
 
 
 class _Hash(Protocol):
@@ -204,11 +204,11 @@ def encrypt_convergent(content: bytes, secret: bytes) -> bytes:
     return nonce + _apply_ctr(key, nonce, content)
 
 
-def decrypt_convergent(veiled: bytes, secret: bytes) -> bytes:
+def decrypt_convergent(ciphertext: bytes, secret: bytes) -> bytes:
     """The content that `encrypt_convergent` was given; with a different secret, the result is meaningless bytes."""
     key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
-    nonce = veiled[:_CTR_NONCE_BYTES].ljust(_CTR_NONCE_BYTES, b"\0")
-    return _apply_ctr(key, nonce, veiled[_CTR_NONCE_BYTES:])
+    nonce = ciphertext[:_CTR_NONCE_BYTES].ljust(_CTR_NONCE_BYTES, b"\0")
+    return _apply_ctr(key, nonce, ciphertext[_CTR_NONCE_BYTES:])
 
 
 def _apply_ctr(key: bytes, nonce: bytes, content: bytes) -> bytes:

@@ -142,8 +142,8 @@ async def add(
     secret = new_signing_secret()
     kept = f" {' '.join(dict.fromkeys(types))} " if types else ALL
     made = Receiver(ids.new_uuid(), url, kept, clock.now(), 0, None)
-    sealed = _sealed(outbox.master, [Secret(secret)])
-    await transaction.run(ADD, made.id, owner, url, kept, sealed, made.created_at)
+    encrypted = _encrypted(outbox.master, [Secret(secret)])
+    await transaction.run(ADD, made.id, owner, url, kept, encrypted, made.created_at)
     return made, secret
 
 
@@ -175,11 +175,11 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
     if row is None:
         raise WebhookNotFound("there is no webhook with this id")
     now = clock.now()
-    present, *older = _opened(outbox.master, bytes(row[0]))
+    present, *older = _decrypted(outbox.master, bytes(row[0]))
     present.until = clock.later(now, seconds=BOTH_S)
     fresh = Secret(new_signing_secret())
     kept = [fresh, present, *(each for each in older if each.until is not None and each.until > now)]
-    await transaction.run(SET_SECRETS, webhook_id, _sealed(outbox.master, kept[:MAX_SECRETS]))
+    await transaction.run(SET_SECRETS, webhook_id, _encrypted(outbox.master, kept[:MAX_SECRETS]))
     return fresh.secret
 
 
@@ -194,19 +194,19 @@ async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
     await transaction.run(REMOVE_DELIVERIES, webhook_id)
 
 
-def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
+def signing_secrets(master: MasterKey, encrypted: bytes) -> list[str]:
     """Return the secrets that sign now, the current secret first.
 
     Raises:
         DecryptionFailed: the secrets were encrypted with another master key.
     """
     now = clock.now()
-    return [each.secret for each in _opened(master, sealed) if each.until is None or each.until > now]
+    return [each.secret for each in _decrypted(master, encrypted) if each.until is None or each.until > now]
 
 
-def _sealed(master: MasterKey, secrets: Sequence[Secret]) -> bytes:
+def _encrypted(master: MasterKey, secrets: Sequence[Secret]) -> bytes:
     return encrypt(master, msgspec.json.encode(secrets), PURPOSE)
 
 
-def _opened(master: MasterKey, sealed: bytes) -> list[Secret]:
-    return msgspec.json.decode(decrypt(master, sealed, PURPOSE), type=list[Secret])
+def _decrypted(master: MasterKey, encrypted: bytes) -> list[Secret]:
+    return msgspec.json.decode(decrypt(master, encrypted, PURPOSE), type=list[Secret])

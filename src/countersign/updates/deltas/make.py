@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 import msgspec
 
 from countersign.archives import confinement
-from countersign.updates.api_types import stretches
+from countersign.updates.api_types import position_ranges
 from countersign.updates.deltas import patch
 from countersign.updates.deltas.apply import MemoryPiece, Reference, contents
 from countersign.updates.deltas.matches import all_covers
@@ -169,7 +169,7 @@ def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: FileG
     blob = patch.encode(old, new, all_covers(old, new, group_bytes + group_bytes // 2), _recipes(unfolded))
     memory = _BASE_MEMORY_BYTES + len(blob) + reference.unfolded + _memory_bytes(patch.decode(blob), len(old))
     memory += max((2 * len(each.content) for each in unfolded if each.recipe), default=0)
-    return DeltaBlob(stretches(group.old), stretches(group.new), memory, blob)
+    return DeltaBlob(position_ranges(group.old), position_ranges(group.new), memory, blob)
 
 
 def _memory_bytes(made: patch.Patch, old_size: int) -> int:

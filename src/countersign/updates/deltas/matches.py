@@ -159,10 +159,10 @@ def _gaps_between(taken: Sequence[Interval], size: int) -> list[Interval]:
     """Return the ranges of `size` bytes that the intervals, sorted by start, do not cover."""
     free: list[Interval] = []
     at = 0
-    for stretch in taken:
-        if stretch.start > at:
-            free.append(Interval(at, stretch.start))
-        at = max(at, stretch.end)
+    for interval in taken:
+        if interval.start > at:
+            free.append(Interval(at, interval.start))
+        at = max(at, interval.end)
     return [*free, Interval(at, size)] if at < size else free
 
 
@@ -202,47 +202,47 @@ def _neighbourhood(anchors: Sequence[Cover], gap: Interval, old_size: int, limit
         found.append(Interval(max(0, end - reach - _AROUND), end))
     if not anchors:
         found.append(Interval(gap.start, min(old_size, gap.start + reach)))
-    return [stretch for stretch in found if stretch.start < stretch.end]
+    return [interval for interval in found if interval.start < interval.end]
 
 
-def _take_bytes(stretches: Sequence[Interval], limit: int) -> Iterator[Interval]:
+def _take_bytes(intervals: Sequence[Interval], limit: int) -> Iterator[Interval]:
     """Yield the first intervals, up to `limit` bytes."""
-    for stretch in stretches:
+    for interval in intervals:
         if limit <= 0:
             return
-        yield Interval(stretch.start, min(stretch.end, stretch.start + limit))
-        limit -= stretch.end - stretch.start
+        yield Interval(interval.start, min(interval.end, interval.start + limit))
+        limit -= interval.end - interval.start
 
 
-def _union(stretches: Sequence[Interval]) -> list[Interval]:
+def _union(intervals: Sequence[Interval]) -> list[Interval]:
     """Sort the intervals and merge those that touch or overlap."""
     united: list[Interval] = []
-    for stretch in sorted(stretches):
-        if united and stretch.start <= united[-1].end:
-            united[-1] = Interval(united[-1].start, max(united[-1].end, stretch.end))
+    for interval in sorted(intervals):
+        if united and interval.start <= united[-1].end:
+            united[-1] = Interval(united[-1].start, max(united[-1].end, interval.end))
         else:
-            united.append(stretch)
+            united.append(interval)
     return united
 
 
-def _size(stretches: Sequence[Interval]) -> int:
-    return sum(stretch.end - stretch.start for stretch in stretches)
+def _size(intervals: Sequence[Interval]) -> int:
+    return sum(interval.end - interval.start for interval in intervals)
 
 
 class _JoinedIntervals:
     """The bytes of several intervals, joined."""
 
-    def __init__(self, data: bytes, stretches: Sequence[Interval]) -> None:
-        self.data = b"".join(data[stretch.start : stretch.end] for stretch in stretches)
-        self._stretches = stretches
-        self._starts = list(accumulate((s.end - s.start for s in stretches), initial=0))
+    def __init__(self, data: bytes, intervals: Sequence[Interval]) -> None:
+        self.data = b"".join(data[interval.start : interval.end] for interval in intervals)
+        self._intervals = intervals
+        self._starts = list(accumulate((s.end - s.start for s in intervals), initial=0))
 
     def locate(self, at: int) -> tuple[int, int]:
         """Convert an offset in the joined bytes. Return the original offset, and the number of bytes from it to the
         end of its interval."""
         number = bisect_right(self._starts, at) - 1
-        start = self._stretches[number].start + at - self._starts[number]
-        return start, self._stretches[number].end - start
+        start = self._intervals[number].start + at - self._starts[number]
+        return start, self._intervals[number].end - start
 
 
 def _search(olds: _JoinedIntervals, news: _JoinedIntervals) -> Iterator[Cover]:

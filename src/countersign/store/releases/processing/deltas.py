@@ -15,7 +15,7 @@ from countersign.store.releases.processing import builds, sandboxed_process
 from countersign.store.releases.processing.builds import ChunkLocation, ReadyArtifact
 from countersign.store.releases.processing.schemas import DeltaPayload, DeltaResult
 from countersign.updates import chunks
-from countersign.updates.api_types import Stretches
+from countersign.updates.api_types import PositionRanges
 from countersign.updates.manifest import Manifest
 from countersign.updates.worker_protocol import DeltaBlob, DeltaOrder, EndOfDeltas, decode_delta_record
 
@@ -44,8 +44,8 @@ class DeltaListing(msgspec.Struct, frozen=True):
     """The listing of a delta. `old` and `files` contain the indexes of the files that the delta reads and makes, in the
     old and the new manifest. The listing also states the memory that is needed to apply the delta."""
 
-    old: Stretches
-    files: Stretches
+    old: PositionRanges
+    files: PositionRanges
     memory: int
 
 
