@@ -181,7 +181,7 @@ def test_a_logout_without_the_server_removes_the_login_all_the_same(run: Run, sc
     done = run("logout", "--server", server.url)
 
     assert done.returncode == Exit.OK
-    assert "The server did not end the token" in done.stderr
+    assert "The server did not revoke the token" in done.stderr
     assert "no saved login" in run("logout", "--server", server.url).stdout
 
 

@@ -191,7 +191,7 @@ def test_a_key_that_does_not_follow_names_the_command_that_forgets_the_pinned_on
     assert f"countersign unpin toolsmith --server {store.url}" in changed.stderr
     assert "reset" in changed.stderr
     assert unsure.returncode == Exit.USAGE
-    assert "will trust whatever key" in unsure.stderr
+    assert "will trust any key" in unsure.stderr
     assert forgotten.stdout == f"Forgot the key {KEY.public.keyid} of toolsmith at {store.url}.\n"
     assert run("unpin", *org, "--yes").returncode == Exit.NOT_FOUND
 

@@ -52,7 +52,7 @@ def person() -> None:
 @click.argument("email")
 @click.option("--password-stdin", is_flag=True, help="Read the password from stdin (asked for on a terminal).")
 @click.option("--org", "slug", metavar="SLUG", help="An organisation to give the person a role in.")
-@click.option("--role", type=click.Choice(get_args(scopes.Role)), help="The role there. Default: viewer.")
+@click.option("--role", type=click.Choice(get_args(scopes.Role)), help="The role in it. Default: viewer.")
 @data_option
 @output.json_option
 def create_person(

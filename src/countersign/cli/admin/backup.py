@@ -308,7 +308,7 @@ class _Stdout:
             raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
         except OSError as error:
             if is_disk_full(error):
-                raise disk_full("stdout", error, resolution=f"Make space on it. {_partial_backup_hint()}") from error
+                raise disk_full("stdout", error, resolution=f"Make space. {_partial_backup_hint()}") from error
             text = f"Stdout cannot be written: {(error.strerror or type(error).__name__).lower()}."
             raise Unavailable(text, resolution=f"Correct the target of stdout. {_partial_backup_hint()}") from error
         self.size += len(data)

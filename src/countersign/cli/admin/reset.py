@@ -43,7 +43,7 @@ from countersign.store.jobs import runner
 from countersign.store.sandbox import folders
 
 SETTINGS_FILE = "countersign.toml"
-PINS_NOTE = "Clients still trust the old signing keys: before the next pull, run `countersign unpin ORG` there."
+PINS_NOTE = "Clients still trust the old signing keys: run `countersign unpin ORG` on each client before its next pull."
 _SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
 # Files are removed in this order. Databases are removed first, so that none is left that refers to removed files. The
 # master key and the lock file are removed last.

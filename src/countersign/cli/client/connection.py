@@ -283,7 +283,7 @@ def release_hints(product: str) -> Generator[None]:
     except Failure as failure:
         if failure.problem == NotFound.code:
             listed = f"`countersign api GET products/{segment(product)}/releases`"
-            failure.remedy = f"List its releases with {listed} (drafts: end it in /drafts), and use a version of that."
+            failure.remedy = f"Use a version from this list: {listed} (for drafts, the path ends in /drafts)."
         raise
 
 
@@ -391,7 +391,7 @@ def _sign_in_hint(root: str) -> str:
         return "COUNTERSIGN_TOKEN is set and takes precedence: unset it, or set another token."
     if credentials.load_token(root) is not None:
         anew = "Sign in again with `countersign login`, or remove the saved login with `countersign logout`"
-        return f"{anew}: what is public needs none."
+        return f"{anew}: public data needs no login."
     return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
 
 

@@ -141,9 +141,9 @@ def _token_from_stdin() -> str:
 @server_option
 @output.json_option
 def logout() -> None:
-    """Remove the saved login of a server from this machine, and have the server end its token.
+    """Remove the saved login of a server from this machine, and make the server revoke the token of the login.
 
-    If the server cannot be reached, the login is removed all the same, and the token ends by itself within a day.
+    If the server cannot be reached, the login is removed nevertheless. The token then expires within a day.
     """
     server = connection.selected_server()
     token = credentials.load_token(server.root)
@@ -155,9 +155,9 @@ def logout() -> None:
         value = {"server": server.root, "removed": True, "revoked": not why}
         output.answer(value, f"Signed out of {server.root}: the login is removed from {path}.")
         if why:
-            output.note(f"The server did not end the token ({why}): it ends by itself, within a day of the login.")
+            output.note(f"The server did not revoke the token ({why}). The token expires within a day of the login.")
     if os.environ.get(credentials.Variable.BEARER, "").strip():
-        output.note("COUNTERSIGN_TOKEN is still set: commands go on using it.")
+        output.note("COUNTERSIGN_TOKEN is still set: commands continue to use this token.")
 
 
 def _end_token(server: Server, token: str) -> str:

@@ -230,7 +230,7 @@ def _failures(wanted: PullRequest, server: Server) -> Generator[None]:
 
 
 def _unpin_remedy(wanted: PullRequest, server: Server) -> str:
-    """What to do about a key that does not follow from the pinned one, with the command that forgets the pinned one."""
+    """Return the remedy for a key that does not follow from the pinned key: it names the command that unpins a key."""
     org, demo = wanted.product.org, ""
     if is_loopback(urlsplit(server.root).hostname or ""):
         demo = ", or if the store on this machine was reset (each demonstration makes keys of its own)"
@@ -246,8 +246,8 @@ def _unpin_remedy(wanted: PullRequest, server: Server) -> str:
 def unpin(org: str, yes: bool) -> None:
     """Forget the key of ORG that the first pull from this server pinned.
 
-    The next pull trusts whatever key the server shows then. Do this only if you know why the key has changed: the
-    publisher has lost it and says so, or the server was reset and is your own.
+    The next pull trusts any key that the server then shows. Do this only if you know why the key has changed: the
+    publisher says that the key was lost, or you have reset your own server.
     """
     server, doing = connection.selected_server(), f"cannot forget the key of {org}"
     pin = release_trust.load_pin(server.root, org)
@@ -265,11 +265,11 @@ def _confirm_unpin(org: str, server: Server, keyid: str, doing: str) -> None:
     """Ask for confirmation on a terminal.
 
     Raises:
-        Failure: it was not confirmed.
+        Failure: the answer is no, or stdin is not a terminal.
     """
-    output.note(f"The next pull will trust whatever key {server.root} shows for {org}.")
+    output.note(f"The next pull will trust any key that {server.root} shows for {org}.")
     if not sys.stdin.isatty():
-        remedy = "Run it again with --yes."
+        remedy = "Run the command again with --yes."
         raise Failure(doing, why="this is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
     if not click.confirm(f"Forget the key {keyid}?", err=True):
         raise Failure(doing, why="this was not confirmed; the key stays pinned", exit_code=Exit.USAGE)
