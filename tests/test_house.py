@@ -33,6 +33,7 @@ OF_DECLARED_MODELS = (
     "commands/record_writer",
     "commands/seek_pagination",
     "commands/select",
+    "commands/series",
     "commands/sqlite_index_hints",
     "commands/unmask_input",
     "commands/value_aliases",

@@ -16,7 +16,7 @@ from countersign.declare.presentation import Measure, Risk
 from countersign.declare.workflow import Workflow
 
 GENERATED = ("get", "list", "search", "create", "update", "delete")
-EXTRA = ("export", "import", "history", "count_by")
+EXTRA = ("export", "import", "history", "count_by", "related", "series")
 
 
 class ModelOptions(TypedDict, total=False):

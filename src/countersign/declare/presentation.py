@@ -112,5 +112,7 @@ LABELS: Mapping[str, tuple[str, str]] = {
     "import": ("Import", "Importieren"),
     "history": ("History", "Verlauf"),
     "count_by": ("Count", "Zählen"),
+    "related": ("Related", "Verknüpft"),
+    "series": ("Over time", "Im Zeitverlauf"),
 }
 """The labels of generated commands in English and German."""

@@ -1,17 +1,19 @@
-"""The API as a caller sees it: commands and models, the schemas of inputs and records, and the OpenAPI document."""
+"""The API as a caller sees it: commands and models, and the schemas of inputs and records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from countersign import __version__
-from countersign.declare import Declared, Field, Ref, Select
+from countersign.declare import Date, Declared, Field, Number, Ref, Select
 from countersign.declare.registry import Registry
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.commands import command, presentation
+from countersign.records.commands import command, presentation, series
 from countersign.records.commands.command import describe, moves
 from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
+from countersign.records.commands.list_search import MAX_SUMS
 from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
+from countersign.records.commands.record_names import MAX_REFS
+from countersign.records.commands.referring_records import DEFAULT_ITEMS, MAX_ITEMS
 
 
 class Approvals:
@@ -155,6 +157,36 @@ _NOTATION: Mapping[str, Schema] = {
     },
 }
 
+_FOUND = ["rows", "total"]
+_EXTRAS: Schema = {
+    "sums": {
+        "type": "object",
+        "description": "by field, over all matches; sum is null where it exceeds 2^53 - 1",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {"sum": {"type": ["integer", "null"]}, "count": {"type": "integer"}},
+        },
+    },
+    "names": {"type": "object", "description": "by reference, the names of the records by id"},
+}
+_RELATED_LIMIT: Schema = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": MAX_ITEMS,
+    "default": DEFAULT_ITEMS,
+    "description": "how many records of each reference are answered",
+}
+_RELATED: Schema = {
+    "type": "object",
+    "properties": {
+        "model": {"type": "string"},
+        "field": {"type": "string"},
+        "count": {"type": "integer"},
+        "items": {"type": "array", "items": {"type": "object"}},
+        "names": {"type": "object"},
+    },
+}
+
 IMPORT: Mapping[str, Schema] = {
     "csv": {"type": "string", "description": "the text of the file; its first row has names or labels of fields"},
     "dry_run": {"type": "boolean", "default": False, "description": "check every row and write nothing"},
@@ -237,20 +269,62 @@ def input_schema(view: ModelView, name: str) -> Schema:
     special = BUILTIN_INPUTS.get(f"{view.model.name}.{name}")
     if special is not None:
         return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
-    if name in ("get", "history"):
-        return _object({"id": _ID}, ["id"])
-    if name in ("list", "search"):
-        return _object(query_properties(view), [])
-    if name == "export":
-        return _object({**query_properties(view), **_exporting(view)}, [])
-    if name == "import":
-        return _object(dict(IMPORT), ["csv"])
-    if name == "count_by":
-        by = {"type": "string", "enum": _grouped(view)}
-        return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
-    if name == "delete":
-        return _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"])
-    return _writing(view, name)
+    made = _INPUTS.get(name)
+    return made(view) if made is not None else _writing(view, name)
+
+
+_INPUTS: Mapping[str, Callable[[ModelView], Schema]] = {
+    "get": lambda _: _object({"id": _ID}, ["id"]),
+    "history": lambda _: _object({"id": _ID}, ["id"]),
+    "list": lambda view: _object(query_properties(view), []),
+    "search": lambda view: _object({**query_properties(view), **_searching(view)}, []),
+    "related": lambda _: _object({"id": _ID, "limit": _RELATED_LIMIT}, ["id"]),
+    "export": lambda view: _object({**query_properties(view), **_exporting(view)}, []),
+    "import": lambda _: _object(dict(IMPORT), ["csv"]),
+    "count_by": lambda view: _object({"field": _counted(view), "filter": query_properties(view)["filter"]}, ["field"]),
+    "series": lambda view: _series(view),
+    "delete": lambda _: _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"]),
+}
+
+
+def _counted(view: ModelView) -> Schema:
+    return {"type": "string", "enum": _grouped(view)}
+
+
+def _searching(view: ModelView) -> Schema:
+    """Return the members that only `search` has."""
+    numbers = [each for each in clear_fields(view) if isinstance(view.model.fields.get(each), Number)]
+    refs = [name for name in view.fields if isinstance(view.model.fields[name], Ref)]
+    found: Schema = {}
+    if numbers:
+        items = {"type": "string", "enum": numbers}
+        words = "answer their sums over all matches"
+        found["sums"] = {"type": "array", "maxItems": MAX_SUMS, "items": items, "description": words}
+    if refs:
+        items = {"type": "string", "enum": refs}
+        words = "answer the names of the records they refer to"
+        found["expand"] = {"type": "array", "maxItems": MAX_REFS, "items": items, "description": words}
+    return found
+
+
+def _series(view: ModelView) -> Schema:
+    """Return the input of `series`."""
+    clear = [each for each in view.fields if view.sees_in_clear(each)]
+    fields = view.model.fields
+    day: Schema = {"type": "string", "format": "date"}
+    return _object(
+        {
+            "fn": {"type": "string", "enum": list(series.FUNCTIONS), "default": "count"},
+            "field": {"type": "string", "enum": [each for each in clear if isinstance(fields[each], Number)]},
+            "date": {"type": "string", "enum": [each for each in clear if isinstance(fields[each], Date)]},
+            "step": {"type": "string", "enum": list(series.STEPS), "default": "month"},
+            "from": day,
+            "to": day,
+            "by": {"type": "string", "enum": _grouped(view)},
+            "filter": query_properties(view)["filter"],
+        },
+        ["date", "from", "to"],
+    )
 
 
 def _exporting(view: ModelView) -> Schema:
@@ -332,7 +406,9 @@ def value_schema(view: ModelView, name: str) -> Schema:
     if name == "list":
         return {"type": "array", "items": record}
     if name == "search":
-        return _object({"rows": {"type": "array", "items": record}, "total": {"type": "integer"}}, ["rows", "total"])
+        return _object({"rows": {"type": "array", "items": record}, "total": {"type": "integer"}, **_EXTRAS}, _FOUND)
+    if name == "related":
+        return {"type": "array", "items": _RELATED}
     if name == "delete":
         return _object({"id": {"type": "string"}}, ["id"])
     if name in ("get", "create", "update") or name in moves(view.model):
@@ -343,107 +419,3 @@ def value_schema(view: ModelView, name: str) -> Schema:
 def _object(properties: Schema, required: list[str]) -> Schema:
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**schema, "required": required} if required else schema
-
-
-_ERROR = {
-    "type": "object",
-    "properties": {"error": {"type": "string"}},
-    "required": ["error"],
-}
-_PROPOSAL = {
-    "type": "object",
-    "properties": {
-        "approval_required": {"const": True},
-        "plan_id": {"type": "string"},
-        "expires_at": {"type": "string", "format": "date-time"},
-    },
-    "required": ["approval_required", "plan_id", "expires_at"],
-}
-_IDEMPOTENCY_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "schema": {"type": "string", "format": "uuid"},
-    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect, "
-    "and is answered as the first call was.",
-}
-_REPLAYED = {
-    "Idempotency-Replayed": {
-        "schema": {"const": "true"},
-        "description": "An earlier call with the same Idempotency-Key has run the command.",
-    }
-}
-
-
-def openapi_document(
-    caller: Caller, root_url: str, approvals: Approvals, own: BuiltinCommands, mcp_revisions: Sequence[str]
-) -> dict[str, Any]:
-    """Return the OpenAPI document. It does not contain the names of models, fields and commands that the caller may not
-    see."""
-    paths: dict[str, Any] = {}
-    for name, view in sorted(caller.view.models.items()):
-        for each in sorted(view.commands):
-            needs_approval = approvals.ask_for(f"{name}.{each}")
-            words = describe(
-                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
-            )
-            asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
-            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Countersign records", "version": __version__},
-        "servers": [{"url": root_url}],
-        "security": [{"bearer": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Error": _ERROR, "Proposal": _PROPOSAL},
-            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY},
-            "responses": {
-                "Refused": _json_content(
-                    "The input is refused; error says why.", {"$ref": "#/components/schemas/Error"}
-                ),
-                "Unauthenticated": _json_content("No valid token.", {"$ref": "#/components/schemas/Error"}),
-                "NotFound": _json_content("No such command for this caller.", {"$ref": "#/components/schemas/Error"}),
-            },
-        },
-        "x-mcp": {
-            "url": f"{root_url}/mcp",
-            "transport": "streamable-http",
-            "protocol_versions": list(mcp_revisions),
-            "auth": "bearer",
-        },
-    }
-
-
-def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[str, Any]:
-    envelope = {
-        "type": "object",
-        "properties": {
-            "denied": {"type": "array", "items": {"type": "string"}},
-            "value": value_schema(view, name),
-        },
-        "required": ["denied", "value"],
-    }
-    answers: dict[str, Any] = {"200": _json_content("Done.", envelope)}
-    if asks:
-        answers["202"] = _json_content("A person must approve.", {"$ref": "#/components/schemas/Proposal"})
-    is_keyed = command.writes(view.model, name)
-    if is_keyed:
-        answers = {status: {**each, "headers": _REPLAYED} for status, each in answers.items()}
-    for status, response in (("400", "Refused"), ("401", "Unauthenticated"), ("404", "NotFound")):
-        answers[status] = {"$ref": f"#/components/responses/{response}"}
-    return {
-        "operationId": f"{view.model.name}__{name}",
-        "summary": words,
-        "tags": [view.model.name],
-        **({"parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}]} if is_keyed else {}),
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": input_schema(view, name)}},
-        },
-        "responses": answers,
-    }
-
-
-def _json_content(words: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": words, "content": {"application/json": {"schema": schema}}}

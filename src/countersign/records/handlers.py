@@ -14,7 +14,7 @@ from countersign.kernel.http import decode, idempotency, response
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
-from countersign.records import api_document
+from countersign.records import api_document, openapi_document
 from countersign.records.access import agent_tokens, sessions
 from countersign.records.api_document import Approvals, BuiltinCommands
 from countersign.records.approvals import decisions
@@ -100,7 +100,7 @@ class Handlers:
         """The OpenAPI document of what the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         on = messages.revision_names(with_2026=records.settings.mcp_2026)
-        return _tagged(call, api_document.openapi_document(call.caller, records.root_url, approvals, self.own, on))
+        return _tagged(call, openapi_document.openapi_document(call.caller, records.root_url, approvals, self.own, on))
 
     async def run(self, call: RecordsRequest) -> Response:
         """Run a command."""

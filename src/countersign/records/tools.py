@@ -129,6 +129,8 @@ class RecordTools:
         try:
             model, _, command_name = name.partition("__")
             view = require_command(context.caller, model, command_name)
+            if command_name in command.FOR_PAGES:
+                raise NotFound("not found")
             body = decode.json_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
@@ -201,7 +203,12 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
 
 
 def _tools(view: View, approvals: Approvals | None, own: BuiltinCommands) -> list[Tool]:
-    return [_tool(each, name, own, approvals) for each in view.models.values() for name in each.commands]
+    return [
+        _tool(each, name, own, approvals)
+        for each in view.models.values()
+        for name in each.commands
+        if name not in command.FOR_PAGES
+    ]
 
 
 def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals | None) -> Tool:

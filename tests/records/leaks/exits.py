@@ -9,7 +9,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
-from countersign.records import api_document, dispatch, handlers, redaction
+from countersign.records import api_document, dispatch, handlers, openapi_document, redaction
 from countersign.records.access import visibility
 from countersign.records.access.view import Domain
 from countersign.records.commands import export, record_writer
@@ -258,8 +258,8 @@ def _counting(real: Any) -> Any:
 
 
 def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
-    real = api_document.openapi_document
-    put(patch, api_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
+    real = openapi_document.openapi_document
+    put(patch, openapi_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
 
 
 @channel(43, _documenting_everything)

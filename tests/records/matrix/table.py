@@ -7,7 +7,9 @@ command or address has no place here until somebody has decided on it.
 from collections.abc import Mapping
 
 READ = "get list search"
-ALL = f"{READ} create update delete export import history count_by"
+SEEN = f"{READ} related series"
+"""What reading a record and searching bring along."""
+ALL = f"{SEEN} create update delete export import history count_by"
 
 COMMANDS: Mapping[str, str] = {
     "party": ALL,
@@ -32,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
 """Every command there is, by model. An administrator has them all."""
 
 EVERYBODY: Mapping[str, str] = {
-    "user": "get",
+    "user": "get related",
     "session": COMMANDS["session"],
     "agent_token": COMMANDS["agent_token"],
     "plan": COMMANDS["plan"],
@@ -47,19 +49,19 @@ ROLES: Mapping[str, Mapping[str, str]] = {
         "lead": COMMANDS["lead"],
         "activity": COMMANDS["activity"],
         "ticket": COMMANDS["ticket"],
-        "user": READ,
+        "user": SEEN,
     },
     "clerk": {
-        "party": f"{READ} count_by",
-        "address": READ,
-        "lead": f"{READ} create import update count_by history qualify lose",
-        "activity": f"{READ} create import update finish",
-        "ticket": f"{READ} create import update count_by history start wait solve close reopen",
-        "user": READ,
+        "party": f"{SEEN} count_by",
+        "address": SEEN,
+        "lead": f"{SEEN} create import update count_by history qualify lose",
+        "activity": f"{SEEN} create import update finish",
+        "ticket": f"{SEEN} create import update count_by history start wait solve close reopen",
+        "user": SEEN,
     },
     "accountant": {
-        "party": f"{READ} update export history",
-        "address": f"{READ} create import update",
+        "party": f"{SEEN} update export history",
+        "address": f"{SEEN} create import update",
         "product": COMMANDS["product"],
         "invoice": COMMANDS["invoice"],
         "invoice_line": COMMANDS["invoice_line"],
@@ -126,6 +128,15 @@ NEVER_AGENTS = frozenset({"plan.reject", "user.invite", "session.revoke", "audit
 
 WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdraw"})
 """What an agent may do with its own plans whatever its scopes are."""
+
+NO_TOOLS = frozenset({"related", "series"})
+"""The generated commands that are for pages, and no tools."""
+
+
+def as_tools(held: frozenset[str] | set[str]) -> set[str]:
+    """Of the commands of a caller, those that are tools for it."""
+    return {each for each in held if each.partition(".")[2] not in NO_TOOLS}
+
 
 PROPOSED_ONLY = frozenset(
     {

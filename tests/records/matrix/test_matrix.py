@@ -37,9 +37,9 @@ NEW: dict[str, dict[str, object]] = {
 }
 """What is proposed for the models that say who may do what."""
 
-ABOUT_ONE = frozenset({"get", "update", "delete", "history", "revoke", "invite", "reject", "withdraw"})
+ABOUT_ONE = frozenset({"get", "update", "delete", "history", "related", "revoke", "invite", "reject", "withdraw"})
 FILTERED = frozenset({"list", "search", "export", "count_by"})
-ALONE = {"create": 400, "import": 400, "propose": 400, "watch": 200, "verify": 200}
+ALONE = {"create": 400, "import": 400, "series": 400, "propose": 400, "watch": 200, "verify": 200}
 """What is about no record, and how an empty input of it is answered."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -73,7 +73,7 @@ def asked(model: str, name: str, record_id: str) -> dict[str, object]:
         return {}
     if is_about_one(model, name):
         rest = {"reason": "no"} if name == "reject" else {}
-        is_read = name in ("get", "history", "revoke", "invite", "withdraw", "reject")
+        is_read = name in ("get", "history", "related", "revoke", "invite", "withdraw", "reject")
         return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
     only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
     return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only
@@ -212,7 +212,7 @@ async def test_callers_are_told_of_the_commands_they_have_and_of_no_other(scene:
         models = {each["name"] for each in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
 
         assert {each["id"] for each in listed} == held, caller
-        assert {each["name"].replace("__", ".") for each in tools} == held, caller
+        assert {each["name"].replace("__", ".") for each in tools} == table.as_tools(held), caller
         assert models == {each.partition(".")[0] for each in held}, caller
         assert table.PROPOSED_ONLY & held <= {each["id"] for each in listed if each["needs_approval"]}
     figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())

@@ -128,6 +128,8 @@ class Requests:
             (5, self._again),
             (4, self._right_guess),
             (10, self._repeat),
+            (4, self._related),
+            (4, self._series),
         ]
         self._asked: list[Asked] = []
 
@@ -216,7 +218,30 @@ class Requests:
         return Asked(f"/api/{model.name}/list", self._query(model))
 
     def _search(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/search", self._query(model))
+        body = self._query(model)
+        if self._chance_of_files.randrange(100) < 40:
+            body |= {"sums": [self._field(model)], "expand": [self._field(model)]}
+        return Asked(f"/api/{model.name}/search", body)
+
+    def _related(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/related", {"id": self._record(model.name), "limit": self._pick(0, 1, 5)})
+
+    def _series(self, model: Declared) -> Asked:
+        body: dict[str, object] = {
+            "fn": self._pick("count", "sum", "avg", "median"),
+            "date": self._field(model),
+            "step": self._pick("day", "week", "month", "quarter", "year", "hour"),
+            "from": self._pick("2026-10-01", "2026-11-05", "2020-01-01"),
+            "to": self._pick("2026-12-31", "2026-11-05", "2027-06-30"),
+        }
+        days = [name for name, each in model.fields.items() if each.kind == "date"]
+        if days and self._chances(70):
+            body["date"] = self._pick(*days)
+        if body["fn"] != "count":
+            body["field"] = self._field(model)
+        if self._chances(40):
+            body["by"] = self._field(model)
+        return Asked(f"/api/{model.name}/series", body)
 
     def _get(self, model: Declared) -> Asked:
         return Asked(f"/api/{model.name}/get", {"id": self._record(model.name)})

@@ -196,16 +196,26 @@ def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
 
 
 def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
-    """Return the grants on each model. A grant of `create` also grants `import`, because both commands create
-    records."""
+    """Return the grants on each model, with the commands that follow from others (`IMPLIED`)."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(person):
         return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
     for grant in (*EVERYBODY, *person.grants):
         if grant.model in found:
-            is_making = grant.commands != "*" and "create" in grant.commands
-            found[grant.model].append(replace(grant, commands=(*grant.commands, "import")) if is_making else grant)
+            found[grant.model].append(_with_implied(grant))
     return found
+
+
+IMPLIED: Final[Mapping[str, str]] = {"create": "import", "get": "related", "search": "series"}
+"""Maps a command to another one that a grant of it includes: `import` creates records as `create` does, `related`
+answers what the caller can also find in the referring models, and `series` what it can add up from a search."""
+
+
+def _with_implied(grant: Grant) -> Grant:
+    if grant.commands == "*":
+        return grant
+    implied = tuple(more for name, more in IMPLIED.items() if name in grant.commands)
+    return replace(grant, commands=(*grant.commands, *implied))
 
 
 def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from countersign.declare import TODAY, Declared, FieldOf, Move, Where
 from countersign.declare.registry import Registry
 from countersign.records.access.view import ModelView
-from countersign.records.commands import crud, list_search, workflow
+from countersign.records.commands import crud, list_search, referring_records, series, workflow
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.queries import clause, clauses, joined
@@ -22,6 +22,8 @@ GENERATED: Mapping[str, str] = {
     "import": "Creates {plural} from CSV text. With dry_run it only checks the text.",
     "history": "Lists the changes of one {label} that the caller may see.",
     "count_by": "Counts {plural} by the value of a field.",
+    "related": "Lists the records that refer to one {label}: for each reference the count and the first few.",
+    "series": "Counts {plural} over time, or adds up a number of them: by day, week, month, quarter or year.",
 }
 APPROVAL = "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
 APPROVAL_OF_FIELDS = (
@@ -101,10 +103,18 @@ READING: Mapping[str, Answering] = {
     "list": list_search.records,
     "search": list_search.search,
     "count_by": list_search.count_by,
+    "related": referring_records.related,
+    "series": series.series,
 }
 
-READ_ONLY = frozenset({"get", "list", "search", "count_by", "export", "history", "watch", "verify"})
+READ_ONLY = frozenset(
+    {"get", "list", "search", "count_by", "export", "history", "related", "series", "watch", "verify"}
+)
 """The names of all read-only commands, including built-in ones."""
+
+FOR_PAGES = frozenset({"related", "series"})
+"""The generated commands that only pages need. They are no MCP tools, since each would add one per model, and agents
+have search and count_by."""
 
 
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:

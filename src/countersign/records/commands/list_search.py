@@ -8,18 +8,28 @@ from typing import cast
 
 import msgspec
 
+from countersign.declare import Field, Number
 from countersign.declare.condition import Operator
+from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.rules.declarations import BASE
 from countersign.kernel import clock
 from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
-from countersign.records.access.view import Rows
-from countersign.records.commands import mask_output, queries, select, sqlite_index_hints, unmask_input
+from countersign.records.access.view import ModelView, Rows
+from countersign.records.commands import (
+    mask_output,
+    queries,
+    record_names,
+    select,
+    sqlite_index_hints,
+    unmask_input,
+)
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.queries import Parameters, Query, all_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.seek_pagination import KnownPositions, ListQuery, SeekPosition, ranges
 from countersign.records.commands.select import Record, RecordReader, SelectStatement
+from countersign.records.schema.checks import total_of
 
 MIN_OFFSET = 1_000
 """The lowest offset for which positions are cached. Fewer rows can be skipped as fast as a position is looked up."""
@@ -124,11 +134,26 @@ MAX_PAGE_BYTES = 16 << 20
 maximum."""
 
 
+class Sum(msgspec.Struct):
+    """The sum of the values of a field over all matching records, and the number of records with a value. The sum is
+    None if it lies outside ±(2^53 - 1)."""
+
+    sum: int | None
+    count: int
+
+
 class SearchResult(msgspec.Struct):
-    """A page of a search and how many records match before limit and offset."""
+    """A page of a search and how many records match before limit and offset. `sums` and `names` are there if the input
+    asked for them."""
 
     rows: list[Record]
     total: int
+    sums: dict[str, Sum] | msgspec.UnsetType = msgspec.UNSET
+    names: record_names.Names | msgspec.UnsetType = msgspec.UNSET
+
+
+MAX_SUMS = 10
+"""The maximum number of fields that a search sums."""
 
 
 def read_query(run: Run, model: str, command: str, body: Body) -> Query:
@@ -222,20 +247,42 @@ async def stream(run: Run, model: str, query: Query, command: str = "list") -> A
             yield await mask_output.masked_records(run, reading, rows)
 
 
-async def search(run: Run, model: str, body: Body) -> SearchResult:
-    """Return the records of a query and the total number of matching records.
+async def search(run: Run, model: str, body: Body, command: str = "search") -> SearchResult:
+    """Return the records of a query and the total number of matching records; with `sums`, the sums of numbers over all
+    of them; with `expand`, the names of the records that the page refers to.
 
     Raises:
-        BadInput: the query is refused.
+        BadInput: the query is refused, or a field cannot be summed or expanded.
     """
     view = run.view_of(model)
-    query = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, "search", body))
+    refuse_unknown_keys(body, (*queries.MEMBERS, "sums", "expand"), f"{model}.search")
+    summed = tuple(_summed_field(view, name) for name in record_names.read_fields(body, "sums", MAX_SUMS))
+    refs = record_names.read_refs(view, body)
+    asked = read_query(run, model, "search", {name: body[name] for name in queries.MEMBERS if name in body})
+    query = await sqlite_index_hints.with_index_hints(run, view, asked)
     reading = run.engine.reading(run.caller, view)
-    made = select.page_with_total(reading, view.reach("search"), query)
+    made = select.page_with_total(reading, view.reach(command), query, summed)
     rows = await _rows(run, reading, query, made)
-    total = int(rows[0][0])
-    found = [row[1:] for row in rows if row[1] is not None]
-    return SearchResult(await mask_output.masked_records(run, reading, found), total)
+    place = 1 + 3 * len(summed)
+    found = await mask_output.masked_records(run, reading, [row[place:] for row in rows if row[place] is not None])
+    result = SearchResult(found, int(rows[0][0]))
+    if "sums" in body:
+        result.sums = {each.name: _sum(*rows[0][1 + 3 * n : 4 + 3 * n]) for n, each in enumerate(summed)}
+    if "expand" in body:
+        result.names = await record_names.names_of_refs(run, refs, reading.members(found, [each.name for each in refs]))
+    return result
+
+
+def _sum(high: int, low: int, count: int) -> Sum:
+    total = total_of(high, low)
+    return Sum(total if abs(total) <= LARGEST else None, count)
+
+
+def _summed_field(view: ModelView, name: str) -> Field:
+    field = queries.clear_field(view, name)
+    if not isinstance(field, Number):
+        raise BadInput(f"{view.model.name}.{name} cannot be summed: its kind must be number or money")
+    return field
 
 
 MAX_GROUPS = 10_000

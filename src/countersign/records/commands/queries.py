@@ -92,6 +92,8 @@ class Query:
 
 
 NO_QUERY = Query()
+MEMBERS = ("filter", "order", "limit", "offset")
+"""The members of the query object."""
 
 
 def read(body: Mapping[str, object], command: str) -> Query:
@@ -103,7 +105,7 @@ def read(body: Mapping[str, object], command: str) -> Query:
     """
     if not body:
         return NO_QUERY
-    refuse_unknown_keys(body, ("filter", "order", "limit", "offset"), command)
+    refuse_unknown_keys(body, MEMBERS, command)
     return Query(
         filter=tuple(_condition(each) for each in _array(body, "filter", MAX_CONDITIONS, "conditions")),
         order=tuple(_key(each) for each in _array(body, "order", MAX_KEYS, "keys")),

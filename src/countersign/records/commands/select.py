@@ -15,6 +15,7 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Domain, ModelView, Rows, View
 from countersign.records.commands import queries
 from countersign.records.commands.queries import Parameters, Query, Scope, all_of, column
+from countersign.records.schema.checks import sum_columns
 from countersign.records.schema.snapshot import ALIASED
 
 
@@ -202,6 +203,13 @@ class RecordReader:
                     values[place] = msgspec.Raw(values[place].encode())
         return shown
 
+    def members(self, records: Sequence[Record], names: Sequence[str]) -> list[dict[str, object]]:
+        """Return some members of records that this reader has made."""
+        places = [(name, self.names.index(name)) for name in names]
+        return [
+            {name: values[place] for name, place in places} for values in map(msgspec.structs.astuple, records)
+        ]
+
     def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:
         """The rows as records ready to be encoded."""
         shape = self.shape
@@ -295,19 +303,31 @@ def _page(
     return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
 
 
-def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> SelectStatement:
-    """Return the statement for the same page with the total number of matching records as the first column.
+def summed(scope: Scope, field: Field) -> list[str]:
+    """Return the expressions for the sum of a number (see `total_of`), and for the number of its values."""
+    value = scope.value_of(field)
+    return [*sum_columns(value), f"count({value})"]
 
-    The total does not depend on limit and offset. An empty page has one row, whose other columns are NULL.
+
+def page_with_total(
+    reading: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
+) -> SelectStatement:
+    """Return the statement for the same page with the total number of matching records as the first column, followed by
+    three columns for each of the `sums` (see `summed`).
+
+    Neither depends on limit and offset. An empty page has one row, whose other columns are NULL.
     """
     parameters = Parameters()
     scope = reading.scope(parameters)
-    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
+    columns = ["count(*)", *(column for field in sums for column in summed(scope, field))]
+    named = ", ".join(f"{column} AS n{place}" for place, column in enumerate(columns))
+    counts = ", ".join(f"n.n{place}" for place in range(len(columns)))
+    counted = f'SELECT {named} FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
     # The left side has a single row. The page therefore keeps its order, whichever way the engine makes the join.
     text = (
-        f"SELECT n.total, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
+        f"SELECT {counts}, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
         "ON 1 = 1"
     )
     return SelectStatement(text, parameters.values)

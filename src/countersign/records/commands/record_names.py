@@ -1,0 +1,136 @@
+"""The titles, subtitles and states of records as a caller sees them, for references, lists of hits and sentences."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import msgspec
+
+from countersign.declare import Ref
+from countersign.records.access.view import ModelView
+from countersign.records.commands import mask_output, queries, select
+from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.presentation import title_field
+from countersign.records.commands.queries import Condition, Query
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import RecordReader
+
+MAX_REFS = 10
+"""The maximum number of refs whose names a search may ask for."""
+
+Names = Mapping[str, Mapping[str, object]]
+"""For each ref, the names of the records that it refers to, by id."""
+
+
+class RecordLine(msgspec.Struct):
+    """One record in a list of hits: the model, the id, the title, the values of the subtitle, and the state."""
+
+    model: str
+    id: str
+    title: object
+    subtitle: list[object]
+    state: object
+
+
+def line_fields(view: ModelView) -> tuple[str, ...]:
+    """Return the fields that a line shows: the title, the subtitle and the state, as far as the caller sees them."""
+    names = (title_field(view), *view.model.subtitle_fields, view.model.state_field or "")
+    return tuple(dict.fromkeys(name for name in names if name in view.fields))
+
+
+def narrow_reader(run: Run, view: ModelView, names: Collection[str]) -> RecordReader:
+    """Return a reader of a few fields of the caller's view."""
+    fields = {name: sight for name, sight in view.fields.items() if name in names}
+    bits = run.engine.records.bits.get(view.model.name, {})
+    narrowed = replace(view, fields=fields)
+    return RecordReader(run.caller.view, narrowed, run.engine.dialect, bits, run.caller.domain)
+
+
+async def values_of(
+    run: Run, view: ModelView, record_ids: Iterable[str], names: Collection[str]
+) -> dict[str, Mapping[str, object]]:
+    """Map the ids of those records that exist for the caller to the values of these fields, as the caller sees them."""
+    wanted = list(dict.fromkeys(record_ids))
+    reading = narrow_reader(run, view, names)
+    found: dict[str, Mapping[str, object]] = {}
+    for start in range(0, len(wanted), queries.MAX_VALUES):
+        condition = Condition("id", "in", wanted[start : start + queries.MAX_VALUES])
+        statement = select.page(reading, view.visible, Query(filter=(condition,)))
+        rows = await run.reader.fetch(statement.text, *statement.values)
+        for record in await mask_output.masked_records(run, reading, rows):
+            values = dict(zip(reading.names, msgspec.structs.astuple(record), strict=True))
+            found[values["id"]] = values
+    return found
+
+
+async def names(run: Run, model: str, record_ids: Iterable[str]) -> dict[str, object]:
+    """Map the ids of those records that exist for the caller to their titles."""
+    view = run.caller.view.models.get(model)
+    ids = [each for each in record_ids if each]
+    if view is None or not view.is_readable or not ids:
+        return {}
+    title = title_field(view)
+    found = await values_of(run, view, ids, (title,))
+    return {record_id: values[title] for record_id, values in found.items()}
+
+
+def line_of(view: ModelView, values: Mapping[str, object]) -> RecordLine:
+    """Return the line of a record with these values."""
+    state = view.model.state_field or ""
+    subtitle = [values[name] for name in view.model.subtitle_fields if name in view.fields]
+    return RecordLine(
+        view.model.name,
+        str(values["id"]),
+        values[title_field(view)],
+        [each for each in subtitle if each is not None],
+        values.get(state),
+    )
+
+
+def read_refs(view: ModelView, body: Body) -> tuple[Ref, ...]:
+    """Return the refs in `expand` of an input.
+
+    Raises:
+        BadInput: it is not an array of refs that the caller sees.
+    """
+    return tuple(_ref(view, name) for name in read_fields(body, "expand", MAX_REFS))
+
+
+def read_fields(body: Body, member: str, most: int) -> tuple[str, ...]:
+    """Return the distinct names of fields in a member of an input.
+
+    Raises:
+        BadInput: it is not an array of at most `most` strings.
+    """
+    value = body.get(member, [])
+    several = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+    if several is None or len(several) > most or not all(isinstance(each, str) for each in several):
+        raise BadInput(f"{member} must be an array of at most {most} names of fields")
+    return tuple(dict.fromkeys(cast("Sequence[str]", several)))
+
+
+def _ref(view: ModelView, name: str) -> Ref:
+    if name not in view.fields:
+        raise unknown_field(view.model.name, name)
+    field = view.model.fields[name]
+    if not isinstance(field, Ref):
+        raise BadInput(f"{view.model.name}.{name} cannot be expanded: it is not a reference")
+    return field
+
+
+async def names_of_refs(run: Run, refs: Sequence[Ref], rows: Sequence[Mapping[str, object]]) -> Names:
+    """Return the names of the records that these rows refer to: one statement for each model."""
+    wanted: dict[str, list[str]] = {}
+    for ref in refs:
+        ids = [str(row[ref.name]) for row in rows if row.get(ref.name) is not None]
+        wanted.setdefault(ref.target, []).extend(ids)
+    found = {target: await names(run, target, ids) for target, ids in wanted.items()}
+    run.spoken_of.update(target for target, ids in wanted.items() if ids)
+    return {
+        ref.name: {
+            str(row[ref.name]): found[ref.target][str(row[ref.name])]
+            for row in rows
+            if row.get(ref.name) in found[ref.target]
+        }
+        for ref in refs
+    }

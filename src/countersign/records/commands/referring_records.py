@@ -1,0 +1,74 @@
+"""The command `related`: the records that refer to one record, by model and reference."""
+
+import msgspec
+
+from countersign.declare import Ref
+from countersign.records.access.view import ModelView
+from countersign.records.commands import crud, list_search, record_names
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.record_names import Names
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record
+
+DEFAULT_ITEMS = 5
+MAX_ITEMS = 20
+
+
+class RelatedRecords(msgspec.Struct):
+    """The records of one model that refer to a record by one ref: how many there are, the newest of them, and the names
+    of the records that these refer to."""
+
+    model: str
+    field: str
+    count: int
+    items: list[Record]
+    names: Names
+
+
+async def related(run: Run, model: str, body: Body) -> list[RelatedRecords]:
+    """Return the records that refer to a record, for each ref that the caller sees in a model that it can list. It
+    counts only records that exist for the caller.
+
+    Raises:
+        BadInput: a key is unknown, the limit is out of range, or the record does not exist for the caller.
+    """
+    refuse_unknown_keys(body, ("id", "limit"), f"{model}.related")
+    limit = body.get("limit", DEFAULT_ITEMS)
+    if type(limit) is not int or not 0 <= limit <= MAX_ITEMS:
+        raise BadInput(f"limit must be an integer from 0 to {MAX_ITEMS}")
+    await crud.read_record(run, model, body.get("id"))
+    found: list[RelatedRecords] = []
+    for referrer in run.engine.registry.referrers[model]:
+        view = run.caller.view.models.get(referrer.model.name)
+        if view is not None and view.sees_in_clear(referrer.ref.name) and _lists(view):
+            found.append(await _related_by(run, view, referrer.ref, str(body["id"]), limit))
+            run.spoken_of.add(view.model.name)
+    return found
+
+
+def _lists(view: ModelView) -> bool:
+    return "search" in view.commands or "list" in view.commands
+
+
+async def _related_by(run: Run, view: ModelView, ref: Ref, record_id: str, limit: int) -> RelatedRecords:
+    query: Body = {
+        "filter": [{"field": ref.name, "op": "eq", "value": record_id}],
+        "order": _newest_first(view),
+        "limit": max(limit, 1),
+        "expand": [name for name in view.fields if _is_other_ref(view, name, ref)][: record_names.MAX_REFS],
+    }
+    command = "search" if "search" in view.commands else "list"
+    page = await list_search.search(run, view.model.name, query, command)
+    names: Names = {} if page.names is msgspec.UNSET or not limit else page.names
+    return RelatedRecords(view.model.name, ref.name, page.total, page.rows[:limit], names)
+
+
+def _is_other_ref(view: ModelView, name: str, ref: Ref) -> bool:
+    return name != ref.name and isinstance(view.model.fields[name], Ref)
+
+
+def _newest_first(view: ModelView) -> list[dict[str, str]]:
+    """Return an order by the first date or instant that the caller reads."""
+    fields = view.model.fields
+    days = [name for name in view.fields if fields[name].kind in ("date", "moment") and view.sees_in_clear(name)]
+    return [{"field": each, "dir": "desc"} for each in days[:1]]
