@@ -43,7 +43,7 @@ export function Card({ product, level = 3, isFirst = false, flag, children }: Pr
           {product.title}
         </a>
       </Title>
-      <p class="by cut">{publisherOf(product)}</p>
+      {publisherOf(product) && <p class="by cut">{publisherOf(product)}</p>}
       <p class="meta">
         <PlatformMarks platforms={product.platforms} />
         <Access product={product} />

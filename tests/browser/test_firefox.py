@@ -23,11 +23,13 @@ async def a_customer_signs_in_and_searches(page: Page, desk: Desk) -> None:
     await page.wait_focus("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
-    await page.wait_text("header .button", "Sign out")
+    await page.wait("document.querySelector('header .avatar')")
     await page.wait("document.querySelector('#q') && document.querySelectorAll('.card').length > 1")
     await page.press("/")
     await page.wait_focus("#q")
     await page.type("auror")
+    await page.wait("document.querySelectorAll('[role=option]').length > 1")
+    await page.press("Enter")
     await page.wait("document.querySelectorAll('.card').length === 1")
 
 

@@ -36,33 +36,34 @@ async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser
         await page.wait_for_selector("#q")
         await page.keyboard.press("/")
         await page.keyboard.type("auror")
+        await page.wait_for_selector("[role=option]:has-text('Aurora Freight')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/browse?q=auror")
         await expect(page.locator(".card")).to_have_count(1)
-        await page.wait_for_url("**/?q=auror")
         await page.press(".card a", "Enter")
         await page.wait_for_selector("h1:text-is('Aurora Freight')")
 
         assert await page.title() == "Aurora Freight · Countersign"
         assert await page.evaluate("document.activeElement.tagName") == "H1"
         await page.go_back()
-        await page.wait_for_selector("h1:text-is('Products')")
+        await page.wait_for_selector("h1:has-text('Results for')")
         assert await page.input_value("#q") == "auror"
 
 
 async def test_all_products_come_page_after_page(browser: Browser, demo: Running) -> None:
     async with watched(browser, store(demo)) as page:
-        await page.goto("/")
-        for _ in range(200):
-            await page.keyboard.press("End")
-            if await page.locator(".card").count() == 60:
-                break
-            await page.wait_for_timeout(100)
+        await page.goto("/browse")
+        for shown in (24, 48):
+            await expect(page.locator(".card")).to_have_count(shown)
+            await page.click("text=/^Show .* more$/")
 
-        assert await page.locator(".card").count() == 60
+        await expect(page.locator(".card")).to_have_count(60)
+        assert await page.locator("text=/^Show .* more$/").count() == 0
 
 
 async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running) -> None:
     async with watched(browser, store(demo), java_script_enabled=False) as page:
-        await page.goto("/")
+        await page.goto("/browse")
         await page.click("text=Aurora Freight")
 
         assert await page.inner_text("h1") == "Aurora Freight"
@@ -76,12 +77,13 @@ async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: 
         await page.fill("#email", "player@example.com")
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
-        await page.wait_for_selector("header >> text=Sign out")
+        await page.wait_for_selector("header .avatar")
         assert page.url.endswith("/products/aurora-freight")
         owned = await page.evaluate("fetch('/api/v1/library').then(answer => answer.status)")
         assert owned == 200
         assert "csk" not in await page.evaluate("document.cookie + JSON.stringify(localStorage)")
 
+        await page.click("header .avatar")
         await page.click("text=Sign out")
         await page.wait_for_selector("h1:text-is('Sign in')")
 

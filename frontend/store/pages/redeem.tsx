@@ -9,6 +9,7 @@ import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
+import { owned } from "../owned";
 import { ownedProductIds } from "../ownership";
 
 const tCommon = translator("common");
@@ -187,6 +188,7 @@ async function one(code: string, { key, had }: Try): Promise<Line> {
   try {
     const { value } = await api.post("/api/v1/redeem", { body: { code }, headers: { "Idempotency-Key": key } });
     const ids = value.products.length ? value.products : [value.product_id];
+    owned.value = new Set([...owned.peek(), ...ids]);
     const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
     // A code of one's own is answered as the first time; a fresh one for what one owns is `already_owned`.
     const isOld = ids.every((each) => had.has(each));

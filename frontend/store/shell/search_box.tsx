@@ -12,7 +12,6 @@ const t = translator("store");
 
 const TYPING_MS = 150;
 const LEAST = 2;
-const MOST = 6;
 
 /** A search field with a list of choices (ARIA authoring practices, combobox). */
 const COMBOBOX = { type: "search", role: "combobox" } as object;
@@ -37,7 +36,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const listId = useId();
   const input = useRef<HTMLInputElement>(null);
   const isBrowsing = path.value === "/browse" && !isOpen;
-  const [words, setWords] = useState(query.value.get("q") ?? "");
+  const [words, setWords] = useState(isBrowsing ? (query.value.get("q") ?? "") : "");
   const [hasFocus, setFocus] = useState(false);
   const [found, setFound] = useState<{ words: string; choices: readonly Choice[] } | null>(null);
   const [at, setAt] = useState(-1);
@@ -161,12 +160,24 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   );
 }
 
-/** What fits to these words: products, then to ask a question with them, and all results. */
+/** What fits to these words: products, publishers and tags; then to ask a question with them, and all results. */
 async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
-  const { value } = await api.get("/api/v1/products", { query: { q: words, limit: MOST, sort: "relevance" }, signal });
+  const { value } = await api.get("/api/v1/search/suggest", { query: { q: words }, signal });
   return [
-    ...value.items.map((each) => ({ address: `/products/${each.slug}`, label: each.title, cover: coverOf(each).url, note: t(`kind.${each.kind}`) })),
-    { address: `/questions?q=${encodeURIComponent(words)}`, label: t("ask.words", { words }), icon: "sparkles" as const },
-    { address: `/browse?q=${encodeURIComponent(words)}`, label: t("search.all"), icon: "search" as const },
+    ...value.products.map((each) => ({
+      address: `/products/${each.slug}`,
+      label: each.title,
+      cover: coverOf(each).url,
+      note: `${t(`kind.${each.kind}`)} · ${each.publisher.name}`,
+    })),
+    ...value.publishers.map(({ slug, name }) => ({
+      address: `/browse?org=${encodeURIComponent(slug)}`,
+      label: name,
+      icon: "building-2" as const,
+      note: t("maker"),
+    })),
+    ...value.tags.map(({ value: tag }) => ({ address: `/browse?tag=${encodeURIComponent(tag)}`, label: tag, icon: "tag" as const, note: t("tag") })),
+    { address: `/questions?q=${encodeURIComponent(words)}`, label: t("ask.words", { words }), icon: "sparkles" },
+    { address: `/browse?q=${encodeURIComponent(words)}`, label: t("search.all"), icon: "search" },
   ];
 }

@@ -27,7 +27,7 @@ async def sign_in(page: Page, email: str, to: str) -> None:
     else:
         await type_sign_in(page, email, to)
         _SESSIONS[store, email] = await page.context.cookies()
-    await page.wait_for_selector("header.top form[action='/auth/signout']")
+    await page.wait_for_selector("header.top-bar .avatar")
 
 
 async def type_sign_in(page: Page, email: str, to: str) -> None:

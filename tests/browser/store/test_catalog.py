@@ -72,9 +72,9 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
 @pytest.mark.full
 async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url, java_script_enabled=False) as page:
-        await page.goto("/")
+        await page.goto("/browse")
         some = await page.locator(".card").all_inner_texts()
-        await page.goto("/?channel=nightly&access=free")
+        await page.goto("/browse?channel=nightly&access=free")
 
         assert 0 < await page.locator(".card").count() <= len(some)
         assert await page.locator(".card").all_inner_texts() != some

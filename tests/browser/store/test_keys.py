@@ -64,7 +64,7 @@ async def test_too_many_requests_are_waited_out_and_tried_again(
     async with watched(browser, demo_store.url, expected=("status of 429",)) as page:
         await page.goto("/questions")
         await page.route("**/api/v1/products?*", limited)
-        await page.click("nav >> text=Products")
+        await page.click("nav >> text=Browse")
         await page.wait_for_selector("[role=alert] >> text=Try again in 2 s.")
         await assert_accessible(page, axe)
 
@@ -78,7 +78,7 @@ async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) 
         await page.wait_for_selector("h1:text('Ask')")
         await page.context.set_offline(True)
         await page.wait_for_selector("header >> text=Offline")
-        await page.click("nav >> text=Products")
+        await page.click("nav >> text=Browse")
         await page.wait_for_selector("text=Can’t reach the server")
         await page.wait_for_selector("text=Try again")
         await page.context.set_offline(False)

@@ -35,7 +35,7 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
         await expect(results.nth(1)).to_contain_text("Code not found")
         await assert_accessible(page, axe)
         await page.click(".results >> text=Awl")
-        await page.wait_for_selector(".get >> text=Download 0.3.0")
+        await page.wait_for_selector(".get >> text=In your library")
         await page.click("nav >> text=Library")
         await page.fill("#find", "awl")
         await expect(page.locator(".card h2")).to_have_text(["Awl"])
@@ -126,6 +126,7 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
 
         await page.wait_for_selector(".results")
         assert page.url.endswith("/library?view=list")
+        await page.click("header .avatar")
         await page.click("text=Sign out")
         await page.goto("/library")
         await page.wait_for_selector("h2:text-is('Sign in')")

@@ -32,57 +32,55 @@ Links: TypeAlias = Sequence[tuple[str, str]]
 
 # These pages load no files, so the colours and fonts of the design tokens (frontend/shared/tokens.css) are repeated.
 _STYLE = """
-:root{color-scheme:light dark;--ground:#f3f5f1;--card:#fff;--text:#13211d;--quiet:#4a5a55;--line:#71807a;--edge:#dce3df;
---accent:#0b5a4b;--strong:#073f34;--on-accent:#fff;--soft:#e1efea;--signature:#a85f06;--signed:#f6c276;--bad:#9d152a;
---bad-soft:#fcebed}
-@media (prefers-color-scheme:dark){:root{--ground:#0d1412;--card:#141d1a;--text:#e7eeeb;--quiet:#a6b5af;--line:#74847d;
---edge:#27332f;--accent:#82d6c0;--strong:#abe8d8;--on-accent:#04211b;--soft:#15322b;--signature:#f3b664;--signed:#7a4300;
---bad:#ffb3bb;--bad-soft:#391a20}}
+:root{color-scheme:light dark;--bg:#fff;--bg-2:#f6f8f7;--bg-3:#eef1f0;--text:#141b18;--text-2:#45504b;--text-3:#606b66;
+--edge:#e3e7e5;--edge-2:#cdd4d1;--line:#7b8581;--accent:#0b6552;--hover:#084f40;--on-accent:#fff;--link:#0a6350;
+--under:#9fd3c2;--bad:#b3202a;--bad-soft:#fdeaea}
+@media (prefers-color-scheme:dark){:root{--bg:#131716;--bg-2:#0d100f;--bg-3:#1c2120;--text:#eef1f0;--text-2:#b6bfbb;
+--text-3:#8f9a95;--edge:#262c2a;--edge-2:#38403d;--line:#6f7b76;--accent:#35bd9b;--hover:#52d0b0;--on-accent:#03211a;
+--link:#5ed8b7;--under:#235a4c;--bad:#ff9c98;--bad-soft:#3d1618}}
 *,::before,::after{box-sizing:border-box}
-body{margin:0;min-height:100vh;padding:clamp(1rem,6vh,5rem) 1rem;background:var(--ground);color:var(--text);
-font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
-h1,h2,.brand{font-family:ui-serif,"Iowan Old Style",Palatino,"Palatino Linotype","URW Palladio L",P052,Georgia,serif;
-font-weight:600;letter-spacing:-.01em;text-wrap:balance}
-main{max-width:27rem;margin:0 auto;padding:clamp(1.25rem,5vw,2.25rem);background:var(--card);
-border:1px solid var(--edge);border-radius:.875rem}
-.brand{display:flex;align-items:center;gap:.5rem;max-width:27rem;margin:0 auto 1rem;font-size:1.125rem;line-height:1}
+body{margin:0;min-height:100vh;padding:clamp(1rem,9vh,6rem) 1rem;background:var(--bg-2);color:var(--text);
+font:.875rem/1.5 Geist,system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere;
+-webkit-font-smoothing:antialiased}
+h1,h2{font-weight:620;letter-spacing:-.014em;text-wrap:balance}
+main{max-width:25rem;margin:0 auto;padding:clamp(1.25rem,5vw,2rem);background:var(--bg);border:1px solid var(--edge);
+border-radius:16px;box-shadow:0 4px 14px rgb(20 27 24/.06)}
+.brand{display:flex;align-items:center;justify-content:center;gap:9px;margin:0 auto 1.25rem;font-weight:640;
+font-size:1.125rem;line-height:1;letter-spacing:-.02em}
 .brand svg{width:1.75rem;height:1.75rem}
-h1{margin:0 0 1rem;font-size:1.75rem;line-height:1.2}
-h1::after{content:"";display:block;width:3.25rem;height:2px;margin-top:.75rem;background:var(--signature)}
-p{margin:.5rem 0;text-wrap:pretty}.intro{color:var(--quiet)}code{font:.875em ui-monospace,Menlo,Consolas,monospace}
-label{display:block;margin:1.1rem 0 .35rem;font-weight:550}
-input{width:100%;padding:.65rem .75rem;font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);
-border-radius:.5rem}
-input:hover{border-color:var(--accent)}input[readonly]{background:var(--ground)}
-button{position:relative;width:100%;margin-top:1.6rem;padding:.65rem 1rem .95rem;font:inherit;font-weight:550;
-color:var(--on-accent);background:var(--accent);border:1px solid transparent;border-radius:.5rem;cursor:pointer}
-button::after{content:"";position:absolute;left:1rem;right:1rem;bottom:.45rem;height:2px;border-radius:1px;
-background:var(--signed);transform:scaleX(.28);transform-origin:left;transition:transform .32s ease-out}
-button:hover::after,button:focus-visible::after{transform:none}button:hover{background:var(--strong)}
-a{color:var(--accent);text-decoration-thickness:1px;text-underline-offset:.18em}a:hover{color:var(--strong)}
-:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-.error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-soft);border-left:4px solid;
-border-radius:0 .5rem .5rem 0}
-dl{margin:1rem 0}dt{font-size:.8125rem;color:var(--quiet)}dd{margin:0 0 .6rem}ul{margin:.5rem 0;padding-left:1.25rem}
-.choice{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.6rem}.choice button{flex:1;margin:0}
-button.other{padding:.65rem 1rem;color:var(--accent);background:var(--card);border-color:var(--line)}
-button.other::after{content:none}
-button.other:hover{background:var(--soft);color:var(--strong)}form+p{margin-top:1.25rem;color:var(--quiet)}
-output{display:block;margin:1.25rem 0;padding:.75rem;font:600 2rem/1.2 ui-monospace,monospace;letter-spacing:.2em;
-text-indent:.2em;text-align:center;background:var(--ground);border-radius:.5rem}
-.entries{margin:1.25rem 0 0;padding:0;list-style:none}.entries>li{padding:1.1rem 0;border-top:1px solid var(--edge)}
-.entries>li:last-child{padding-bottom:0}.entries button{margin-top:.75rem;padding:.5rem 1rem}
-h2{margin:0;font-size:1.1875rem;line-height:1.3}.facts{font-size:.8125rem;color:var(--quiet)}
-nav{margin-top:1.6rem;padding-top:1.1rem;border-top:1px solid var(--edge)}
-nav ul{display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:0;padding:0;list-style:none}
-nav a{display:inline-block;padding:.15rem 0}
-@media (prefers-reduced-motion:reduce){button::after{transition:none}}
+h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.2}
+p{margin:.5rem 0;color:var(--text-2);text-wrap:pretty}.intro{color:var(--text-3)}
+code{font:.92em ui-monospace,Menlo,Consolas,monospace}
+label{display:block;margin:1rem 0 .3rem;font-size:.8125rem;font-weight:540}
+input{width:100%;min-height:2.5rem;padding:.4rem .75rem;font:inherit;color:inherit;background:var(--bg);
+border:1px solid var(--line);border-radius:6px}
+input:hover{border-color:var(--text-3)}input[readonly]{background:var(--bg-3)}
+button{width:100%;min-height:2.75rem;margin-top:1.25rem;padding:.4rem 1rem;font:inherit;font-size:1rem;font-weight:540;
+color:var(--on-accent);background:var(--accent);border:1px solid transparent;border-radius:8px;cursor:pointer}
+button:hover{background:var(--hover)}
+a{color:var(--link);text-decoration-thickness:1px;text-decoration-color:var(--under);text-underline-offset:.18em}
+a:hover{text-decoration-color:currentcolor}
+:focus-visible{outline:2px solid var(--link);outline-offset:2px}
+.error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-soft);border-radius:8px}
+dl{margin:1rem 0}dt{font-size:.8125rem;color:var(--text-3)}dd{margin:0 0 .6rem}ul{margin:.5rem 0;padding-left:1.25rem}
+.choice{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}.choice button{flex:1;margin:0}
+button.other{color:var(--text);background:var(--bg);border-color:var(--edge-2)}
+button.other:hover{background:var(--bg-3)}form+p{margin-top:1.25rem;color:var(--text-3)}
+output{display:block;margin:1.25rem 0;padding:.75rem;font:600 1.75rem/1.2 ui-monospace,monospace;letter-spacing:.2em;
+text-indent:.2em;text-align:center;background:var(--bg-3);border-radius:8px}
+.entries{margin:1rem 0 0;padding:0;list-style:none}.entries>li{padding:1rem 0;border-top:1px solid var(--edge)}
+.entries>li:last-child{padding-bottom:0}.entries button{min-height:2rem;margin-top:.75rem;font-size:.8125rem}
+h2{margin:0;font-size:1rem;line-height:1.3}.facts{font-size:.8125rem;color:var(--text-3)}
+nav{margin-top:1.5rem;padding-top:1rem;border-top:1px solid var(--edge)}
+nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:0;padding:0;list-style:none}
+nav a{display:inline-block;padding:.2rem 0}
 """.replace("\n", "")
 _MARK = (
-    '<svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke-linecap="round" stroke-linejoin="round">'
-    '<g stroke="var(--signature)" stroke-width="2.2"><path d="M4 13l4.5 4.5M8.5 13L4 17.5"/>'
-    '<path d="M11 19.5c3-1 5.5-13 8-12.5s-3 10.5-.5 11 3.5-5.5 5-5 .5 4.5 4 4"/></g>'
-    '<path d="M3 24h26" stroke="currentColor" stroke-width="2"/></svg>'
+    '<svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-linecap="round">'
+    '<rect width="24" height="24" rx="6.5" fill="var(--accent)"/>'
+    '<path d="M5.5 14.2c2.4-6.6 4.3-7.7 4.6-5.6.2 1.7-1.3 4.7-.2 5 1.1.3 2-2.8 3.1-2.6.9.2.3'
+    ' 2 1.3 2.2.9.2 1.7-.9 4.2-1.5" stroke="var(--on-accent)" stroke-width="1.7"/>'
+    '<path d="M5.5 18.2h13" stroke="#ffb84d" stroke-width="1.8"/></svg>'
 )
 # The policy allows the style by its hash, so that no other style can be injected into the page.
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
