@@ -62,41 +62,43 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   const icon = product.media.find((each) => each.kind === "icon");
   useSeenNews(product.id);
   return (
-    <article class="product">
+    <article class="product-page">
       <div class="backdrop" aria-hidden="true">
         <CoverImage product={product} isFirst />
       </div>
-      <div class="product-head">
-        <Breadcrumb product={product} />
-        <div class="row">
-          {icon && <img class="product-icon" src={icon.url} alt={icon.alt} width={56} height={56} />}
-          <Heading title={product.title}>{product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}</Heading>
+      <div class="product">
+        <div class="product-head">
+          <Breadcrumb product={product} />
+          <div class="row">
+            {icon && <img class="product-icon" src={icon.url} alt={icon.alt} width={56} height={56} />}
+            <Heading title={product.title}>{product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}</Heading>
+          </div>
+          {product.summary && <p class="subtitle">{product.summary}</p>}
         </div>
-        {product.summary && <p class="subtitle">{product.summary}</p>}
+        <div class="product-main">
+          <Gallery product={product} />
+          <section aria-labelledby="about">
+            <h2 id="about">{t("about")}</h2>
+            {product.description ? <Markdown text={product.description} /> : <p class="quiet">{t("about.none")}</p>}
+            {product.tags.length > 0 && (
+              <ul class="tags" aria-label={t("tags")}>
+                {product.tags.map((each) => (
+                  <li key={each}>
+                    <a href={`/browse?tag=${encodeURIComponent(each)}`}>{each}</a>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </section>
+          <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
+          <AboutBuild key={channel} product={product} offer={offer} />
+        </div>
+        <aside class="product-side" aria-label={t("get")}>
+          <GetPanel product={product} offer={offer} />
+          <Files offer={offer} />
+          <Facts product={product} offer={offer} releases={published} />
+        </aside>
       </div>
-      <div class="product-main">
-        <Gallery product={product} />
-        <section aria-labelledby="about">
-          <h2 id="about">{t("about")}</h2>
-          {product.description ? <Markdown text={product.description} /> : <p class="quiet">{t("about.none")}</p>}
-          {product.tags.length > 0 && (
-            <ul class="tags" aria-label={t("tags")}>
-              {product.tags.map((each) => (
-                <li key={each}>
-                  <a href={`/browse?tag=${encodeURIComponent(each)}`}>{each}</a>
-                </li>
-              ))}
-            </ul>
-          )}
-        </section>
-        <ReleaseNotes product={product} releases={published} channels={channels} channel={channel} offer={offer} />
-        <AboutBuild key={channel} product={product} offer={offer} />
-      </div>
-      <aside class="product-side" aria-label={t("get")}>
-        <GetPanel product={product} offer={offer} />
-        <Files offer={offer} />
-        <Facts product={product} offer={offer} releases={published} />
-      </aside>
       <MoreLikeThis product={product} />
       <GetBar product={product} offer={offer} />
     </article>

@@ -116,7 +116,14 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   };
   const isShown = choices.length > 0;
   return (
-    <form class="search" role="search" onSubmit={submit} onFocusIn={() => setFocus(true)} onFocusOut={() => setFocus(false)}>
+    <form
+      class="search"
+      role="search"
+      aria-label={t("search.store")}
+      onSubmit={submit}
+      onFocusIn={() => setFocus(true)}
+      onFocusOut={() => setFocus(false)}
+    >
       <Icon name="search" />
       <input
         ref={input}

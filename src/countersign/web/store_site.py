@@ -179,12 +179,12 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     summary = f'<p class="subtitle">{escape(product["summary"])}</p>' if product["summary"] else ""
     listed = "".join(_release(each, page) for each in releases)
     body = (
-        f'<div class="wrap"><article class="product"><div class="product-head"><div class="page-head">'
-        f'<h1>{escape(product["title"])}</h1></div>{summary}</div><div class="product-main">{_pictures(product)}'
+        f'<div class="wrap"><article class="product-page"><div class="product"><div class="product-head">'
+        f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div><div class="product-main">{_pictures(product)}'
         f"<section><h2>{page.words['about']}</h2>"
         f'<p class="prose written">{escape(product.get("description") or "")}</p></section>'
         f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{listed}</ol></section></div>'
-        f'<aside class="product-side">{_facts(product, page)}</aside></article></div>'
+        f'<aside class="product-side">{_facts(product, page)}</aside></div></article></div>'
     )
     return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
 
