@@ -180,7 +180,8 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     listed = "".join(_release(each, page) for each in releases)
     body = (
         f'<div class="wrap"><article class="product-page"><div class="product"><div class="product-head">'
-        f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div><div class="product-main">{_pictures(product)}'
+        f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div>'
+        f'<div class="product-main">{_pictures(product)}'
         f"<section><h2>{page.words['about']}</h2>"
         f'<p class="prose written">{escape(product.get("description") or "")}</p></section>'
         f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{listed}</ol></section></div>'
