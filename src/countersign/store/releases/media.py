@@ -22,6 +22,7 @@ from countersign.store.releases import blobs, receive_upload, uploads
 from countersign.store.releases.media_formats import (
     HEAD_BYTES,
     MEDIA_TYPES,
+    CoverPictures,
     Picture,
     UnsupportedImage,
     UnsupportedVideo,
@@ -194,13 +195,12 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         return await _check_video(store, upload, sha256, head)
     try:
         data = await _read(store, sha256, upload.size)
-        if row[0] != "cover":
-            return await _put(store, await reencode(data))
-        cover = await reencode_cover(data)
+        made = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
     finally:
+        # Removed before the new image is stored: an image that was encoded in the same way has the same digest.
         await _remove_original(store, sha256)
-    sizes = tuple([await _put(store, each) for each in cover.sizes])
-    return replace(await _put(store, cover.picture), color=cover.color, sizes=sizes)
+    sizes = tuple([await _put(store, each) for each in made.sizes])
+    return replace(await _put(store, made.picture), color=made.color, sizes=sizes)
 
 
 async def _put(store: Store, picture: Picture) -> Content:

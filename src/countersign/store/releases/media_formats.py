@@ -100,11 +100,12 @@ _COVER_QUALITY: dict[str, dict[str, int]] = {"AVIF": {"quality": 60, "speed": 8}
 
 
 class CoverPictures(NamedTuple):
-    """A cover, its smaller sizes in the formats that browsers load fastest, and its mean colour as #rrggbb."""
+    """An image; of a cover also its smaller sizes in the formats that browsers load fastest, and its mean colour as
+    #rrggbb."""
 
     picture: Picture
     sizes: list[Picture]
-    color: str
+    color: str | None
 
 
 async def reencode(data: bytes) -> Picture:

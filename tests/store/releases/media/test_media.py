@@ -221,6 +221,19 @@ async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
     assert (await shop.world.http.get(second["url"])).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["cover", "icon"])
+async def test_a_picture_whose_encoding_does_not_change_is_stored(shop: Shop, kind: str) -> None:
+    first = (await send(shop, png(), kind=kind)).json()
+    served = (await shop.world.http.get(first["url"])).content
+    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
+
+    again = await send(shop, served, kind=kind)
+
+    assert again.status_code == 201, again.text
+    assert again.json()["url"].endswith(sha256_of(served))
+    assert (await shop.world.http.get(again.json()["url"])).content == served
+
+
 async def test_a_picture_that_is_already_a_blob_in_use_is_not_taken_away(shop: Shop) -> None:
     data = png()
     done = await shop.upload(data, "picture.png")
