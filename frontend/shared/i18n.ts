@@ -64,6 +64,17 @@ export function date(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", ...zone }).format(new Date(value));
 }
 
+/** The day of a calendar date, and its month in short; its year where it is not this one. */
+export function shortDate(value: string, now = new Date()): string {
+  const year = value.startsWith(String(now.getFullYear())) ? {} : ({ year: "numeric" } as const);
+  return new Intl.DateTimeFormat(dateLanguage, { day: "numeric", month: "short", ...year, timeZone: "UTC" }).format(new Date(value));
+}
+
+/** A day with its weekday, without its year. */
+export function longDay(value: Date): string {
+  return new Intl.DateTimeFormat(dateLanguage, { weekday: "long", day: "numeric", month: "long" }).format(value);
+}
+
 /** When an instant was: how long ago within the last seven days, else its day. */
 export function sinceWhen(value: string, now_ms = Date.now()): string {
   return now_ms - Date.parse(value) < 7 * 86_400_000 ? relativePast(value, now_ms) : date(value);

@@ -21,6 +21,16 @@ export interface CommandDetails {
   risk: Risk;
 }
 
+/** A number that is shown of a model: how many records there are, or a function of a field. */
+export interface Measure {
+  field: string | null;
+  fn: "count" | "sum" | "avg" | "median";
+  better: "up" | "down";
+  /** The field by whose date records are counted. */
+  date: string | null;
+  label: Words;
+}
+
 export type Risk = "high" | "medium" | "low";
 
 export interface Field {
@@ -77,6 +87,7 @@ export interface Model {
   /** The models whose records refer to one of this model. */
   incoming?: { model: string; field: string; label: Words; field_label: Words }[];
   command_details?: CommandDetails[];
+  measures?: Measure[];
   fields: Field[];
   commands: string[];
   actions: Action[];

@@ -8,8 +8,8 @@ import { isSignedIn } from "../shared/session";
 import type { Meta } from "./api";
 import { pollPendingCount } from "./approvals/pending_count";
 import { SessionEnded } from "./session_ended";
+import { watchVisits } from "./home/recent";
 import { lazyComponent } from "./lazy_component";
-import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { currentUser, loadCurrentUser } from "./current_user";
 import { Frame } from "./shell/frame";
@@ -21,6 +21,7 @@ import "./work.css";
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
 
 const Design = lazyComponent(async () => (await import("../shared/design")).Design);
+const Home = lazyComponent(async () => (await import("./pages/home")).Home);
 const List: OfModel = lazyComponent(async () => (await import("./pages/list")).List);
 const New: OfModel = lazyComponent(async () => (await import("./pages/new")).New);
 const Import: OfModel = lazyComponent(async () => (await import("./pages/import")).Import);
@@ -64,14 +65,18 @@ function ofModel(Page: OfModel) {
 
 effect(() => {
   const found = currentUser.value;
-  return found !== null && typeof found === "object" && "models" in found ? pollPendingCount(found) : undefined;
+  if (found === null || typeof found !== "object" || !("models" in found)) {
+    return undefined;
+  }
+  const ends = [pollPendingCount(found), watchVisits(found.caller.name)];
+  return () => ends.forEach((each) => each());
 });
 void loadCurrentUser();
 addIcons(ICONS);
 mount(
   "Countersign",
   [
-    { template: "/", page: () => <Personal page={(meta) => <Models meta={meta} />} /> },
+    { template: "/", page: () => <Personal page={(meta) => <Home meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
     { template: "/models/{model}", page: ofModel(List) },
     { template: "/models/{model}/new", page: ofModel(New) },

@@ -3,7 +3,7 @@
 from tests.browser.visits import Place, Visitor
 
 WORK = (
-    Place("models", "/"),
+    Place("home", "/"),
     Place("sign-in", "/signin"),
     Place("list", "/models/lead"),
     Place("list-empty", '/models/lead?filter=[{"field":"title","op":"eq","value":"no such lead"}]'),

@@ -1,0 +1,167 @@
+// What the team and its agents did last: from the audit log where one may read it, else from the proposals.
+import type { ComponentChildren } from "preact";
+import { relativePast, translator } from "../../shared/i18n";
+import { type Entry, linkTo } from "../audit/filter";
+import { type Meta, inLanguage, type Row, run } from "../api";
+import type { Plan } from "../approvals/plan";
+import { kindOf } from "../approvals/plan_title";
+import { RecordTitle, targetOf } from "../approvals/record_title";
+import { canList, fieldOf, modelOf, titleOf, addressOf, may } from "../models";
+import { referencedRecord } from "../referenced_records";
+import { AgentAvatar, Avatar } from "../values/avatar";
+import { Value } from "../values/value";
+import { Widget } from "../widgets/widget";
+
+const t = translator("home");
+
+export const ACTIVITY_ROWS = 7;
+
+export interface Event {
+  id: string;
+  at: string;
+  /** The person's id. */
+  person: string | null;
+  agent: string | null;
+  command: string;
+  did: "did" | "proposed" | "approved" | "rejected";
+  model: string;
+  record: string;
+  href: string;
+  change: { field: string; before: unknown; after: unknown } | null;
+}
+
+function canReadAudit(meta: Meta): boolean {
+  const audit = modelOf(meta, "audit_entry");
+  return audit !== undefined && canList(audit);
+}
+
+export async function loadActivity(meta: Meta, signal: AbortSignal): Promise<Event[]> {
+  if (canReadAudit(meta)) {
+    const order = [{ field: "at", dir: "desc" }];
+    const found = await run<Entry[]>("audit_entry", "list", { order, limit: ACTIVITY_ROWS * 3 }, signal);
+    return found.value.filter((each) => modelOf(meta, each.model ?? "")).map(ofEntry).slice(0, ACTIVITY_ROWS);
+  }
+  const order = [{ field: "proposed_at", dir: "desc" }];
+  const found = await run<Plan[]>("plan", "list", { order, limit: ACTIVITY_ROWS }, signal);
+  return found.value.map(ofPlan).toSorted((a, b) => b.at.localeCompare(a.at));
+}
+
+function ofEntry(entry: Entry): Event {
+  const changes = Object.entries(entry.changes ?? {}).filter(([name]) => name !== "id");
+  const [field, [before, after]] = changes[0] ?? ["", [null, null]];
+  const isMaking = entry.command?.endsWith(".create") || entry.command?.endsWith(".delete");
+  return {
+    id: entry.id,
+    at: entry.at,
+    person: entry.user_id ?? null,
+    agent: entry.agent ?? null,
+    command: entry.command ?? "",
+    did: "did",
+    model: entry.model ?? "",
+    record: entry.record_id ?? "",
+    href: linkTo(entry),
+    change: field && !isMaking ? { field, before, after } : null,
+  };
+}
+
+function ofPlan(plan: Plan): Event {
+  const { model, id } = targetOf(plan);
+  const isDecided = typeof plan["decided_at"] === "string";
+  const [only, ...more] = plan.diff.filter((each) => each.before !== null && each.after !== null);
+  return {
+    id: plan.id,
+    at: isDecided ? String(plan["decided_at"]) : plan.proposed_at,
+    person: String((isDecided ? plan["decided_by"] : plan["person"]) ?? "") || null,
+    agent: isDecided ? null : plan.agent,
+    command: plan.command,
+    did: isDecided ? (plan.state === "rejected" ? "rejected" : "approved") : "proposed",
+    model,
+    record: id,
+    href: `/approvals?plan=${encodeURIComponent(plan.id)}${isDecided ? "&state=decided" : ""}`,
+    change: only && more.length === 0 ? only : null,
+  };
+}
+
+export function Activity({ meta, events, now_ms }: { meta: Meta; events: readonly Event[]; now_ms: number }) {
+  const link = canReadAudit(meta) ? { href: "/audit", label: t("audit") } : { href: "/approvals?state=decided", label: t("decided") };
+  return (
+    <Widget title={t("activity")} link={link}>
+      <ul class="feed">
+        {events.map((each) => (
+          <Line key={each.id} {...{ meta, now_ms }} event={each} />
+        ))}
+      </ul>
+    </Widget>
+  );
+}
+
+function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: number }) {
+  const { at, change } = event;
+  const field = change && fieldOf(modelOf(meta, event.model), change.field);
+  const person = <Person meta={meta} id={event.person} />;
+  return (
+    <li>
+      {event.agent ? <AgentAvatar /> : <PersonAvatar meta={meta} id={event.person} />}
+      <div>
+        <p>
+          {event.agent ? (
+            <>
+              <b>{event.agent}</b> {t("for")} {person}
+            </>
+          ) : (
+            <b>{person}</b>
+          )}{" "}
+          {filled(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, <Title meta={meta} event={event} />)}{" "}
+          <time dateTime={at}>{relativePast(at, now_ms)}</time>
+        </p>
+        {change && field && (
+          <p class="feed-change">
+            <span class="chip plain">{field.label}</span>
+            <span class="quiet">
+              <Value {...{ meta, field }} value={change.before} />
+            </span>
+            <span aria-hidden="true">→</span>
+            <span class="now">
+              <Value {...{ meta, field }} value={change.after} />
+            </span>
+          </p>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** A text with `{what}` and `{record}` in it, which are elements. */
+function filled(text: string, what: ComponentChildren, record: ComponentChildren): ComponentChildren {
+  return text.split(/(\{what\}|\{record\})/).map((each) => (each === "{what}" ? what : each === "{record}" ? record : each));
+}
+
+/** What a command does, in its own words: "Mark as won". */
+function actionOf(meta: Meta, command: string): string {
+  const model = modelOf(meta, command.split(".")[0] ?? "");
+  const details = model?.command_details?.find((each) => each.id === command);
+  return inLanguage(details?.labels, kindOf(meta, { command } as Plan));
+}
+
+function Title({ meta, event }: { meta: Meta; event: Event }) {
+  const model = modelOf(meta, event.model);
+  if (!model || !event.record) {
+    return null;
+  }
+  const title = <RecordTitle model={model} of={{ model: event.model, id: event.record }} isBare />;
+  return may(model, "get") ? <a href={addressOf(event.model, event.record)}>{title}</a> : <b>{title}</b>;
+}
+
+function nameOf(meta: Meta, id: string | null): string {
+  const model = modelOf(meta, "user");
+  const row: Row | null = model && id ? referencedRecord(model, id).value : null;
+  return row && model ? String(row["name"] ?? titleOf(model, row)) : "";
+}
+
+function Person({ meta, id }: { meta: Meta; id: string | null }) {
+  return <>{nameOf(meta, id) || t("someone")}</>;
+}
+
+function PersonAvatar({ meta, id }: { meta: Meta; id: string | null }) {
+  return <Avatar name={nameOf(meta, id) || "?"} />;
+}

@@ -1,0 +1,102 @@
+// What is one's own: the models whose records have an owner, the ones that are open, and when they are due.
+import { type Field, type Meta, type Model, type Row, run } from "../api";
+import { businessModels, may, workflowField } from "../models";
+import { optionTone } from "../values/options";
+import type { Condition } from "../values/operators";
+
+/** A model whose records belong to somebody, with what a line of one shows. */
+export interface OwnedModel {
+  model: Model;
+  owner: Field;
+  state: Field | undefined;
+  due: Field | undefined;
+  money: Field | undefined;
+}
+
+export interface OwnRecords extends OwnedModel {
+  /** In the order of their dates. */
+  rows: Row[];
+  total: number;
+  filter: Condition[];
+}
+
+const MOST = 200;
+const MOST_MODELS = 3;
+const DUE = /(^|_)(due|close|deadline|by|until|end|ends)$|^due_/;
+const CLOSED = ["good", "bad", undefined];
+
+function dueField(model: Model): Field | undefined {
+  const dates = model.fields.filter((each) => each.kind === "date" && !each.masked && DUE.test(each.name));
+  const measured = dates.find((each) => model.measures?.some((measure) => measure.date === each.name));
+  return measured ?? dates.at(-1);
+}
+
+/** The models with an owner, those with amounts first. */
+export function ownedModels(meta: Meta): OwnedModel[] {
+  const all = businessModels(meta).flatMap((model): OwnedModel[] => {
+    const owner = model.fields.find((each) => each.ref === "user" && !each.readonly && !each.masked);
+    const money = model.fields.find((each) => each.kind === "money" && !each.masked);
+    return owner && may(model, "search") ? [{ model, owner, money, state: workflowField(model), due: dueField(model) }] : [];
+  });
+  return [...all.filter((each) => each.money), ...all.filter((each) => !each.money)].slice(0, MOST_MODELS);
+}
+
+/** The states in which there is something to do: those that are neither a good nor a bad end, nor at rest. */
+export function openStates(state: Field): string[] {
+  return (state.options ?? []).filter((each) => !CLOSED.includes(optionTone(state, each)));
+}
+
+/** The condition that a record is open. */
+export function isOpen(state: Field | undefined): Condition[] {
+  return state ? [{ field: state.name, op: "in", value: openStates(state) }] : [];
+}
+
+export async function loadOwnRecords(owned: OwnedModel, me: string, signal: AbortSignal): Promise<OwnRecords> {
+  const { model, owner, state, due } = owned;
+  const filter: Condition[] = [{ field: owner.name, op: "eq", value: me }, ...isOpen(state)];
+  const order = due ? [{ field: due.name, dir: "asc" }] : [];
+  const found = await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, order, limit: MOST }, signal);
+  return { ...owned, ...found.value, filter };
+}
+
+/** The id of whoever is signed in. */
+export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
+  const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
+  const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
+  return found?.value[0]?.id;
+}
+
+const DAY_MS = 86_400_000;
+
+/** How many days there are until a calendar date: negative where it is past. */
+export function daysUntil(day: string, today: string): number {
+  return Math.round((Date.parse(day) - Date.parse(today)) / DAY_MS);
+}
+
+/** The calendar date where this browser is. */
+export function today(now = new Date()): string {
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
+}
+
+/** The amount in all, where all records are there; else undefined. */
+export function amountOf({ money, rows, total }: OwnRecords): number | undefined {
+  return money && rows.length === total ? rows.reduce((sum, each) => sum + (Number(each[money.name]) || 0), 0) : undefined;
+}
+
+/** What is due within a week, and what is overdue. */
+export function dueCounts(several: readonly OwnRecords[], day: string): { week: number; overdue: number } {
+  const days = several.flatMap(({ due, rows }) => (due ? rows.flatMap((each) => (each[due.name] ? daysUntil(String(each[due.name]), day) : [])) : []));
+  return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
+}
+
+/** The rows of a panel: what is to come first; where that is too little, what is overdue latest before it. */
+export function nextRows({ due, rows }: OwnRecords, day: string, most: number): Row[] {
+  if (!due) {
+    return rows.slice(0, most);
+  }
+  const isPast = (each: Row) => each[due.name] !== null && daysUntil(String(each[due.name]), day) < 0;
+  const past = rows.filter(isPast);
+  const coming = rows.filter((each) => !isPast(each)).slice(0, past.length ? most - 1 : most);
+  return [...past.slice(-(most - coming.length)), ...coming].slice(0, most);
+}

@@ -1,0 +1,42 @@
+// The three steps with which a new installation begins: records, people, an agent.
+import { LinkButton } from "../../shared/components/button";
+import { translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { businessModels, may, modelOf } from "../models";
+import { recordCounts } from "../shell/record_counts";
+import { managesPeople } from "../users/people";
+import { Widget } from "../widgets/widget";
+
+const t = translator("home");
+
+interface Step {
+  name: "import" | "invite" | "connect";
+  href: string;
+  isDone: boolean;
+}
+
+export function Start({ meta }: { meta: Meta }) {
+  const imported = businessModels(meta).find((each) => may(each, "import"));
+  const steps: Step[] = [
+    ...(imported ? [{ name: "import", href: `/models/${imported.name}/import`, isDone: Object.values(recordCounts.value).some((each) => each > 0) } as const] : []),
+    ...(managesPeople(meta) ? [{ name: "invite", href: "/users", isDone: false } as const] : []),
+    ...(modelOf(meta, "agent_token") ? [{ name: "connect", href: "/agents", isDone: false } as const] : []),
+  ];
+  return steps.length === 0 ? null : (
+    <div class="full start">
+      <Widget title={t("start")}>
+        <ol class="steps">
+          {steps.map(({ name, href, isDone }) => (
+            <li key={name} class={isDone ? "done" : undefined}>
+              <div>
+                <h3>{t(`start.${name}`)}</h3>
+                <p class="quiet">{t(`start.${name}.text`)}</p>
+              </div>
+              <LinkButton href={href}>{t(`start.${name}.do`)}</LinkButton>
+            </li>
+          ))}
+        </ol>
+      </Widget>
+    </div>
+  );
+}

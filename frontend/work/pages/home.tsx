@@ -1,0 +1,278 @@
+// My work: what waits for this person, what is theirs and due, and what happened around them.
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { Chip } from "../../shared/components/chip";
+import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
+import { RequestResult } from "../../shared/components/states";
+import { longDay, number, plural, relativePast, shortDate, translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import { registerShortcut } from "../../shared/shortcuts";
+import { type Meta, run } from "../api";
+import type { Plan } from "../approvals/plan";
+import { phraseOf } from "../approvals/plan_title";
+import { PlanSummary, RecordTitle } from "../approvals/record_title";
+import { isReversible, riskOf, RISKS } from "../approvals/risk";
+import { Activity, type Event, loadActivity } from "../home/activity";
+import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, ownId, type OwnRecords, today } from "../home/own_records";
+import { recentVisits } from "../home/recent";
+import { Start } from "../home/start";
+import { addressOf, businessModels, may, modelOf, nounOf, titleOf } from "../models";
+import { shortPast } from "../relative_time";
+import { modelIcon } from "../shell/model_icons";
+import { AgentAvatar } from "../values/avatar";
+import { optionLabel, optionTone } from "../values/options";
+import { formatMoney } from "../values/money";
+import { Figure, Widget } from "../widgets/widget";
+import "../home/home.css";
+
+const t = translator("home");
+
+const MOST_PLANS = 100;
+const ROWS = 6;
+const PLAN_ROWS = 5;
+
+interface Work {
+  plans: { rows: Plan[]; total: number };
+  own: OwnRecords[];
+  events: Event[];
+}
+
+async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
+  const filter = [
+    { field: "state", op: "eq", value: "pending" },
+    { field: "expires_at", op: "gt", value: new Date().toISOString() },
+  ];
+  const order = [{ field: "proposed_at", dir: "desc" }];
+  const none = { rows: [], total: 0 };
+  const plan = modelOf(meta, "plan");
+  const own = async () => {
+    const me = await ownId(meta, signal);
+    return me ? Promise.all(ownedModels(meta).map((each) => loadOwnRecords(each, me, signal))) : [];
+  };
+  const [plans, records, events] = await Promise.all([
+    plan && may(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((found) => found.value) : none,
+    own(),
+    plan ? loadActivity(meta, signal) : [],
+  ]);
+  return { plans, own: records, events };
+}
+
+export function Home({ meta }: { meta: Meta }) {
+  const found = useRequest((signal) => loadWork(meta, signal), [meta]);
+  return (
+    <>
+      <Heading title={t("title")}>
+        <span class="right" />
+        <NewRecord meta={meta} />
+      </Heading>
+      <div class="home">
+        <Greeting meta={meta} plans={found.state === "loaded" ? found.value.plans : null} />
+        {found.state === "loading" ? <Bones /> : <RequestResult of={found}>{(work) => <Panels {...{ meta, work }} />}</RequestResult>}
+      </div>
+    </>
+  );
+}
+
+function NewRecord({ meta }: { meta: Meta }) {
+  const models = businessModels(meta).filter((each) => may(each, "create"));
+  useLayoutEffect(
+    () => registerShortcut({ key: "c", does: t("new"), run: () => document.querySelector<HTMLElement>(".home-new button")?.click() }),
+    [],
+  );
+  return models.length === 0 ? null : (
+    <div class="home-new">
+      <Menu label={t("new")} items={models.map((each) => ({ label: each.label, icon: modelIcon(each), does: `/models/${each.name}/new` }))} />
+    </div>
+  );
+}
+
+function Greeting({ meta, plans }: { meta: Meta; plans: Work["plans"] | null }) {
+  const now = new Date();
+  const part = now.getHours() < 5 ? "day" : now.getHours() < 12 ? "morning" : now.getHours() < 18 ? "day" : "evening";
+  const name = meta.caller.name.charAt(0).toUpperCase() + meta.caller.name.slice(1);
+  const irreversible = plans?.rows.filter((each) => !isReversible(meta, each)).length ?? 0;
+  return (
+    <div class="full">
+      <h2 class="greeting">{t(`greeting.${part}`, { name })}</h2>
+      <p>
+        {longDay(now)}
+        {plans && plans.total > 0 && ` · ${plural(plans.total, t("waiting.one"), t("waiting.n"))}`}
+        {irreversible > 0 && `, ${plural(irreversible, t("final.one"), t("final.n"))}`}
+      </p>
+    </div>
+  );
+}
+
+function Bones() {
+  return (
+    <>
+      <div class="full tiles" aria-hidden="true">
+        {[1, 2, 3, 4].map((each) => (
+          <div key={each} class="tile">
+            <span class="bone home-bone" />
+          </div>
+        ))}
+      </div>
+      <p class="hidden-text" role="status">
+        {t("loading")}
+      </p>
+    </>
+  );
+}
+
+function Panels({ meta, work: { plans, own, events } }: { meta: Meta; work: Work }) {
+  const [now_ms, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  const day = today(new Date(now_ms));
+  const shown = own.filter((each) => each.rows.length > 0);
+  const visits = recentVisits.value.filter((each) => modelOf(meta, each.model));
+  const isEmpty = plans.total === 0 && shown.length === 0 && events.length === 0;
+  return (
+    <>
+      {!isEmpty && <Tiles {...{ plans, own, day, now_ms }} />}
+      {isEmpty && <Start meta={meta} />}
+      <div class="home-part">
+        {plans.rows.length > 0 && <Decisions {...{ meta, plans, now_ms }} />}
+        {shown.map((each) => (
+          <OwnList key={each.model.name} own={each} day={day} />
+        ))}
+      </div>
+      <div class="home-part">
+        {events.length > 0 && <Activity {...{ meta, events, now_ms }} />}
+        {visits.length > 0 && <Recent meta={meta} />}
+      </div>
+    </>
+  );
+}
+
+function addressOfList({ model, filter, due }: OwnRecords): string {
+  const order = due ? `&order=${due.name}` : "";
+  return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order}`;
+}
+
+function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonly OwnRecords[]; day: string; now_ms: number }) {
+  const oldest = plans.rows.at(-1);
+  const [first, ...others] = own;
+  const { week, overdue } = dueCounts(own, day);
+  const note = (each: OwnRecords) => {
+    const amount = amountOf(each);
+    return amount !== undefined ? t("expected", { amount: formatMoney(amount) }) : lateNote(dueCounts([each], day).overdue);
+  };
+  const tile = (each: OwnRecords) => (
+    <Figure
+      key={each.model.name}
+      icon={modelIcon(each.model)}
+      label={t(each === first ? "mine.open" : "mine", { models: nounOf(each.model.plural) })}
+      value={number(each.total)}
+      note={note(each)}
+      href={addressOfList(each)}
+    />
+  );
+  return (
+    <div class="full tiles">
+      <Figure
+        isDue={plans.total > 0}
+        icon="inbox"
+        label={t("waiting")}
+        value={number(plans.total)}
+        note={oldest && plans.rows.length === plans.total ? t("oldest", { when: relativePast(oldest.proposed_at, now_ms) }) : plans.total === 0 && t("waiting.none")}
+        href="/approvals"
+      />
+      {first && tile(first)}
+      {own.some((each) => each.due) && <Figure icon="calendar" label={t("due")} value={number(week)} note={lateNote(overdue)} />}
+      {others.slice(0, 1).map(tile)}
+    </div>
+  );
+}
+
+function lateNote(overdue: number) {
+  return overdue > 0 ? <span class="bad">{plural(overdue, t("overdue.one"), t("overdue.n"))}</span> : t("overdue.none");
+}
+
+function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; now_ms: number }) {
+  const rated = plans.rows.map((plan) => ({ plan, risk: riskOf(meta, plan) }));
+  const sorted = rated.toSorted((a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk));
+  return (
+    <Widget title={t("decisions")} waiting={plans.total} link={{ href: "/approvals", label: t("decisions.all") }}>
+      <ul>
+        {sorted.slice(0, PLAN_ROWS).map(({ plan, risk }) => (
+          <li key={plan.id} class="widget-row">
+            <span class={`risk-bar ${risk}`} />
+            <AgentAvatar />
+            <a class="cut grow" href={`/approvals?plan=${encodeURIComponent(plan.id)}`}>
+              {phraseOf(meta, plan)}{" "}
+              <span class="quiet">{plan.record_name ?? <PlanSummary meta={meta} plan={plan} />}</span>
+            </a>
+            <Chip plain tone={risk === "high" ? "bad" : risk === "medium" ? "warn" : "good"}>
+              {t(`risk.${risk}`)}
+            </Chip>
+            {plan.agent && <span class="quiet agent-name">{plan.agent}</span>}
+            <time class="when age" dateTime={plan.proposed_at}>
+              {shortPast(plan.proposed_at, now_ms)}
+            </time>
+          </li>
+        ))}
+      </ul>
+    </Widget>
+  );
+}
+
+function OwnList({ own, day }: { own: OwnRecords; day: string }) {
+  const { model, state, due, money, total } = own;
+  const models = nounOf(model.plural);
+  return (
+    <Widget title={t(due && money ? "closing" : "mine", { models, name: model.plural })} count={total} link={{ href: addressOfList(own), label: t("mine", { models }) }}>
+      <ul>
+        {nextRows(own, day, ROWS).map((row) => {
+          const value = state && row[state.name];
+          return (
+            <li key={row.id} class="widget-row">
+              <span class="grow cut">{may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
+              {state && value ? <Chip tone={optionTone(state, String(value))}>{optionLabel(state, String(value))}</Chip> : null}
+              {money && <span class="amount">{typeof row[money.name] === "number" && formatMoney(Number(row[money.name]))}</span>}
+              {due && <Due day={row[due.name]} today={day} />}
+            </li>
+          );
+        })}
+      </ul>
+    </Widget>
+  );
+}
+
+function Due({ day, today: now }: { day: unknown; today: string }) {
+  if (typeof day !== "string") {
+    return <span class="when" />;
+  }
+  const left = daysUntil(day, now);
+  const words = left === 0 ? t("today") : left === 1 ? t("tomorrow") : shortDate(day);
+  return (
+    <time class={left <= 0 ? "when bad" : left <= 2 ? "when warn" : "when"} dateTime={day}>
+      {words}
+    </time>
+  );
+}
+
+function Recent({ meta }: { meta: Meta }) {
+  return (
+    <Widget title={t("recent")}>
+      <ul>
+        {recentVisits.value.map(({ model: name, id }) => {
+          const model = modelOf(meta, name);
+          return model ? (
+            <li key={id} class="widget-row">
+              <Icon name={modelIcon(model)} />
+              <a class="grow cut" href={addressOf(name, id)}>
+                <RecordTitle model={model} of={{ model: name, id }} isBare />
+              </a>
+              <span class="when">{model.label}</span>
+            </li>
+          ) : null;
+        })}
+      </ul>
+    </Widget>
+  );
+}

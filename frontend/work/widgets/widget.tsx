@@ -1,0 +1,63 @@
+// The parts that pages of an overview are made of: a panel with a heading, and a tile with a figure.
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { number } from "../../shared/i18n";
+import { Waiting } from "../shell/sidebar";
+import "./widgets.css";
+
+interface WidgetProps {
+  title: string;
+  /** How many there are in all. */
+  count?: number | undefined;
+  /** How many of them wait for a signature. */
+  waiting?: number;
+  link?: { href: string; label: string } | undefined;
+  /** What stands at the right of the heading in place of a link. */
+  end?: ComponentChildren;
+  /** What stands beside the heading. */
+  beside?: ComponentChildren;
+  size?: string;
+  children: ComponentChildren;
+}
+
+export function Widget({ title, count, waiting = 0, link, end, beside, size, children }: WidgetProps) {
+  const id = useId();
+  return (
+    <section class={size ? `widget ${size}` : "widget"} aria-labelledby={id}>
+      <header class="widget-head">
+        <h2 id={id}>{title}</h2>
+        {count !== undefined && <span class="quiet num">{number(count)}</span>}
+        {waiting > 0 && <Waiting count={waiting} />}
+        {beside}
+        {link && <a href={link.href}>{link.label}</a>}
+        {end}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+interface FigureProps {
+  label: string;
+  value: string;
+  note?: ComponentChildren;
+  icon?: IconName;
+  /** A signature is due: a dot in place of the icon. */
+  isDue?: boolean;
+  href?: string | undefined;
+}
+
+/** A figure that leads to what it counts. */
+export function Figure({ label, value, note, icon, isDue = false, href }: FigureProps) {
+  return (
+    <div class="tile">
+      <p class="tile-label">
+        {isDue ? <span class="due-dot" /> : icon && <Icon name={icon} />}
+        {href ? <a href={href}>{label}</a> : label}
+      </p>
+      <p class="tile-value">{value}</p>
+      <p class="tile-note">{note}</p>
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+"""My work: what waits for a person, what is theirs and due, and what they opened last."""
+
+from datetime import datetime, timedelta
+
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk
+
+
+async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    people = {each["username"]: each["id"] for each in alice.run("user.list")}
+    tomorrow = (datetime.now().astimezone().date() + timedelta(days=1)).isoformat()
+    mine = alice.run("lead.create", title="Closes tomorrow", owner=people["alice"], expected_close=tomorrow)
+    alice.run("lead.create", title="Somebody else's", owner=people["bob"], expected_close=tomorrow)
+    alice.agent("home-helper", "lead.*").run("lead.delete", id=mine["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/")
+        decisions = page.locator(".widget:has(h2:text-is('Waiting for your decision'))")
+        await expect(decisions.locator(".widget-row").first).to_contain_text("home-helper")
+        assert await page.locator("h2:text-is('Recently viewed')").count() == 0
+        closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
+        await expect(closing.locator(".widget-row", has_text="Closes tomorrow")).to_contain_text("Tomorrow")
+        await expect(closing).not_to_contain_text("Somebody else's")
+        # An empty panel is not shown.
+        assert await page.locator(".widget h2:text-is('My tickets')").count() == 0
+
+        await closing.locator("a", has_text="Closes tomorrow").press("Enter")
+        await page.wait_for_selector("h1:text-is('Closes tomorrow')")
+        await page.click(".side-link >> text=My work")
+        recent = page.locator(".widget:has(h2:text-is('Recently viewed'))")
+        await expect(recent).to_contain_text("Closes tomorrow")
+        await decisions.locator("a", has_text="Closes tomorrow").click()
+        await page.wait_for_url("**/approvals?plan=*")
+
+
+async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        nothing = {"denied": [], "value": {"rows": [], "total": 0}}
+        await page.route("**/api/*/search", lambda route: route.fulfill(json=nothing))
+        await page.route("**/api/plan/list", lambda route: route.fulfill(json={"denied": [], "value": []}))
+        await desk.sign_in(page, "bob", "/")
+
+        await expect(page.locator(".steps h3")).to_have_text(["Import your records", "Connect an agent"])
+        assert await page.locator(".tile").count() == 0
