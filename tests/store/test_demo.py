@@ -1,5 +1,6 @@
 """The demonstration data is what the documentation says, always the same, and made once."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import httpx
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
+from countersign.store.demo.catalog import products
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
 
@@ -36,17 +38,46 @@ async def test_there_are_sixty_public_products_over_all_kinds_and_platforms(demo
     assert platforms == {"windows", "macos", "linux", "android", "ios", "web"}
 
 
-async def test_every_product_has_one_to_twelve_releases_over_all_channels(demo_world: World) -> None:
-    counts: set[int] = set()
+async def test_every_product_has_releases_with_notes_and_a_file_for_each_platform(demo_world: World) -> None:
     channels: set[str] = set()
     for product in await every_page(demo_world, "/products"):
         releases = (await demo_world.call("GET", f"/products/{product['slug']}/releases")).json()
-        counts.add(len(releases))
         channels |= {release["channel"] for release in releases}
-        assert all(release["artifacts"] for release in releases)
+        assert 1 <= len(releases) <= 7
+        assert [each["published_at"] for each in releases] == sorted(
+            (each["published_at"] for each in releases), reverse=True
+        )
+        for release in releases:
+            assert release["notes"]
+            assert {each["platform"] for each in release["artifacts"]} == set(product["platforms"])
 
-    assert counts == set(range(1, 13))
     assert channels == {"stable", "beta", "nightly", "alpha"}
+
+
+async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World) -> None:
+    for card in await every_page(demo_world, "/products"):
+        detail = (await demo_world.call("GET", f"/products/{card['slug']}")).json()
+        assert card["summary"] == next(each.summary for each in products() if each.slug == card["slug"])
+        assert not re.search(r"[*#`_]", card["summary"])
+        assert len(detail["description"]) > len(card["summary"])
+        assert card["publisher"]["name"] == dict(demo.ORGANISATIONS)[card["org"]]
+        assert set(card["latest"]["size_by_platform"]) == set(card["platforms"])
+        assert (detail["buy_url"] is None) == card["is_free"]
+        assert detail["languages"]
+        assert card["media_count"] == len(detail["media"]) >= 2
+        assert all(each["alt"] for each in detail["media"])
+        shown = await demo_world.http.get(detail["media"][0]["url"], headers={"Accept": "image/*"})
+        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/svg+xml")
+        assert "default-src 'none'" in shown.headers["content-security-policy"]
+
+
+async def test_withdrawn_releases_have_reasons_for_those_who_own_the_product(demo_world: World) -> None:
+    publisher = await demo_world.person_token(demo.PUBLISHER, "read:products read:releases")
+    releases = (await demo_world.call("GET", "/products/harbour-of-small-lights/releases", publisher)).json()
+
+    withdrawn = [each for each in releases if each.get("status") == "yanked"]
+    assert [each["version"] for each in withdrawn] == ["1.2.0"]
+    assert withdrawn[0]["yank_reason"]
 
 
 async def test_the_codes_are_for_products_that_neither_person_owns(demo_world: World) -> None:

@@ -367,6 +367,11 @@ async def mark_published(transaction: Transaction, release_id: str) -> bool:
     return bool(await transaction.run(PUBLISH, release_id, clock.now()))
 
 
+async def mark_yanked(transaction: Transaction, release_id: str, reason: str) -> bool:
+    """Yank the published release without refreshing the catalog. Return False if the release is not published."""
+    return bool(await transaction.run(YANK, release_id, reason))
+
+
 async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
     """Yank a published release. Owners can still download it, and see the reason. Yanking a release again has no
     effect.
@@ -376,7 +381,7 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
     """
     if release.status == "draft":
         raise NotPublished("a draft cannot be yanked")
-    if await transaction.run(YANK, release.id, reason):
+    if await mark_yanked(transaction, release.id, reason):
         await events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 

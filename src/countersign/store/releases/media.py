@@ -15,6 +15,7 @@ from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import Caller, StoreRequest
 from countersign.store.catalog import products as catalog
 from countersign.store.catalog import projection
+from countersign.store.catalog.covers.routes import SVG
 from countersign.store.catalog.products import ProductNotFound
 from countersign.store.catalog.schemas import Media, MediaKind
 from countersign.store.context import PREFIX, Store
@@ -147,6 +148,15 @@ async def announce(
         ttl_s=ttl_s,
     )
     return media_id, address
+
+
+async def put_ready(transaction: Transaction, product_id: str, kind: MediaKind, alt: str, content: Content) -> None:
+    """Insert an image of the product with this id. Its blob must be sealed. Used for demonstration data."""
+    await blobs.keep(transaction, content.sha256, content.size)
+    media_id = ids.new_uuid()
+    await transaction.run(INSERT, media_id, product_id, kind, alt, clock.now())
+    shape = (content.media_type, content.width, content.height, content.color)
+    await transaction.run(SET_CONTENT, media_id, content.sha256, content.size, *shape)
 
 
 async def remove(transaction: Transaction, product: OwnedProduct, media_id: str) -> None:
@@ -310,7 +320,8 @@ async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     )
 
 
-_MEDIA_TYPES = (*MEDIA_TYPES.values(), "video/mp4", "video/webm")
+# Uploads are never SVG; pictures of the demonstration are.
+_MEDIA_TYPES = (*MEDIA_TYPES.values(), "video/mp4", "video/webm", SVG)
 
 ROUTES = (
     route(

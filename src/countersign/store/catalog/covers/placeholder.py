@@ -127,11 +127,12 @@ def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
 
 def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
     """The placeholder cover of a product: an SVG of at most 24 KB. The last ones are kept in memory."""
-    return _draw(slug, motif_of(slug, kind, tags))
+    return draw_motif(slug, motif_of(slug, kind, tags))
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _draw(slug: str, motif: str) -> bytes:
+def draw_motif(slug: str, motif: str) -> bytes:
+    """The cover of this slug with another motif than its own."""
     seed = hash_of(slug)
     palette = PALETTES[(seed >> 8) % len(PALETTES)]
     number = Numbers(seed)
@@ -145,7 +146,7 @@ def _draw(slug: str, motif: str) -> bytes:
     ).encode()
 
 
-cache_info = _draw.cache_info
+cache_info = draw_motif.cache_info
 """How many drawn covers are in memory."""
 
 

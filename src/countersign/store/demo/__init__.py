@@ -1,0 +1,192 @@
+"""The demonstration: publishers with products, releases and codes, made with a fixed clock and fixed ids."""
+
+import asyncio
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.security import passwords, secrets
+from countersign.store import library
+from countersign.store.auth import organisations, people, queries
+from countersign.store.auth.oauth import clients
+from countersign.store.catalog import projection
+from countersign.store.catalog.covers import placeholder
+from countersign.store.catalog.covers.routes import SVG
+from countersign.store.context import Store
+from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
+from countersign.store.redeem import codes
+from countersign.store.releases import artifacts, blobs, lifecycle, media
+from countersign.store.releases.permissions import OwnedProduct
+from countersign.store.releases.schemas import NewRelease, ProductWrite
+from countersign.store.releases.uploads import Content
+
+PLAYER, PUBLISHER, PASSWORD = "player@example.com", "publisher@example.com", "countersign-demo"
+CLIENT_ID, CLIENT_SECRET = "demo-publisher", "demo-publisher-secret"
+CLIENT_SCOPES = "read:products read:releases read:library write:products write:releases admin:org"
+ORGANISATIONS = (
+    ("northwind-games", "Northwind Games"),
+    ("toolsmith", "Toolsmith"),
+    ("openfield", "Openfield"),
+    ("lanternworks", "Lanternworks"),
+    ("pixel-harbour", "Pixel Harbour"),
+    ("harbour-collective", "Harbour Collective"),
+    ("quiet-apps", "Quiet Apps"),
+)
+LICENCE_CODES = tuple(f"DEMO0-LICEN-SE000-{number:05d}" for number in range(1, 6))
+PROMO_CODE, PROMO_USES = "DEMO0-PROMO-00000-00100", 100
+OF_LICENCE_CODES, OF_PROMO_CODE = "harbour-of-small-lights", "copper-meridian"
+OF_PLAYER = ("quiet-siege", "driftwood-kingdom")
+FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
+ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
+BLOBS_AT_ONCE = 8
+
+
+async def seed(store: Store) -> bool:
+    """Insert the demonstration data in one transaction; False, without changes, if there is data already."""
+    if await store.database.fetch_one(ANY_ORGANISATION) is not None:
+        return False
+    hashed = await passwords.hash_password(PASSWORD)
+    with ids.seeded("demo"):
+        packed = {(each.slug, release.version): archive(each.slug, release.version) for each, release in _releases()}
+        shots = {each.slug: screenshots(each) for each in products()}
+        await _store_blobs(store, [*packed.values(), *(shot for drawn in shots.values() for shot in drawn)])
+        async with store.database.transaction() as transaction:
+            if await transaction.fetch_one(ANY_ORGANISATION) is not None:
+                return False
+            with clock.fixed(moment(FOUNDED)):
+                orgs = {
+                    slug: (await organisations.create_organisation(transaction, slug, name)).id
+                    for slug, name in ORGANISATIONS
+                }
+            made: dict[str, str] = {}
+            for each in products():
+                archives = {release.version: packed[each.slug, release.version] for release in each.releases}
+                made[each.slug] = await _product(transaction, orgs[each.publisher], each, archives, shots[each.slug])
+            with clock.fixed(moment(SIGNED_UP)):
+                await _people(transaction, orgs[ORGANISATIONS[0][0]], hashed, made)
+    return True
+
+
+async def is_open(reader: Reader) -> bool:
+    """Whether a password or secret of the demonstration is valid."""
+    client = await queries.client(reader, CLIENT_ID)
+    if client is not None and secrets.matches(CLIENT_SECRET, client.secret_hash):
+        return True
+    for email in (PUBLISHER, PLAYER):
+        person = await queries.person_with_email(reader, email)
+        if person is not None and await passwords.verify(PASSWORD, person.password_hash):
+            return True
+    return False
+
+
+def archive(slug: str, version: str) -> bytes:
+    """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time."""
+    files = {
+        "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n', 0o755),
+        "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n", 0o644),
+        "data/level-1.txt": ("".join(f"{slug} {version} tile {number}\n" for number in range(120)), 0o644),
+    }
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, (text, mode) in files.items():
+            entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
+            entry.size, entry.mode, entry.mtime = len(text.encode()), mode, moment(FOUNDED) // clock.SECOND
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+def screenshots(product: DemoProduct) -> list[bytes]:
+    """The product's screenshots: scenes that are drawn as placeholder covers are."""
+    return [
+        placeholder.draw_motif(f"{product.slug}-{number}", shot.motif)
+        for number, shot in enumerate(product.screenshots, 1)
+    ]
+
+
+def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
+    return ((product, release) for product in products() for release in product.releases)
+
+
+async def _store_blobs(store: Store, contents: Iterable[bytes]) -> None:
+    """Put the contents into the blob store, several at a time."""
+    waiting = iter(contents)
+
+    async def work() -> None:
+        for each in waiting:
+            await blobs.put(store.database, store.blobs, each)
+
+    await asyncio.gather(*(work() for _ in range(BLOBS_AT_ONCE)))
+
+
+async def _people(transaction: Transaction, org_id: str, hashed: str, made: Mapping[str, str]) -> None:
+    """Insert two people, a client, the player's entitlements, and codes for other products."""
+    player = await people.add_person(transaction, PLAYER, hashed)
+    await people.add_person(transaction, PUBLISHER, hashed)
+    await people.set_role(transaction, org_id, PUBLISHER, "owner")
+    scopes = CLIENT_SCOPES.split()
+    await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
+    owned = [made[slug] for slug in OF_PLAYER]
+    await library.grant(transaction, f"person:{player.id}", owned, "demo", clock.now())
+    await codes.add_known(transaction, org_id, "license", [made[OF_LICENCE_CODES]], LICENCE_CODES, 1)
+    await codes.add_known(transaction, org_id, "promo", [made[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
+
+
+async def _product(
+    transaction: Transaction, org_id: str, product: DemoProduct, archives: Mapping[str, bytes], shots: list[bytes]
+) -> str:
+    body = _body(product)
+    created_at = moment(product.releases[0].date - timedelta(days=DAYS_BEFORE_RELEASE))
+    with clock.fixed(created_at):
+        product_id = await lifecycle.create(transaction, org_id, body)
+        for shot, drawn in zip(product.screenshots, shots, strict=True):
+            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
+    owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
+    for number, release in enumerate(product.releases):
+        # Releases of one day are a few minutes apart.
+        with clock.fixed(moment(release.date, minutes=17 * number)):
+            await _release(transaction, owned, product, release, archives[release.version])
+    # The catalog is refreshed once, after the last release.
+    await projection.refresh(transaction, product_id, reindex=False)
+    return product_id
+
+
+def _body(product: DemoProduct) -> ProductWrite:
+    home = f"https://{product.publisher}.example/{product.slug}"
+    return ProductWrite(
+        slug=product.slug,
+        title=product.title,
+        description=product.description.strip(),
+        summary=product.summary,
+        kind=product.kind,
+        platforms=product.platforms,
+        tags=product.tags,
+        homepage=home,
+        buy_url=None if product.access == "free" else f"{home}/buy",
+        languages=product.languages,
+        license=product.license,
+        access=product.access,
+        status="public",
+    )
+
+
+def _picture(drawn: bytes) -> Content:
+    return Content(hashlib.sha256(drawn).hexdigest(), len(drawn), SVG, placeholder.WIDTH, placeholder.HEIGHT)
+
+
+async def _release(
+    transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: bytes
+) -> None:
+    drafted = NewRelease(release.version, release.channel, release.notes.strip())
+    release_id = await lifecycle.draft(transaction, owned, drafted)
+    content = Content(hashlib.sha256(packed).hexdigest(), len(packed))
+    for platform in product.platforms:
+        filename = f"{product.slug}-{release.version}-{platform}.tar.gz"
+        await artifacts.put_ready(transaction, release_id, filename, content, platform)
+    await lifecycle.mark_published(transaction, release_id)
+    if release.withdrawn is not None:
+        await lifecycle.mark_yanked(transaction, release_id, release.withdrawn)

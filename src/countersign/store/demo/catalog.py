@@ -1,0 +1,77 @@
+"""The products of the demonstration: their texts, from the TOML files beside this module."""
+
+import re
+import tomllib
+from datetime import UTC, date, datetime, time
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platform
+
+FILES = tuple(f"{kind}_{part + 1}.toml" for kind, n in (("games", 4), ("apps", 3), ("tools", 3)) for part in range(n))
+DAYS_BEFORE_RELEASE = 5
+_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+class DemoRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A release on a day of the past; `withdrawn` is the reason why it was withdrawn."""
+
+    version: str
+    channel: ChannelName
+    date: date
+    notes: str
+    withdrawn: str | None = None
+
+
+class DemoScreenshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A picture that is drawn like a placeholder cover, by its motif."""
+
+    motif: str
+    alt: str
+
+
+class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A product, with its releases from the first to the last."""
+
+    title: str
+    kind: Kind
+    publisher: str
+    platforms: list[Platform]
+    tags: list[str]
+    languages: list[str]
+    access: Access
+    summary: str
+    description: str
+    screenshots: list[DemoScreenshot] = msgspec.field(name="screenshot")
+    releases: list[DemoRelease] = msgspec.field(name="release")
+
+    @property
+    def slug(self) -> str:
+        """The title in lower case, its words joined by dashes."""
+        return _SLUG.sub("-", self.title.lower()).strip("-")
+
+    @property
+    def license(self) -> str:
+        """The licence: games and what requires a code are proprietary."""
+        return "Apache-2.0" if self.access == "free" and self.kind != "game" else "proprietary"
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    product: list[DemoProduct]
+
+
+@cache
+def products() -> tuple[DemoProduct, ...]:
+    """All products, always in the same order: games, apps, tools."""
+    folder = Path(__file__).with_name("products")
+    texts = [(folder / name).read_text(encoding="utf-8") for name in FILES]
+    return tuple(each for text in texts for each in msgspec.convert(tomllib.loads(text), _File).product)
+
+
+def moment(day: date, minutes: int = 0) -> Instant:
+    """A time in the morning of the day, UTC."""
+    return clock.later(clock.from_datetime(datetime.combine(day, time(9), UTC)), seconds=60 * minutes)
