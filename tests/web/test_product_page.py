@@ -29,7 +29,7 @@ def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> N
     assert '<meta property="og:title" content="Aurora Freight">' in page.text
     linked = data_of(page.text, "application/ld+json")
     assert linked["name"] == "Aurora Freight"
-    assert linked["softwareVersion"] == "0.1.1"
+    assert linked["softwareVersion"] == "1.4.0"
 
 
 def test_the_script_is_given_what_the_api_said(demo: Running, built: None) -> None:

@@ -30,7 +30,7 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await page.wait_for_selector(".files li:first-child >> text=Your system")
 
         assert await page.locator(".get a.strong").get_attribute("download") == ""
-        assert "countersign pull toolsmith/brightwater-rally ./brightwater-rally" in await page.inner_text(".terminal")
+        assert "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally" in await page.inner_text(".terminal")
         async with page.expect_download() as started:
             await page.click(".get a.strong")
         assert (await started.value).suggested_filename.endswith(".tar.gz")
@@ -98,7 +98,7 @@ async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: 
 
         assert await page.inner_text("h1") == "Brightwater Rally"
         assert await page.locator("main a[href^='/api/v1/artifacts/']").count() > 1
-        assert "Toolsmith" in await page.inner_text("main")
+        assert "Pixel Harbour" in await page.inner_text("main")
 
 
 @pytest.mark.full

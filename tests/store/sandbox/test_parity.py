@@ -26,7 +26,7 @@ ELSEWHERE = {"/health", "/info", "/sandbox", "/sandbox/api/v1/health", "/sandbox
 COMPARED: tuple[Route[Store], ...] = tuple(
     route for route in ROUTES if not route.at_root and route.path not in ELSEWHERE and "events" not in route.path
 )
-PRODUCTS = ("made-0", "made-1", "aurora-freight", "none", "%2e%2e", "A B", "019b9ae7-2c00-77a2-93fb-4e0b9774d282")
+PRODUCTS = ("made-0", "made-1", "aurora-freight", "none", "%2e%2e", "A B", "01968b12-fe80-7000-a63f-b98768cf1330")
 VERSIONS = ("1.0.0", "0.0.0", "9.9.9", "not a version", "..")
 CALLERS = ("owner",) * 9 + ("forged",)
 ODD = ("", "0", "-1", "101", "x", "é", "%00", "1" * 300, "stable", "game", "{}")

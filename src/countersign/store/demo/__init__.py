@@ -40,7 +40,18 @@ ORGANISATIONS = (
 LICENCE_CODES = tuple(f"DEMO0-LICEN-SE000-{number:05d}" for number in range(1, 6))
 PROMO_CODE, PROMO_USES = "DEMO0-PROMO-00000-00100", 100
 OF_LICENCE_CODES, OF_PROMO_CODE = "harbour-of-small-lights", "copper-meridian"
-OF_PLAYER = ("quiet-siege", "driftwood-kingdom")
+OF_PLAYER = {
+    "quiet-siege": date(2025, 4, 2),
+    "second-draft": date(2026, 1, 18),
+    "neon-abbey": date(2026, 2, 7),
+    "saltmarsh-detective": date(2026, 3, 1),
+    "owl-hour": date(2026, 3, 14),
+    "seven-bells": date(2026, 5, 30),
+    "marginalia": date(2026, 7, 4),
+    "gantry": date(2026, 9, 12),
+    "driftwood-kingdom": date(2026, 10, 28),
+}
+"""What the player owns, and since when."""
 FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
 BLOBS_AT_ONCE = 8
@@ -130,8 +141,8 @@ async def _people(transaction: Transaction, org_id: str, hashed: str, made: Mapp
     await people.set_role(transaction, org_id, PUBLISHER, "owner")
     scopes = CLIENT_SCOPES.split()
     await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
-    owned = [made[slug] for slug in OF_PLAYER]
-    await library.grant(transaction, f"person:{player.id}", owned, "demo", clock.now())
+    for slug, day in OF_PLAYER.items():
+        await library.grant(transaction, f"person:{player.id}", [made[slug]], "demo", moment(day))
     await codes.add_known(transaction, org_id, "license", [made[OF_LICENCE_CODES]], LICENCE_CODES, 1)
     await codes.add_known(transaction, org_id, "promo", [made[OF_PROMO_CODE]], [PROMO_CODE], PROMO_USES)
 
