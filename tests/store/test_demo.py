@@ -10,6 +10,7 @@ from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
 from countersign.store.demo.catalog import products
+from countersign.store.demo.downloads import POPULAR
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
 
@@ -138,3 +139,11 @@ async def test_it_is_the_same_everywhere(demo_world: World, settings: Settings, 
     ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
 
     assert ours.json()["products"] == theirs.json()["products"]
+
+
+async def test_popular_products_lead_the_front_page(demo_world: World) -> None:
+    home = (await demo_world.call("GET", "/store/home")).json()
+
+    assert [each["slug"] for each in home["hero"]] == list(POPULAR)[:5]
+    downloaded = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
+    assert [each["slug"] for each in downloaded.json()["items"]] == list(POPULAR)[:5]

@@ -30,7 +30,8 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await page.wait_for_selector(".files li:first-child >> text=Your system")
 
         assert await page.locator(".get a.strong").get_attribute("download") == ""
-        assert "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally" in await page.inner_text(".terminal")
+        command = "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally"
+        assert command in await page.inner_text(".terminal")
         async with page.expect_download() as started:
             await page.click(".get a.strong")
         assert (await started.value).suggested_filename.endswith(".tar.gz")

@@ -57,6 +57,12 @@ COUNT_PUBLISHER = """
 _COLUMNS = "number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at"
 EVERY_ROW = f"SELECT {_COLUMNS} FROM catalog_index"
 CHANGED_ROWS = f"SELECT {_COLUMNS} FROM catalog_index WHERE changed > $1 ORDER BY changed LIMIT {MAX_STEP + 1}"
+SET_DOWNLOADS = "UPDATE catalog_index SET downloads_7d = $2 WHERE product_id = $1"
+
+
+async def put_downloads(transaction: Transaction, product_id: str, downloads: int) -> None:
+    """Set the downloads of a product in the last seven days, before they are counted. Used for demonstration data."""
+    await transaction.run(SET_DOWNLOADS, product_id, downloads)
 
 
 async def put(

@@ -1,4 +1,7 @@
-"""The demonstration: publishers with products, releases and codes, made with a fixed clock and fixed ids."""
+"""The demonstration: publishers with products, releases and codes, made with a fixed clock and fixed ids.
+
+Downloads alone are of the last weeks before the day it is made.
+"""
 
 import asyncio
 import gzip
@@ -14,13 +17,15 @@ from countersign.kernel.security import passwords, secrets
 from countersign.store import library
 from countersign.store.auth import organisations, people, queries
 from countersign.store.auth.oauth import clients
-from countersign.store.catalog import projection
+from countersign.store.catalog import catalog_index, projection
 from countersign.store.catalog.covers import placeholder
+from countersign.store.catalog.covers.primitives import hash_of
 from countersign.store.catalog.covers.routes import SVG
 from countersign.store.context import Store
+from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
 from countersign.store.redeem import codes
-from countersign.store.releases import artifacts, blobs, lifecycle, media
+from countersign.store.releases import artifacts, blobs, download, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
@@ -55,6 +60,8 @@ OF_PLAYER = {
 FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
 BLOBS_AT_ONCE = 8
+MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
+"""Bytes of a build's largest file: few, because there are 200 builds."""
 
 
 async def seed(store: Store) -> bool:
@@ -96,18 +103,23 @@ async def is_open(reader: Reader) -> bool:
 
 
 def archive(slug: str, version: str) -> bytes:
-    """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time."""
+    """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
+    data is the same in every version."""
+    tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
+    size = MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS
     files = {
-        "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n', 0o755),
-        "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n", 0o644),
-        "data/level-1.txt": ("".join(f"{slug} {version} tile {number}\n" for number in range(120)), 0o644),
+        "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n'.encode(), 0o755),
+        "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n".encode(), 0o644),
+        "data/level-1.txt": (tiles.encode(), 0o644),
+        "data/assets.bin": (hashlib.shake_128(slug.encode()).digest(size), 0o644),
+        "data/new.bin": (hashlib.shake_128(f"{slug} {version}".encode()).digest(size // 12), 0o644),
     }
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, (text, mode) in files.items():
+        for name, (content, mode) in files.items():
             entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
-            entry.size, entry.mode, entry.mtime = len(text.encode()), mode, moment(FOUNDED) // clock.SECOND
-            tar.addfile(entry, io.BytesIO(text.encode()))
+            entry.size, entry.mode, entry.mtime = len(content), mode, moment(FOUNDED) // clock.SECOND
+            tar.addfile(entry, io.BytesIO(content))
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
@@ -154,15 +166,22 @@ async def _product(
     created_at = moment(product.releases[0].date - timedelta(days=DAYS_BEFORE_RELEASE))
     with clock.fixed(created_at):
         product_id = await lifecycle.create(transaction, org_id, body)
-        for shot, drawn in zip(product.screenshots, shots, strict=True):
+    for number, (shot, drawn) in enumerate(zip(product.screenshots, shots, strict=True)):
+        # Media are shown in the order of their creation.
+        with clock.fixed(clock.later(created_at, seconds=number)):
             await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
     owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
+    newest: list[str] = []
     for number, release in enumerate(product.releases):
         # Releases of one day are a few minutes apart.
         with clock.fixed(moment(release.date, minutes=17 * number)):
-            await _release(transaction, owned, product, release, archives[release.version])
+            newest = await _release(transaction, owned, product, release, archives[release.version])
     # The catalog is refreshed once, after the last release.
     await projection.refresh(transaction, product_id, reindex=False)
+    today = date.fromisoformat(clock.rfc3339(clock.now())[:10])
+    counts = [*downloads.daily_downloads(product.slug, newest, today)]
+    await download.put_counts(transaction, counts)
+    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(counts, today))
     return product_id
 
 
@@ -191,13 +210,16 @@ def _picture(drawn: bytes) -> Content:
 
 async def _release(
     transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: bytes
-) -> None:
+) -> list[str]:
+    """Publish the release; return the ids of its artifacts."""
     drafted = NewRelease(release.version, release.channel, release.notes.strip())
     release_id = await lifecycle.draft(transaction, owned, drafted)
     content = Content(hashlib.sha256(packed).hexdigest(), len(packed))
-    for platform in product.platforms:
-        filename = f"{product.slug}-{release.version}-{platform}.tar.gz"
-        await artifacts.put_ready(transaction, release_id, filename, content, platform)
+    files = [(f"{product.slug}-{release.version}-{platform}.tar.gz", platform) for platform in product.platforms]
+    artifact_ids = [
+        await artifacts.put_ready(transaction, release_id, filename, content, platform) for filename, platform in files
+    ]
     await lifecycle.mark_published(transaction, release_id)
     if release.withdrawn is not None:
         await lifecycle.mark_yanked(transaction, release_id, release.withdrawn)
+    return artifact_ids

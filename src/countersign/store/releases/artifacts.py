@@ -133,12 +133,14 @@ async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewA
     raise FilenameTaken(f"the release {release.version} has a file {body.filename}")
 
 
-async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> None:
-    """Insert a ready artifact of the release with this id. Its blob must be sealed. Used for demonstration data."""
+async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> str:
+    """Insert a ready artifact of the release with this id; return its id. Its blob must be sealed. Used for
+    demonstration data."""
     await blobs.keep(transaction, content.sha256, content.size)
     artifact_id = ids.new_uuid()
     await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
     await transaction.run(MAKE_READY, artifact_id, content.sha256)
+    return artifact_id
 
 
 async def abandon(transaction: Transaction, upload: Upload) -> None:

@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from countersign.kernel import clock, ids, telemetry
-from countersign.kernel.database.port import Reader
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http.range_response import StoredContent, attachment
 from countersign.kernel.security.encryption import Signer
@@ -80,6 +80,7 @@ COUNT = """
     VALUES ($1, $2, 1)
     ON CONFLICT (artifact_id, day) DO UPDATE SET downloads = download_count.downloads + 1
 """
+INSERT_COUNT = "INSERT INTO download_count (artifact_id, day, downloads) VALUES ($1, $2, $3)"
 
 
 class ArtifactNotFound(NotFound):
@@ -169,6 +170,11 @@ async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str 
         path = signed_path(store.addresses, artifact.sha256, artifact.filename, expires)
         return settings.cdn_url.rstrip("/") + path
     return await store.blobs.signed_url(artifact.sha256, artifact.filename, settings.signed_url_ttl_s)
+
+
+async def put_counts(transaction: Transaction, counts: Sequence[tuple[str, str, int]]) -> None:
+    """Insert downloads of artifacts by day (YYYY-MM-DD). Used for demonstration data."""
+    await transaction.run_many(INSERT_COUNT, counts)
 
 
 def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
