@@ -133,6 +133,15 @@ class Plan(
     decided_at = Moment(readonly=True)
     reason = LongText(readonly=True)
     result = Structure(readonly=True)
+    risk = Structure(readonly=True, help="high, medium or low, as far as you see the plan")
+    risk_reasons = Structure(readonly=True, help="Keys of the reasons for the risk")
+    title = Structure(readonly=True, help="The plan as a sentence")
+    record_name = Structure(readonly=True, help="The name of its record, as you may see it")
+    record_url = Structure(readonly=True, help="The page of its record, if you see the record")
+    reversible = Structure(readonly=True, help="Whether another command can undo it")
+    affected = Structure(readonly=True, help="The records that it changes, as far as you see them; 50 at most")
+    group_key = Structure(readonly=True, help="Equal for plans that do the same to different records")
+    needs_left = Structure(readonly=True, help="How many people still have to approve")
     error = Text(readonly=True, help="Why it was not done; `stale` while it waits: what it is about has changed")
 
 
@@ -170,6 +179,6 @@ MODULE = Module(
     label="Base",
     label_de="Verwaltung",
     icon="settings",
-    version="1.0.0",
+    version="1.1.0",
     models=(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
 )

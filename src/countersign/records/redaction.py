@@ -10,7 +10,7 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import rights, staleness, steps
+from countersign.records.approvals import plan_summary, rights, staleness, steps
 from countersign.records.commands import mask_output, prepared_command, unmask_input
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
@@ -235,11 +235,28 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         values[places["input"]] = await _input(run, copies, plan_steps)
     if "diff" in places:
         values[places["diff"]] = await _diff(run, copies, diff)
+    raw_effects = values[places["effects"]] if "effects" in places else None
     if "effects" in places:
         values[places["effects"]] = await staleness.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
+    await _summarize(run, values, places, plan_steps, raw_effects)
     _withhold(run, values, places)
     await _mark_overtaken(run, values, places, plan_steps)
+
+
+async def _summarize(
+    run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step], raw: msgspec.Raw | None
+) -> None:
+    """Fill the fields that say the plan in one line. They are made from what this viewer sees of the plan."""
+    if not {"input", "diff", "why", "agent", "title"} <= places.keys():
+        return
+    shown = {name: values[places[name]] for name in ("why", "agent", "input", "diff")}
+    summary = await plan_summary.summarize(run, plan_steps, shown, raw)
+    for name, value in msgspec.structs.asdict(summary).items():
+        values[places[name]] = value
+    approvals, state = values[places["approvals"]], values[places["state"]]
+    decoded = msgspec.json.decode(msgspec.json.encode(approvals), type=list[msgspec.Raw])
+    values[places["needs_left"]] = max(values[places["needs"]] - len(decoded), 0) if state == "pending" else 0
 
 
 async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) -> None:

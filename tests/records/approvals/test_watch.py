@@ -102,9 +102,10 @@ async def test_what_others_do_does_not_show_in_the_cursor(office: Office, agent:
 
     await office.proposed(other, "lead.delete", id=await lead(office, "Of another"))
 
-    assert await office.value(watching, "plan.watch", since=since) == {"plans": [], "cursor": since}
+    counts = {"waiting": 1, "high": 1}
+    assert await office.value(watching, "plan.watch", since=since) == {"plans": [], "cursor": since, **counts}
     assert await cursor_of(office, watching) == since
-    assert await office.value(agent, "plan.watch") == {"plans": [], "cursor": 0}
+    assert await office.value(agent, "plan.watch") == {"plans": [], "cursor": 0, "waiting": 0, "high": 0}
 
 
 async def test_who_waits_while_rights_change_begins_anew(office: Office, agent: str) -> None:

@@ -10,11 +10,21 @@ import msgspec
 from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
 from countersign.kernel import clock
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.errors import NotFound
-from countersign.records.approvals import changes, decisions, proposals
-from countersign.records.commands import command, crud, list_search, prepared_command, unmask_input
+from countersign.records.approvals import changes, decisions, proposals, risk, steps
+from countersign.records.commands import (
+    command,
+    crud,
+    list_search,
+    prepared_command,
+    record_names,
+    select,
+    unmask_input,
+)
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.queries import Condition, Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record
 
@@ -152,14 +162,56 @@ class WatchResult(msgspec.Struct):
     """Changed plans, and the cursor of the next call; 0 restarts from the beginning, since the caller's rights may have
     changed.
 
-    The cursor is the number of a change that the caller sees, so it does not reveal hidden changes.
+    The cursor is the number of a change that the caller sees, so it does not reveal hidden changes. `waiting` and
+    `high` are the numbers of pending plans that the caller sees, and of those with a high risk. They are missing if the
+    rights have changed meanwhile.
     """
 
     plans: list[Record]
     cursor: int
+    waiting: int | msgspec.UnsetType = msgspec.UNSET
+    high: int | msgspec.UnsetType = msgspec.UNSET
+
+
+MAX_RATED = 1_000
+"""The maximum number of pending plans whose risk is rated for a count."""
+_RATED = ("state", "input", "why")
+
+
+async def count_waiting(run: Run) -> tuple[int, int]:
+    """Return the number of pending plans that the caller sees, and the number of those with a high risk."""
+    view = run.caller.view.models.get("plan")
+    if view is None:
+        return 0, 0
+    reading = record_names.narrow_reader(run, view, _RATED)
+    pending = Query(filter=(Condition("state", "eq", "pending"),), limit=MAX_RATED)
+    statement = select.page_with_total(reading, view.visible, pending)
+    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    places = {name: 1 + place for place, name in enumerate(reading.names)}
+    high = 0
+    async for row in CooperativeIterator([row for row in rows if row[1] is not None]):
+        plan_steps = steps.decode_steps(row[places["input"]])
+        high += risk.assess(run.caller.view.models, plan_steps, row[places["why"]]).level == "high"
+    return int(rows[0][0]), high
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
+    """Wait for plans that have changed, and count the pending ones (see `_watched`).
+
+    Raises:
+        BadInput: a value is out of range.
+    """
+    records = run.engine.records
+    rights = await records.versions()
+    found = await _watched(run, body)
+    waiting, high = await count_waiting(run)
+    # The counts were made with the rights at the beginning of the call.
+    if await records.versions() == rights:
+        found.waiting, found.high = waiting, high
+    return found
+
+
+async def _watched(run: Run, body: Body) -> WatchResult:
     """Wait for plans that have changed after `since`, which is the cursor of the previous response. The wait ends after
     `wait_s` seconds or when the server stops.
 

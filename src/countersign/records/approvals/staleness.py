@@ -50,7 +50,7 @@ def _by_model(run: Run, plan_steps: Sequence[Step]) -> Iterator[tuple[ModelView,
             yield view, [step for step in about if step.model == name]
 
 
-_Link: TypeAlias = tuple[str, str, str, str, str, str]
+Link: TypeAlias = tuple[str, str, str, str, str, str]
 """A reference: the model and id of the referring record, the field, the model and id of the target, and what happens to
 the referring record."""
 
@@ -60,7 +60,7 @@ class _Effect(msgspec.Struct):
 
     model: str
     id: str = ""
-    links: list[_Link] = []
+    links: list[Link] = []
     count: int = 0
     what: str = ""
 
@@ -88,14 +88,23 @@ def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
     return [f"{effect.count} {_label(view, effect.count)} {effect.what}"]
 
 
-async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
+async def visible_links(run: Run, raw: msgspec.Raw | None) -> list[Link]:
+    """Return the links that a cascading deletion of the plan deletes or empties, as far as the viewer sees them."""
+    if raw is None:
+        return []
+    effects = msgspec.json.decode(bytes(raw), type=list[_Effect])
+    seen = [each for each in effects if each.links and each.model in run.caller.view.models]
+    return [link for effect in seen for link in await _visible_links(run, effect)]
+
+
+async def _visible_links(run: Run, effect: _Effect) -> Sequence[Link]:
     """Return the links that lead to the deleted record only through records and fields that the viewer sees."""
     exists = await _existing(run, effect)
     left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
-    by_target: dict[Key, list[_Link]] = {}
+    by_target: dict[Key, list[Link]] = {}
     for link in left:
         by_target.setdefault(link[3:5], []).append(link)
-    found: list[_Link] = []
+    found: list[Link] = []
     reached: list[Key] = [(effect.model, effect.id)]
     while reached:
         linked = by_target.pop(reached.pop(), [])
@@ -120,7 +129,7 @@ def _sees_field(run: Run, model: str, field: str) -> bool:
     return view is not None and field in view.fields
 
 
-def _sentences(run: Run, links: Sequence[_Link]) -> list[str]:
+def _sentences(run: Run, links: Sequence[Link]) -> list[str]:
     deleted: dict[str, set[str]] = {}
     emptied: dict[tuple[str, str], set[str]] = {}
     for model, record_id, field, _, _, what in links:

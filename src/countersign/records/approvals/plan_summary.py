@@ -1,0 +1,162 @@
+"""A plan in one line for a viewer: its title, its record, the affected records, and the key of identical plans."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from countersign.declare.presentation import RiskLevel
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import risk
+from countersign.records.approvals.staleness import Link, visible_links
+from countersign.records.approvals.steps import Step
+from countersign.records.commands import presentation, record_names
+from countersign.records.commands.run import Run
+
+MAX_AFFECTED = 50
+"""The maximum number of affected records that a plan names."""
+MEMBERS = (
+    *("risk", "risk_reasons", "title", "record_name", "record_url", "reversible", "affected", "group_key"),
+    "needs_left",
+)
+"""The fields of a plan that are made when it is shown."""
+
+
+class AffectedRecord(msgspec.Struct):
+    """A record that the plan changes, and what happens to it: created, changed, deleted or cleared."""
+
+    model: str
+    id: str | None
+    name: object
+    change: str
+
+
+class PlanSummary(msgspec.Struct):
+    """What a viewer reads of a plan at a glance."""
+
+    risk: RiskLevel
+    risk_reasons: tuple[str, ...]
+    title: str
+    record_name: object
+    record_url: str | None
+    reversible: bool
+    affected: list[AffectedRecord]
+    group_key: str
+
+
+_CHANGES: Mapping[str, str] = {"create": "created", "delete": "deleted"}
+
+
+async def summarize(
+    run: Run, plan_steps: Sequence[Step], shown: Mapping[str, Any], raw_effects: msgspec.Raw | None
+) -> PlanSummary:
+    """Return the summary of a plan. `shown` has its why, agent, input and diff as the viewer sees them. Names are those
+    that the viewer reads now; masked ones are placeholder tokens."""
+    views = run.caller.view.models
+    seen = [step for step in plan_steps if step.model in views]
+    links = await visible_links(run, raw_effects)
+    names = await _names(run, seen, links)
+    affected = [
+        AffectedRecord(
+            step.model,
+            step.record_id,
+            _name(views[step.model], step, names, shown["diff"]),
+            _CHANGES.get(step.command, "changed"),
+        )
+        for step in seen
+    ]
+    affected += [AffectedRecord(each[0], each[1], names.get(each[:2]), each[5]) for each in links]
+    assessment = risk.assess(views, plan_steps, shown["why"], len(affected))
+    only = seen[0] if len(plan_steps) == 1 and seen else None
+    return PlanSummary(
+        assessment.level,
+        assessment.reasons,
+        _title(views, plan_steps, only, affected),
+        affected[0].name if only is not None else None,
+        _url(only, names),
+        all(presentation.is_reversible(views[step.model], step.command) for step in seen),
+        affected[:MAX_AFFECTED],
+        _group_key(plan_steps, shown),
+    )
+
+
+async def _names(run: Run, seen: Sequence[Step], links: Sequence[Link]) -> dict[tuple[str, str], object]:
+    """Map the records that exist for the viewer to their names: one statement for each model."""
+    wanted: dict[str, list[str]] = {}
+    keys = [(step.model, step.record_id) for step in seen] + [(each[0], each[1]) for each in links]
+    for model, record_id in keys:
+        if record_id is not None:
+            wanted.setdefault(model, []).append(record_id)
+    return {
+        (model, record_id): name
+        for model, ids in wanted.items()
+        for record_id, name in (await record_names.names(run, model, ids)).items()
+    }
+
+
+def _name(
+    view: ModelView, step: Step, names: Mapping[tuple[str, str], object], diff: Sequence[Mapping[str, Any]]
+) -> object:
+    """Return the name of the step's record: its current one, else the one in the plan, as the viewer sees it."""
+    known = names.get((step.model, step.record_id or ""))
+    if known is not None:
+        return known
+    side = "after" if step.record_id is None else "before"
+    title = presentation.title_field(view)
+    found = (each for each in diff if each["model"] == step.model and each["id"] == step.record_id)
+    return next((each[side] for each in found if each["field"] == title), None)
+
+
+def _url(only: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
+    if only is None or only.record_id is None or (only.model, only.record_id) not in names:
+        return None
+    return f"/models/{only.model}/records/{only.record_id}"
+
+
+def _title(
+    views: Mapping[str, ModelView], plan_steps: Sequence[Step], only: Step | None, affected: Sequence[AffectedRecord]
+) -> str:
+    """Return the plan as a sentence, such as: Delete lead “Trial at Harbour Tools”."""
+    if only is not None:
+        view = views[only.model]
+        name = affected[0].name
+        thing = view.model.label.lower() + (f" “{name}”" if isinstance(name, str) and name else "")
+        return _with_object(_verb(view, only), thing)
+    commands = {step.id for step in plan_steps}
+    view = views.get(plan_steps[0].model) if plan_steps else None
+    if len(commands) == 1 and view is not None and len(plan_steps) > 1:
+        things = f"{len(plan_steps)} {view.model.plural.lower()}"
+        return _with_object(presentation.of_command(view, plan_steps[0].command)["verb"]["en"], things)
+    return f"{len(plan_steps)} changes" if len(plan_steps) > 1 else "Change"
+
+
+def _verb(view: ModelView, step: Step) -> str:
+    if step.command == "update":
+        names = [name for name, each in step.given.items() if name in view.fields and not each.is_default]
+        if len(names) == 1:
+            return f"Change {_in_sentence(view.model.fields[names[0]].label)} of"
+        return f"Change {len(names)} fields of" if names else "Change"
+    return str(presentation.of_command(view, step.command)["verb"]["en"])
+
+
+def _in_sentence(label: str) -> str:
+    """Return a label as it is written inside a sentence. Abbreviations keep their capitals."""
+    return label if label[1:2].isupper() else label[:1].lower() + label[1:]
+
+
+def _with_object(verb: str, thing: str) -> str:
+    """Return a sentence. Its object follows the first word of the verb: Mark lead “…” as won."""
+    if verb.startswith("Change "):
+        return f"{verb} {thing}"
+    first, _, rest = verb.partition(" ")
+    return f"{first} {thing} {rest}".rstrip()
+
+
+def _group_key(plan_steps: Sequence[Step], shown: Mapping[str, Any]) -> str:
+    """Return a key that plans share if they run the same commands with the same input on different records."""
+    given: dict[str, Any] = shown["input"] or {}
+    several: list[dict[str, Any]] = given["steps"] if len(plan_steps) > 1 else [{"input": given}]
+    inputs = [{name: value for name, value in step["input"].items() if name != "id"} for step in several]
+    parts = [[step.id for step in plan_steps], inputs, shown["agent"]]
+    return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()

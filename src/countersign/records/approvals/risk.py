@@ -1,0 +1,89 @@
+"""The risk of a plan for one viewer. It depends only on the parts of the plan that the viewer sees."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from countersign.declare import Money, Risk
+from countersign.declare.fields.field import Stored
+from countersign.declare.presentation import RISK_LEVELS, RiskLevel
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import policy
+from countersign.records.approvals.steps import Step
+from countersign.records.base_models import RULING
+from countersign.records.commands import preconditions
+
+BULK = 20
+"""The number of records above which a plan is of high risk."""
+
+_QUOTE = re.compile(
+    r"[\"“„«][^\"”“»]{12,}[\"”“»]|https?://|[\w.+-]+@[\w-]+\.\w+"
+    r"|\b(wrote|writes|said|says|asked|asks|replied|according to|e-?mail|message|letter|website"
+    r"|schrieb|schreibt|sagte|bat|bittet|laut|nachricht|brief|webseite)\b",
+    re.IGNORECASE,
+)
+"""Signs that the agent's reason quotes or reports a text from outside, which may contain instructions to the agent."""
+
+_Found: TypeAlias = tuple[RiskLevel, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The risk of a plan, and the keys of its reasons, the most serious first."""
+
+    level: RiskLevel
+    reasons: tuple[str, ...]
+
+
+def assess(
+    views: Mapping[str, ModelView], plan_steps: Sequence[Step], why: str | None, affected: int = 0
+) -> Assessment:
+    """Return the risk of a plan for a viewer. `affected` is the number of records that the viewer sees affected."""
+    found: list[_Found] = []
+    for step in plan_steps:
+        view = views.get(step.model)
+        if view is not None:
+            found += _of_step(view, step)
+    if max(affected, len(plan_steps)) > BULK:
+        found.append(("high", "bulk"))
+    if why and _QUOTE.search(why):
+        found.append(("high", "outside_text"))
+    ordered = sorted(found, key=lambda each: -RISK_LEVELS.index(each[0]))
+    reasons = tuple(dict.fromkeys(reason for level, reason in ordered if level != "low"))
+    return Assessment(ordered[0][0] if ordered else "low", reasons)
+
+
+def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
+    fields = view.model.fields
+    given = {name: each for name, each in step.given.items() if name in view.fields}
+    if view.model.name in RULING:
+        yield "high", "access_rights"
+    if step.command == "delete":
+        yield "high", "deletes"
+        if any(fields[name].personal for name in view.fields):
+            yield "high", "personal_data"
+    if any(each.origins for each in given.values()):
+        yield "high", "personal_data"
+    move = None if view.model.workflow is None else view.model.workflow.moves.get(step.command)
+    if move is not None:
+        yield move.risk, "state_change"
+    if any(isinstance(fields[name], Money) for name, each in given.items() if not each.is_default):
+        yield "medium", "money_field"
+    values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
+    values |= policy.moved(view.model, step.command)
+    for rule in view.model.risks:
+        if _applies(view, step, rule, values):
+            yield rule.level, rule.reason
+
+
+def _applies(view: ModelView, step: Step, rule: Risk, values: Mapping[str, Stored]) -> bool:
+    """Return whether a rule of the model applies, as far as the viewer sees the fields that it names."""
+    if rule.commands and step.command not in rule.commands:
+        return False
+    if rule.fields and not any(name in values for name in rule.fields):
+        return False
+    when = rule.when
+    if when is None:
+        return True
+    return when.field in values and view.sees_in_clear(when.field) and preconditions.is_met(view.model, values, when)

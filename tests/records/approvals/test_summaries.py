@@ -1,0 +1,177 @@
+"""What a person reads of a plan at a glance: risk, title, record, affected records, and who is still needed."""
+
+from typing import Any
+
+import pytest
+
+from countersign.records.approvals import plan_summary, risk
+from tests.records.office import Office
+
+
+@pytest.fixture
+async def agent(office: Office) -> str:
+    """An agent of alice."""
+    return await office.agent("alice", label="mailbot")
+
+
+async def lead(office: Office, title: str = "Trial at Harbour Tools", **values: object) -> str:
+    """A new lead."""
+    return str((await office.value("alice", "lead.create", title=title, **values))["id"])
+
+
+async def plan(office: Office, who: str, plan_id: str) -> dict[str, Any]:
+    """A plan as somebody sees it."""
+    found: dict[str, Any] = await office.value(who, "plan.get", id=plan_id)
+    return found
+
+
+async def test_a_deletion_is_of_high_risk_and_names_its_record(office: Office, agent: str) -> None:
+    record_id = await lead(office)
+
+    found = await plan(office, "alice", await office.proposed(agent, "lead.delete", id=record_id))
+
+    assert found["title"] == "Delete lead “Trial at Harbour Tools”"
+    assert (found["risk"], found["risk_reasons"]) == ("high", ["deletes", "personal_data"])
+    assert found["record_name"] == "Trial at Harbour Tools"
+    assert found["record_url"] == f"/models/lead/records/{record_id}"
+    assert found["reversible"] is False
+    assert found["affected"] == [
+        {"model": "lead", "id": record_id, "name": "Trial at Harbour Tools", "change": "deleted"}
+    ]
+    assert (found["needs"], found["needs_left"]) == (1, 1)
+
+
+async def test_the_name_stays_when_the_record_is_gone(office: Office, agent: str) -> None:
+    record_id = await lead(office)
+    plan_id = await office.proposed(agent, "lead.delete", id=record_id)
+    await office.approve("alice", plan_id)
+
+    found = await plan(office, "alice", plan_id)
+
+    assert found["title"] == "Delete lead “Trial at Harbour Tools”"
+    assert (found["record_url"], found["needs_left"]) == (None, 0)
+
+
+async def test_what_goes_along_with_a_deletion_is_affected(office: Office, agent: str) -> None:
+    record_id = await lead(office)
+    for number in range(2):
+        await office.value("alice", "activity.create", lead=record_id, subject=f"Call {number}")
+
+    plan_id = await office.proposed(agent, "lead.delete", id=record_id, cascade=True)
+
+    affected = (await plan(office, "alice", plan_id))["affected"]
+    assert sorted((each["model"], each["name"], each["change"]) for each in affected[1:]) == [
+        ("activity", "Call 0", "deleted"),
+        ("activity", "Call 1", "deleted"),
+    ]
+
+
+async def test_more_than_twenty_records_are_of_high_risk(office: Office) -> None:
+    record_id = await lead(office)
+    for number in range(risk.BULK):
+        await office.value("alice", "activity.create", lead=record_id, subject=f"Call {number}")
+    agent = await office.agent("alice", label="cleaner")
+
+    plan_id = await office.proposed(agent, "lead.delete", id=record_id, cascade=True)
+
+    assert "bulk" in (await plan(office, "alice", plan_id))["risk_reasons"]
+
+
+async def test_an_action_is_of_medium_risk_and_reads_as_a_sentence(office: Office, agent: str) -> None:
+    record_id = await lead(office, party=(await office.first("party"))["id"])
+    await office.value("alice", "lead.qualify", id=record_id)
+
+    found = await plan(office, "alice", await office.proposed(agent, "lead.win", id=record_id))
+
+    assert found["title"] == "Mark lead “Trial at Harbour Tools” as won"
+    assert (found["risk"], found["risk_reasons"], found["reversible"]) == ("medium", ["state_change"], True)
+
+
+async def test_a_change_names_its_field_and_equal_changes_share_a_key(office: Office) -> None:
+    agent = await office.agent("carol", label="biller")
+    products = [each["id"] for each in (await office.all("product", "carol"))[:2]]
+
+    plans = [
+        await plan(office, "carol", await office.proposed(agent, "product.update", id=each, tax_bp=700))
+        for each in products
+    ]
+    dearer = await office.proposed(agent, "product.update", id=products[0], unit_price_minor=5)
+
+    assert plans[0]["title"].startswith("Change tax, in hundredths of a percent of product “")
+    assert plans[0]["risk"] == "low"
+    assert plans[0]["group_key"] == plans[1]["group_key"]
+    priced = await plan(office, "carol", dearer)
+    assert (priced["risk"], priced["risk_reasons"]) == ("medium", ["money_field"])
+    assert priced["group_key"] != plans[0]["group_key"]
+
+
+async def test_money_that_goes_out_is_of_high_risk(office: Office) -> None:
+    agent = await office.agent("carol", label="biller")
+    invoice = (await office.first("invoice", "carol", state="posted"))["id"]
+
+    plan_id = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=-500)
+
+    found = await plan(office, "carol", plan_id)
+    assert (found["risk"], found["risk_reasons"]) == ("high", ["money_out", "money_field"])
+
+
+@pytest.mark.parametrize(
+    ("why", "is_quoting"),
+    [
+        ("The contact wrote that the trial is cancelled.", True),
+        ("See https://example.com/terms", True),
+        ("It says “please delete my data now”.", True),
+        ("Duplicate of another lead.", False),
+    ],
+)
+async def test_a_reason_that_quotes_a_text_from_outside_is_marked(office: Office, why: str, is_quoting: bool) -> None:
+    agent = await office.agent("alice", label="mailbot")
+    step = {"command": "lead.delete", "input": {"id": await lead(office)}}
+
+    plan_id = await office.proposed(agent, "plan.propose", steps=[step], why=why)
+
+    assert ("outside_text" in (await plan(office, "alice", plan_id))["risk_reasons"]) == is_quoting
+
+
+async def test_several_steps_are_counted_in_the_title(office: Office, agent: str) -> None:
+    steps = [{"command": "lead.delete", "input": {"id": await lead(office, f"Lead {n}")}} for n in range(3)]
+    mixed = [steps[0], {"command": "lead.qualify", "input": {"id": await lead(office)}}]
+
+    several = await office.proposed(agent, "plan.propose", steps=steps)
+    different = await office.proposed(agent, "plan.propose", steps=mixed)
+
+    assert (await plan(office, "alice", several))["title"] == "Delete 3 leads"
+    assert (await plan(office, "alice", different))["title"] == "2 changes"
+
+
+async def test_the_agent_reads_a_personal_name_as_a_token(office: Office) -> None:
+    agent = await office.agent("alice", label="cleaner")
+    party = (await office.value("alice", "party.create", name="Ada Lovelace"))["id"]
+
+    plan_id = await office.proposed(agent, "party.delete", id=party)
+
+    own = await plan(office, agent, plan_id)
+    assert "Ada Lovelace" in (await plan(office, "alice", plan_id))["title"]
+    assert "Ada" not in str(own)
+    assert own["record_name"].startswith("PERSON_")
+    assert own["title"] == f"Delete party “{own['record_name']}”"
+
+
+async def test_a_viewer_without_the_model_reads_neither_its_name_nor_its_fields(office: Office) -> None:
+    summary = risk.assess({}, [], None)
+
+    assert (summary.level, summary.reasons) == ("low", ())
+    assert set(plan_summary.MEMBERS) >= {"risk", "title", "needs_left"}
+
+
+async def test_watching_counts_the_waiting_plans_and_those_of_high_risk(office: Office, agent: str) -> None:
+    before = await office.value("alice", "plan.watch")
+    record_id = await lead(office, party=(await office.first("party"))["id"])
+    await office.value("alice", "lead.qualify", id=record_id)
+    await office.proposed(agent, "lead.win", id=record_id)
+    await office.proposed(agent, "lead.delete", id=await lead(office))
+
+    after = await office.value("alice", "plan.watch")
+
+    assert (after["waiting"] - before["waiting"], after["high"] - before["high"]) == (2, 1)
+    assert (await office.value("bob", "plan.watch"))["waiting"] == before["waiting"]
