@@ -205,7 +205,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "form body": Parser(
         "the OAuth endpoints and the pages' forms",
-        "64 KiB or 1 MiB, 64 parameters",
+        "64 KiB, 64 parameters",
         BODY,
         lambda body: decode.form(body, ProductWrite),
         {"escapes": lambda size: b"slug=" + b"%41" * (size // 3)},

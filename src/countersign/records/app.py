@@ -18,6 +18,7 @@ from countersign.kernel.http import exchange, idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.decode import FORM
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
+from countersign.kernel.http.routing import FORM_BYTES
 from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
@@ -200,7 +201,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
         tools.mcp_route(tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
         route("GET", "/healthz", handlers.liveness, signed_in=False),
         route("GET", "/setup", page.show, signed_in=False),
-        route("POST", "/setup", page.send, signed_in=False, takes=FORM),
+        route("POST", "/setup", page.send, signed_in=False, takes=FORM, body_limit=FORM_BYTES),
     )
     records = service.records
     policy = Policy(

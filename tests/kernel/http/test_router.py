@@ -10,7 +10,16 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
 from countersign.kernel.http.request import Request, RequestCaller
 from countersign.kernel.http.response import Response, no_content
-from countersign.kernel.http.routing import MAX_KNOWN_LENGTH, MAX_KNOWN_PATHS, Nothing, Route, Router, route
+from countersign.kernel.http.routing import (
+    FORM_BYTES,
+    MAX_KNOWN_LENGTH,
+    MAX_KNOWN_PATHS,
+    MEBIBYTE,
+    Nothing,
+    Route,
+    Router,
+    route,
+)
 
 
 async def handle(call: Request[None, RequestCaller, Nothing, Nothing]) -> Response:
@@ -117,3 +126,10 @@ def test_a_route_needs_words_for_people() -> None:
 
     with pytest.raises(TypeError, match="docstring"):
         route("GET", "/a", silent, answers={204: None})
+
+
+def test_a_form_may_be_smaller_than_another_body_unless_the_route_says_otherwise() -> None:
+    form = route("POST", "/a", handle, answers={204: None}, form=True)
+    other = route("POST", "/a", handle, answers={204: None}, form=True, body_limit=MEBIBYTE)
+
+    assert (form.body_limit, other.body_limit, made("POST", "/a").body_limit) == (FORM_BYTES, MEBIBYTE, MEBIBYTE)

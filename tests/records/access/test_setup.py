@@ -69,6 +69,16 @@ async def test_who_has_chosen_a_password_is_led_to_the_page_for_signing_in_where
     assert (f"POST {ROOT_URL}/api/auth/login" in without, "<a " in without) == (True, False)
 
 
+async def test_a_form_of_megabytes_is_refused_before_it_is_decoded(empty: Office) -> None:
+    link = await _link(empty)
+    form = {**GIVEN, "token": link.partition("token=")[2]}
+
+    answer = await empty.http.post("/setup", data={**form, "password": "ä" * 20_000})
+
+    assert (answer.status_code, answer.json()) == (413, {"error": "the body may have 65536 bytes at most"})
+    assert (await empty.http.post("/setup", data={**form, "password": "ä" * 200})).status_code != 413
+
+
 async def _signed_in(office: Office) -> str:
     answer = await office.http.post("/api/auth/login", json=GIVEN)
     office.tokens["ada"] = answer.json()["token"]

@@ -14,6 +14,8 @@ from countersign.kernel.http.request import BodyT, CallerT, ContextT, Headers, Q
 from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
+FORM_BYTES = 64 << 10
+"""The maximum size of a form. Decoding a form blocks all other requests, about a second for 8 MiB."""
 MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
 """The maximum number and the maximum length of paths of raw routes that are cached. There are few paths of commands."""
 
@@ -91,7 +93,7 @@ class Route(Generic[ContextT]):
     session     accepts the session cookie; for pages `produces` implies it
     quota       counts against this quota instead of the caller's own
     counted     rate limits apply and are sent in headers
-    body_limit  maximum size of a decoded body in bytes
+    body_limit  maximum size of a decoded body in bytes (for a route with `form`: FORM_BYTES)
     produces    media types of the response; the first is the default
     documented  part of the API document; others are marked as additions
     reads       request headers that the handler reads, besides those that other options imply
@@ -179,6 +181,8 @@ def route(
         raise TypeError(f"{method} {path}: the handler needs a docstring, its first line is the summary")
     parameters = Nothing if query is None else query
     summary = words.splitlines()[0]
+    if options.get("form"):
+        options.setdefault("body_limit", FORM_BYTES)
     made = Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
     own = () if made.deprecation is None else (made.deprecation,)
     return replace(made, announced=(*own, *of_answers(shapes(answers))), is_raw=body is bytes)
