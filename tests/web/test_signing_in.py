@@ -66,5 +66,6 @@ async def test_a_body_without_end_is_refused(echo: Echo) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", content=b"x" * 20_000, headers=OURS)
 
-    assert answer.status_code == 413
+    assert (answer.status_code, answer.json()) == (413, {"error": "the body may have 16384 bytes at most"})
+    assert answer.headers["cache-control"] == "no-store"
     assert not echo.asked

@@ -145,7 +145,7 @@ class Site:
             try:
                 await exchange.answer(await handler(self.service, exchange, scope))
             except BodyTooLarge as refused:
-                await exchange.answer(Response(refused.status))
+                await exchange.answer(json({"error": refused.detail}, refused.status, (("Cache-Control", "no-store"),)))
             except ClientGone:
                 exchange.status = ClientGone.status
             return True
