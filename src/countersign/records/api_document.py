@@ -288,7 +288,12 @@ _INPUTS: Mapping[str, Callable[[ModelView], Schema]] = {
 
 
 def _counted(view: ModelView) -> Schema:
-    return {"type": "string", "enum": _grouped(view)}
+    return _one_of(_grouped(view))
+
+
+def _one_of(names: list[str]) -> Schema:
+    """A string that is one of the names. An empty enum is left out: some MCP clients refuse all tools for it."""
+    return {"type": "string", "enum": names} if names else {"type": "string"}
 
 
 def _searching(view: ModelView) -> Schema:
@@ -315,12 +320,12 @@ def _series(view: ModelView) -> Schema:
     return _object(
         {
             "fn": {"type": "string", "enum": list(series.FUNCTIONS), "default": "count"},
-            "field": {"type": "string", "enum": [each for each in clear if isinstance(fields[each], Number)]},
-            "date": {"type": "string", "enum": [each for each in clear if isinstance(fields[each], Date)]},
+            "field": _one_of([each for each in clear if isinstance(fields[each], Number)]),
+            "date": _one_of([each for each in clear if isinstance(fields[each], Date)]),
             "step": {"type": "string", "enum": list(series.STEPS), "default": "month"},
             "from": day,
             "to": day,
-            "by": {"type": "string", "enum": _grouped(view)},
+            "by": _one_of(_grouped(view)),
             "filter": query_properties(view)["filter"],
         },
         ["date", "from", "to"],

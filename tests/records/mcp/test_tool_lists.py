@@ -54,6 +54,23 @@ async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is
             assert all(isinstance(kind, str | dict) for kind in types_in(schema)), each["name"]
 
 
+def enums_in(schema: Any) -> list[Any]:
+    """Every `enum` in a schema."""
+    if isinstance(schema, list):
+        return [found for each in schema for found in enums_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema["enum"]] if isinstance(schema.get("enum"), list) else []
+    return [*own, *enums_in(list(schema.values()))]
+
+
+async def test_no_schema_has_an_empty_enum_which_some_clients_refuse(desk: Desk) -> None:
+    for who in ("root", "carol", await desk.office.agent("root", "product.*")):
+        schemas = {each["name"]: each["inputSchema"] for each in await desk.tools(who)}
+        assert [name for name, schema in schemas.items() if [] in enums_in(schema)] == []
+        assert "product__count_by" in schemas
+
+
 async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: Desk) -> None:
     names = [each["name"] for each in await desk.tools("root")]
 
