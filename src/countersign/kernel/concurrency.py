@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Generic, TypeVar
 
+from countersign.kernel import clock
 from countersign.kernel.telemetry import ThrottledErrorLog
 
 T = TypeVar("T")
@@ -83,25 +84,29 @@ class SingleFlight(Generic[T]):
 
 
 class CooperativeIterator(Generic[T]):
-    """Iterates the items with `async for`, and yields to the event loop after every `each` items. Statements on SQLite
-    and values from memory never suspend, so a loop over thousands of items would block every other request of the
-    process.
+    """Iterates the items with `async for`, and yields to the event loop after every `each` items, or sooner if they
+    take long: a single item may hold a text of a megabyte. Statements on SQLite and values from memory never suspend,
+    so a loop over thousands of items would block every other request of the process.
     """
 
     EACH = 20
+    LONGEST_S = 0.02
+    """The time after which the loop yields before the next item."""
 
     def __init__(self, items: Iterable[T], each: int = EACH) -> None:
         self._items = iter(items)
         self._each = each
         self._count = 0
+        self._began_s = clock.monotonic_s()
 
     def __aiter__(self) -> "CooperativeIterator[T]":
         return self
 
     async def __anext__(self) -> T:
         self._count += 1
-        if self._count % self._each == 0:
+        if self._count % self._each == 0 or clock.monotonic_s() - self._began_s > self.LONGEST_S:
             await asyncio.sleep(0)
+            self._began_s = clock.monotonic_s()
         for item in self._items:
             return item
         raise StopAsyncIteration

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from itertools import pairwise
 from typing import TypeVar
 
 import pytest
@@ -79,6 +80,26 @@ async def test_while_a_large_import_is_checked_others_are_heard(office: Office) 
     assert done["rows"] == rows
     # Without a pause it is a handful, whatever the number of rows.
     assert turns > rows / CooperativeIterator.EACH / 2
+
+
+async def test_rows_of_long_texts_are_checked_one_at_a_time_while_others_are_heard(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*")
+    csv = "title,notes\n" + f"x,{'EMAIL_1 ' * 50_000}\n" * 8
+    loop = asyncio.get_running_loop()
+    turns = [loop.time()]
+
+    async def watch() -> None:
+        while True:
+            turns.append(loop.time())
+            await asyncio.sleep(0)
+
+    watching = asyncio.create_task(watch())
+    done = await office.value(agent, "lead.import", csv=csv, dry_run=True)
+    turns.append(loop.time())
+    watching.cancel()
+    assert len(done["errors"]) == 8
+    # Without a pause between rows the longest turn is nearly the whole time; one row is about an eighth of it.
+    assert max(after - before for before, after in pairwise(turns)) < (turns[-1] - turns[0]) / 2
 
 
 async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_heard(
