@@ -58,7 +58,11 @@ export default defineConfig({
     target: "es2022",
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    rollupOptions: { input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])) },
+    rollupOptions: {
+      input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])),
+      // What both apps load is one file, not one for each module: a page asks for few files at first.
+      output: { advancedChunks: { groups: [{ name: "shared", test: /node_modules|\/shared\/(?!design\.tsx|chart)/ }] } },
+    },
   },
   plugins: [serverFiles()],
 });

@@ -1,5 +1,4 @@
 // The store's pages. A new one: its address in paths.json, its line here, its file in pages/.
-import { Design } from "../shared/design";
 import { addReply, send } from "../shared/client";
 import { addIcons } from "../shared/components/icon";
 import { mount } from "../shared/mount";
@@ -10,7 +9,6 @@ import { Browse } from "./pages/browse";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
 import { Frame } from "./shell/frame";
-import "./store.css";
 import "./shell.css";
 import "./catalog.css";
 import "./product.css";
@@ -50,7 +48,7 @@ mount(
         <LazyPage load={async () => (await publisher()).ManageRelease} props={{ slug: slug ?? "", version: version ?? "" }} />
       ),
     },
-    { template: "/design", page: () => <Design /> },
+    { template: "/design", page: () => <LazyPage load={async () => (await import("../shared/design")).Design} props={{}} /> },
   ],
   <Frame />,
 );

@@ -16,6 +16,7 @@ import { Chips } from "../ask/chips";
 import { asText, conditions, type Conditions } from "../ask/filter";
 import { Curl } from "../curl";
 import { translator } from "../../shared/i18n";
+import "../store.css";
 
 const tCommon = translator("common");
 const t = translator("ask");

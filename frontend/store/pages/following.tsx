@@ -10,6 +10,7 @@ import { Card } from "../card";
 import { me } from "../me";
 import { feedUrl } from "../product/follow";
 import { updateNotes, productNotes } from "../product_notes";
+import "../store.css";
 
 const tLibrary = translator("library");
 const t = translator("store");

@@ -9,6 +9,7 @@ import { api } from "../api";
 import { Curl, curl } from "../curl";
 import { me } from "../me";
 import { translator } from "../../shared/i18n";
+import "../store.css";
 
 const t = translator("store");
 

@@ -20,6 +20,7 @@ import { nextCursor } from "../ownership";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
 import { allCollections, clearNotes, productNotes } from "../product_notes";
+import "../store.css";
 
 const tCommon = translator("common");
 const tLibrary = translator("library");

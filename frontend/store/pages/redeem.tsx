@@ -11,6 +11,7 @@ import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
 import { owned } from "../owned";
 import { ownedProductIds } from "../ownership";
+import "../store.css";
 
 const tCommon = translator("common");
 const t = translator("store");

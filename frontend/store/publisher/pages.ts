@@ -1,4 +1,5 @@
 // The pages of a publisher, loaded together when one of them is opened.
+import "../store.css";
 export { Overview } from "./overview";
 export { NewProduct } from "./new_product";
 export { ManageProduct } from "./manage_product";

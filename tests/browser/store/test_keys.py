@@ -36,13 +36,13 @@ async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_
         await page.wait_for_selector("dialog >> text=Redeem a code")
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
-        for key, title in (("a", "Ask"), ("k", "API keys"), ("l", "Library"), ("p", "Products")):
+        for key, title in (("a", "Ask"), ("k", "API keys"), ("l", "Library"), ("p", "Discover")):
             await page.keyboard.press("g")
             await page.keyboard.press(key)
             await expect(page.locator("h1")).to_have_text(title)
             await expect(page.locator("h1")).to_be_focused()
         await page.keyboard.type("lark")
-        await expect(page.locator("h1")).to_have_text("Products")
+        await expect(page.locator("h1")).to_have_text("Discover")
 
 
 @pytest.mark.full

@@ -26,7 +26,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         await page.keyboard.press("g")
         await page.keyboard.press("f")
         await expect(page.locator(".card h2")).to_have_text([slug.title()])
-        assert await page.locator("text='New'").count() == 0
+        assert await page.locator(".card li .chip").count() == 0
 
         await asyncio.to_thread(published, demo_store, slug, "1.1.0")
         await page.reload()
@@ -38,7 +38,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
             await evaluated(page, "fetch(document.querySelector('a[href$=\"/feed\"]').href).then(() => 0)")
         assert f"{slug.title()} 1.1.0" in await (await told.value).text()
         await page.click(f"text={slug.title()} >> nth=0")
-        await page.click("main >> text=Following")
+        await page.click("nav >> text=Following")
         await expect(page.locator(".card li .chip")).to_have_count(0)
         await page.click("button:text('Unfollow')")
 
