@@ -119,6 +119,18 @@ async def test_a_page_preloads_the_font_of_its_first_text(echo: Echo) -> None:
     assert (answer.headers["content-type"], answer.content) == ("font/woff2", b"glyphs")
 
 
+async def test_the_font_has_an_address_that_stays_for_pages_of_the_services(echo: Echo) -> None:
+    files = {**FILES, "assets/geist-latin-wght-normal-1.woff2": b"glyphs"}
+    async with browsing(echo, store_entry(HERE), files=files) as http:
+        found = await http.get("/assets/geist.woff2")
+    async with browsing(echo, store_entry(HERE)) as http:
+        unbuilt = await http.get("/assets/geist.woff2")
+
+    assert found.content == b"glyphs"
+    assert "immutable" not in found.headers["cache-control"]
+    assert unbuilt.status_code == 404
+
+
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/../stamp", "/assets/store-1.js.gz", "/stamp", "/assets/"])
 async def test_nothing_else_is_a_file(echo: Echo, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:

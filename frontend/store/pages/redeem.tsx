@@ -4,9 +4,11 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Field } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
+import { CoverImage } from "../card";
 import { Curl } from "../curl";
 import { RequireSignIn } from "../require_sign_in";
 import { owned } from "../owned";
@@ -42,12 +44,12 @@ export function Redeem() {
     history.replaceState(null, "", location.pathname + location.search);
   }
   return (
-    <>
+    <div class="redeem">
       <Heading title={t("redeem")} />
       <RequireSignIn {...(sessionStorage.getItem(GIVEN) ? { text: t("redeem.kept") } : {})}>
         <Box />
       </RequireSignIn>
-    </>
+    </div>
   );
 }
 
@@ -97,7 +99,7 @@ function Box() {
   return (
     <div class="stack">
       <form
-        class="form"
+        class="form panel-box"
         onSubmit={(event) => {
           event.preventDefault();
           void redeem();
@@ -117,7 +119,8 @@ function Box() {
           )}
         </Field>
         <div class="row">
-          <Button type="submit" look="strong" busy={isBusy}>
+          <Button type="submit" look="strong" size="large" busy={isBusy}>
+            <Icon name="ticket" />
             {codes.length > 1 ? plural(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
           </Button>
           {codes[0] && <Curl method="POST" path="/api/v1/redeem" body={{ code: codes[0] }} />}
@@ -153,9 +156,10 @@ function Result({ line }: { line: Line }) {
         </span>
       )}
       {line.products.map((each) => (
-        <a key={each.id} href={`/products/${each.slug}`}>
-          {each.title}
-        </a>
+        <span key={each.id} class="redeemed">
+          <CoverImage product={each} sizes="96px" />
+          <a href={`/products/${each.slug}`}>{each.title}</a>
+        </span>
       ))}
     </li>
   );

@@ -23,6 +23,10 @@ TYPES = {
     "woff2": "font/woff2",
 }
 
+FONT_ALIAS = f"{FOLDER}/geist.woff2"
+"""The first font under a name without a hash, for the pages that the services render without these assets."""
+FOR_A_DAY = ("Cache-Control", "public, max-age=86400")
+
 _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
@@ -85,11 +89,13 @@ class Assets:
     def response(self, path: str, headers: Headers) -> Response | None:
         """Return the file at the address, or None if there is no file. It is compressed if a compressed file exists and
         the client accepts it."""
-        name = path.removeprefix("/")
+        name, caching = path.removeprefix("/"), IMMUTABLE
+        if name == FONT_ALIAS:
+            name, caching = (self._built(FIRST_FONT) or "").removeprefix("/"), FOR_A_DAY
         body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
         if body is None or media_type is None:
             return None
-        sent: tuple[tuple[str, str], ...] = (IMMUTABLE, ("Vary", "Accept-Encoding"))
+        sent: tuple[tuple[str, str], ...] = (caching, ("Vary", "Accept-Encoding"))
         sent += (("Cross-Origin-Resource-Policy", "same-origin"),)
         compressed = self.files.get(f"{name}.gz")
         if compressed is not None and _accepts_gzip(headers.get("accept-encoding") or ""):

@@ -38,6 +38,7 @@ _STYLE = """
 @media (prefers-color-scheme:dark){:root{--bg:#131716;--bg-2:#0d100f;--bg-3:#1c2120;--text:#eef1f0;--text-2:#b6bfbb;
 --text-3:#8f9a95;--edge:#262c2a;--edge-2:#38403d;--line:#6f7b76;--accent:#35bd9b;--hover:#52d0b0;--on-accent:#03211a;
 --link:#5ed8b7;--under:#235a4c;--bad:#ff9c98;--bad-soft:#3d1618}}
+@font-face{font-family:Geist;src:url(/assets/geist.woff2) format("woff2");font-weight:100 900;font-display:swap}
 *,::before,::after{box-sizing:border-box}
 body{margin:0;min-height:100vh;padding:clamp(1rem,9vh,6rem) 1rem;background:var(--bg-2);color:var(--text);
 font:.875rem/1.5 Geist,system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere;
@@ -86,7 +87,8 @@ _MARK = (
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
     # `form-action` must be last: `page` appends further origins.
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'self'"
 )
 POLICY = ("Content-Security-Policy", _POLICY)
 """The Content-Security-Policy header for pages that are made by `render_page` and sent by other modules."""
