@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import load
 import msgspec
@@ -267,6 +268,15 @@ def _raw(method: str, path: str, headers: Mapping[str, str]) -> bytes:
     lines = [f"{method} {path} HTTP/1.1", "Host: store.bench"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def restrict(answer: Any, members_of: Any) -> Any:
+    """The answer with only those members, at every level, that `members_of` has: a contender may leave some out."""
+    if isinstance(answer, dict) and isinstance(members_of, dict):
+        return {name: restrict(answer[name], members_of[name]) for name in members_of if name in answer}
+    if isinstance(answer, list) and isinstance(members_of, list) and len(answer) == len(members_of):
+        return [restrict(each, like) for each, like in zip(answer, members_of, strict=True)]
+    return answer
 
 
 def ask(worker: Worker, path: str, **headers: str) -> tuple[bytes, Mapping[str, str]]:

@@ -13,11 +13,12 @@ PRODUCTS = 100_000
 
 
 def check(workers: dict[str, Worker], slugs: list[str]) -> None:
-    """Everybody answers the same product."""
+    """Everybody answers the same product; the contenders leave out what a card shows besides."""
     for slug in slugs[:3]:
         paths = {"ours": f"/api/v1/products/{slug}", "floor": f"/products/{slug}", "peer": f"/products/{slug}"}
         answers = [json.loads(harness.ask(workers[name], path)[0]) for name, path in paths.items()]
-        assert answers[0] == answers[1] == answers[2], "the contenders answer differently"
+        ours = harness.restrict(answers[0], answers[1])
+        assert ours == answers[1] == answers[2], "the contenders answer differently"
 
 
 def measure(bench: Bench, database: str) -> None:
