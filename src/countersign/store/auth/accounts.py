@@ -126,7 +126,7 @@ async def request_reset(store: Store, client: str, email: str, return_to: str) -
 
 async def _count_email(store: Store, client: str, email: str) -> None:
     """Count a requested e-mail even if none is sent, so that the limit does not disclose which addresses are known
-    (T43)."""
+    (attack T43)."""
     limits = (
         (f"mail-for\0{client}", MAX_EMAILS_FOR_CLIENT),
         (f"mail-to\0{normal_email(email)}", MAX_EMAILS_TO_ADDRESS),
@@ -182,8 +182,8 @@ def _link_lifetime(store: Store) -> str:
 
 
 OnFirstProof: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""A function that is called with the person's id when the person first proves the address, in the same transaction. It
-revokes everything that was bound to the person before, because a stranger may have bound it (attack T34:
+"""A function that is called with the person's id when the person first proves the address, in the same transaction. The
+function revokes every agent's access for the person, because a stranger may have created it (attack T34:
 pre-hijacking)."""
 
 

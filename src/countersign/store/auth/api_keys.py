@@ -1,4 +1,4 @@
-"""Self-serve API keys: format, storage, and GET and POST /api/keys."""
+"""Self-serve API keys, which anyone can create without an account: format, storage, and GET and POST /api/keys."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -26,7 +26,7 @@ PREFIX = "key_"
 
 
 class ApiKey(NamedTuple):
-    """A valid key; `id` identifies it without disclosing it."""
+    """A valid key. `id` identifies the key, but does not disclose the key itself."""
 
     id: str
     tier: Tier

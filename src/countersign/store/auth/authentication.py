@@ -41,7 +41,8 @@ class SandboxOnly(Refused):
 
 
 def metadata_parameter(store: Store, resource: str = "") -> str:
-    """The challenge parameter with the address of the metadata of the resource at this path (RFC 9728 §5.1)."""
+    """Return the challenge parameter that names the address of the resource's metadata (RFC 9728 §5.1). `resource` is
+    the path of the resource."""
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource{resource}"'
 
 
@@ -144,7 +145,8 @@ class Authenticator:
         return key_found.caller
 
     async def _caller_with(self, token: str, scope: str | None) -> Caller:
-        # Read the counters first. This loads the current signing keys, so that a token of a removed key is rejected.
+        # Read the change counters first. This call also loads the current signing keys, so that a token is rejected if
+        # its signing key was removed.
         identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)

@@ -1,5 +1,5 @@
-"""Identity assertions of trusted issuers: ID-JAGs (draft-ietf-oauth-identity-assertion-authz-grant §4, agent-auth
-2)."""
+"""ID-JAGs (draft-ietf-oauth-identity-assertion-authz-grant §4, agent-auth 2). An ID-JAG is an identity provider's
+signed assertion about a person, for one service and one client."""
 
 import re
 from typing import NamedTuple
@@ -33,7 +33,8 @@ from countersign.store.context import Store
 TYP = "oauth-id-jag+jwt"
 MAX_LIFE_S = 600
 MAX_AGE_S = 3_600
-# This must be longer than the time in which any node accepts the token, including clock skew between nodes.
+# The use of an assertion is stored for this time after the assertion expires. Otherwise a node whose clock is slow
+# could accept the assertion a second time.
 REMEMBERED_S = 3_600
 
 # Assertions with these claims are rejected, because this service does not enforce the restrictions: proof of possession
@@ -157,7 +158,7 @@ def require_fresh(asserted: IdentityAssertion) -> None:
     """Require that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
-        LoginRequired: the sign-in is longer ago or in the future, or `auth_time` is missing.
+        LoginRequired: the sign-in was more than an hour ago or is in the future, or `auth_time` is missing.
     """
     if asserted.auth_time_s is None:
         raise LoginRequired("the assertion has no auth_time")

@@ -43,7 +43,7 @@ async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
 
 
 OnRename: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""Is called with the id of an organisation whose name or profile changed, in the same transaction."""
+"""A function that is called with the id of an organisation whose name or profile changed, in the same transaction."""
 
 
 async def change(call: StoreRequest[OrgQuery, OrganisationUpdate], renamed: OnRename) -> Response:

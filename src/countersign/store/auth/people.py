@@ -79,8 +79,8 @@ async def set_password(transaction: Transaction, person_id: str, password_hash: 
 
 async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
     """Return the id of the person with this (normalized) address, and true if the address is not proven yet. If no
-    person has the address, create a person. The person's row remains locked until the transaction ends, so that nothing
-    is bound to the person meanwhile."""
+    person has the address, create a person. The person's row remains locked until the transaction ends, so that no
+    concurrent transaction binds an agent to the person."""
     await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
     await transaction.run(queries.LOCK_PERSON, email)
     row = await transaction.fetch_one(queries.PROVEN_AT, email)

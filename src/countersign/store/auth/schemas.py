@@ -64,7 +64,8 @@ ProfileText = Annotated[
     str,
     msgspec.Meta(
         max_length=2_000,
-        # Neither control characters other than line breaks and tabs, nor those that change the direction of text.
+        # The text must not contain characters that change its direction, nor control characters except line breaks
+        # and tabs.
         pattern=r"^(?=[\s\S]*\S)[^\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*$",
         extra={"needs": "must be plain text of at most 2000 characters, and not blank"},
     ),
@@ -260,7 +261,7 @@ class RevokeRequest(Credentials, kw_only=True):
 
 class AuthorizeQuery(msgspec.Struct):
     """The parameters of an authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2); unknown parameters are
-    ignored. An empty one counts as omitted."""
+    ignored. An empty parameter counts as omitted."""
 
     response_type: Annotated[
         Text, msgspec.Meta(description="`code`; `token` where the client is registered for it.")

@@ -31,8 +31,8 @@ class FormExpired(Refused):
 
 
 def form_token(store: Store, session_token: str, *shown: str) -> str:
-    """The CSRF token of a form for this session. With `shown` it is valid only for a decision about exactly these
-    texts."""
+    """The CSRF token of a form for this session. If `shown` is given, the token is valid only for a form that showed
+    exactly these texts."""
     return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
 
 
@@ -97,8 +97,8 @@ def normal_email(email: str) -> str:
 
 
 def require_same_origin(store: Store, headers: Headers) -> None:
-    """Require a request from a page of this service, by Origin, or by Sec-Fetch-Site if the browser sends no Origin.
-    If both are sent, both must match.
+    """Require that a page of this service sent the request, according to the header Origin, or to Sec-Fetch-Site if the
+    browser sends no Origin. If both headers are sent, both must match.
 
     Raises:
         ForeignOrigin: the request comes from another site.
@@ -150,7 +150,8 @@ async def sign_in(store: Store, email: str, password: str) -> str:
         passwords.SIGN_INS_FAILED.of("distribution").value += 1
         raise WrongCredentials("e-mail or password is wrong")
     async with store.database.transaction() as transaction:
-        # Locked until the session is stored, so that a concurrent change of the password either ends it or prevents it.
+        # Lock the person's row until the session is stored. A concurrent change of the password then either ends the
+        # session or prevents it.
         if not await transaction.run(queries.LOCK_PASSWORD, person.id, person.password_hash):
             raise WrongCredentials("e-mail or password is wrong")
         return await start(transaction, person.id, store.settings.session_ttl_s)
@@ -177,8 +178,8 @@ async def sign_out(store: Store, headers: Headers) -> None:
 
 
 async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenResponse:
-    """Issue a bearer token for the signed-in person, which ends with the session: with a scope it is limited to that,
-    without one it has the rights of the session (decisions 1 and 2).
+    """Issue a bearer token for the signed-in person. The token becomes invalid when the session ends. If `scope` is
+    given, the token is limited to these scopes. Otherwise the token has all rights of the session.
 
     Raises:
         Unauthenticated: there is no session, or it has ended.
@@ -211,10 +212,10 @@ def set_cookie(store: Store, token: str) -> tuple[str, str]:
 
 
 def session_token(store: Store, headers: Headers) -> str | None:
-    """The session token in the request's cookies, if it has the form of one."""
-    # Not parsed by a library: cookies of other services on this host may be malformed (RFC 6265 §5.4). Only the
-    # separators that browsers add are stripped: a name that begins with other white space is another name, which any
-    # subdomain may set, whatever prefix follows.
+    """The session token in the request's cookies, or None if the cookie is missing or is not a session token."""
+    # No library parses the header, because cookies of other services on this host may be malformed (RFC 6265 §5.4).
+    # Only spaces and tabs around a cookie are stripped. A cookie whose name begins with other white space is a
+    # different cookie: any subdomain can set it, because the browser does not see the prefix `__Host-`.
     for pair in (headers.get("cookie") or "").split(";"):
         name, _, value = pair.strip(" \t").partition("=")
         if name == cookie_name(store):

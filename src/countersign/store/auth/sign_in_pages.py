@@ -18,7 +18,8 @@ ROOT = "/"
 def local_path(return_to: str) -> str:
     """The path if it belongs to this service, otherwise the root.
 
-    A second slash or a backslash would name another host; so could characters that browsers drop or translate.
+    A path that begins with two slashes, or has a backslash, could name another host. The same is true of characters
+    that browsers remove or convert.
     """
     is_local = (
         return_to.startswith("/")
@@ -65,7 +66,7 @@ def set_up(
 
 
 def expired_set_up(status: int, *, has_people: bool) -> Response:
-    """The page of a set-up link that cannot be used; after the set-up it leads to sign-in."""
+    """The page of a set-up link that cannot be used. If the store is already set up, the page has links to sign in."""
     title = "This link no longer works"
     if has_people:
         text = "The store is already set up. Sign in with your e-mail and password."
@@ -144,7 +145,7 @@ def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
 
 
 def prove(token: str, email: str, error: str = "", status: int = 200) -> Response:
-    """The form of a mailed link."""
+    """The form that a mailed link opens, to choose a password."""
     fields = (
         html.hidden_field("token", token)
         + html.readonly_field("email", "E-mail", "username", email)

@@ -190,7 +190,8 @@ class KeysChanged(Refused):
 
 
 async def load_keys(database: Database, master: MasterKey) -> KeyRing:
-    """The ring of signing keys. If several processes start at once, the first creates the ring and the others read it.
+    """The ring of signing keys: the current key, and earlier keys that may still verify tokens. If several processes
+    start at once, the first creates the ring and the others read it.
 
     Raises:
         DecryptionFailed: the master key is not the one that encrypted the ring.

@@ -1,4 +1,9 @@
-"""Claims of agents by people (RFC 8628, agent-auth 7.5): attempts, decisions, polling, and the notice by e-mail."""
+"""Claims of agents by people (RFC 8628, agent-auth 7.5): attempts, decisions, polling, and the notice by e-mail.
+
+By a claim, a person confirms that a registered agent may act for them. A claim can take several attempts. Each attempt
+has two links for the person. On the page "typed", the person types the code that the agent shows. The page "shown"
+shows a code that the person gives to the agent.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -210,7 +215,7 @@ def _letters() -> str:
 
 
 def _bytes_below(limit: int, count: int) -> list[int]:
-    """Return random bytes below a limit. If the limit is a multiple of a divisor, all remainders are equally
+    """Return random bytes below a limit. If the limit is a multiple of n, all remainders of a division by n are equally
     probable."""
     found: list[int] = []
     while len(found) < count:
@@ -385,7 +390,7 @@ class ClaimProgress:
 
 
 async def poll(store: Store, claim_token: str) -> ClaimProgress:
-    """Count a poll, and return the state of the claim of this token.
+    """Record a poll, and return the state of the claim that this token belongs to.
 
     Raises:
         InvalidClaimToken: the token is unknown, or its registration was claimed more than ten minutes ago.

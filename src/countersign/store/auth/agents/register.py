@@ -96,7 +96,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
 
 async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
     """Register an agent with its person's e-mail address. The response does not disclose whether the address has an
-    account (T43).
+    account (attack T43).
 
     Raises:
         ServiceAuthNotEnabled, InvalidLoginHint, RateLimited, InvalidScope.

@@ -1,4 +1,7 @@
-"""Registrations of agents: creation, lookup, revocation, last use; hourly limits (attack T47); identity assertions."""
+"""Registrations of agents: creation, lookup, revocation, last use; hourly limits (attack T47); identity assertions.
+
+A delegation binds a subject (an account at an identity provider) to a person of the store.
+"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
@@ -232,7 +235,7 @@ async def of_person(store: Store, person_id: str) -> list[Registration]:
 
 
 async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
-    """Whether no subject of the provider was ever bound to the person."""
+    """Whether no subject of the provider is bound to the person."""
     return await reader.fetch_one(DELEGATION_OF_PERSON, issuer, person_id) is None
 
 
@@ -252,7 +255,7 @@ async def lock_unclaimed(transaction: Transaction, registration_id: str) -> bool
 
 
 async def of_client(reader: Reader, origin: AssertionOrigin, person_id: str) -> list[Registration]:
-    """Return the existing registrations of an agent for the person that its provider asserts again. An agent has one
+    """Return the registrations that an agent already has when its provider asserts the person again. An agent has one
     registration for each set of scopes."""
     return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
 

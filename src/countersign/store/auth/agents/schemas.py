@@ -19,7 +19,8 @@ Assertion: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
 
 
 class RegisterRequest(msgspec.Struct):
-    """A registration in either format; unknown members are ignored."""
+    """A registration in the format of agent-auth (`type`) or of the API document (`method` or `grant_type`); unknown
+    members are ignored."""
 
     type: Text | None = None
     method: Text | None = None
@@ -203,10 +204,10 @@ class UnsupportedIdentityType(Refused):
 
 
 def kind_of(body: RegisterRequest) -> Kind:
-    """The kind of a registration, in either format (agent-auth 7.4).
+    """The kind of a registration, in the format of agent-auth or of the API document (agent-auth 7.4).
 
     Raises:
-        InvalidRequest: no member names it, or two members contradict each other.
+        InvalidRequest: no member names the kind, or two members contradict each other.
         UnsupportedIdentityType: the kind is unknown.
     """
     named = {word for word in (body.type, body.method) if word is not None}

@@ -1,4 +1,4 @@
-"""OAuth clients of organisations, clients that register themselves (RFC 7591), and redirect URIs."""
+"""OAuth clients of organisations, dynamic clients (which register themselves, RFC 7591), and redirect URIs."""
 
 import re
 import unicodedata

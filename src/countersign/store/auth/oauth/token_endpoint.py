@@ -41,8 +41,8 @@ class InvalidTarget(Refused):
 
 
 def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> None:
-    """Require that every resource is the root address of this service or an address below it. Clients send the address
-    that they call.
+    """Require that every resource is the root address of this service or an address below the root. Addresses below the
+    root are accepted, because clients send the address that they call.
 
     Raises:
         InvalidTarget: a resource belongs to another service, or its address has a fragment.
