@@ -1,9 +1,10 @@
 """The collector: removes expired uploads, staged parts without an upload, and unreferenced stored files.
 
 It removes only files that the database knows and that have been unreferenced for a day. Files that the database
-never knew are counted and reported. Nothing is removed if the database and the blob store belong to
-different installations, or if a later state of the database has removed files of the blob store. If one run would
-remove more than a tenth of the files, it only completes the removals that an earlier run began.
+never knew are counted and reported. Nothing is removed if the database and the blob store belong to different
+installations. Nothing is removed either if the database was restored from a backup, and the collector removed files
+after the time of the backup. If one run would remove more than a tenth of the files, it only completes the removals
+that an earlier run began.
 
 Every step can be interrupted and is resumed by the next run; several runs may be concurrent, on any nodes.
 """
@@ -26,7 +27,7 @@ MIN_IDLE_S = 86_400
 """A file is removed only if it has existed, and has been unreferenced, for at least this time."""
 UPLOADS_PER_BATCH = 200
 MAX_SHARE = 10
-"""One run removes at most one file in this many files, but may always remove one."""
+"""One run removes at most 1 / MAX_SHARE of all stored files. One file may always be removed."""
 CONFIRM = "countersign installation collect --yes"
 ABANDON = {"artifact": artifacts.abandon, "media": media.abandon}
 
@@ -114,8 +115,8 @@ async def report(reader: Reader) -> CollectionReport | None:
 
 
 async def _require_own(store: Store) -> None:
-    """Check that the blob store belongs to this installation, and that no later state of the database removed files
-    of it.
+    """Check that the blob store belongs to this installation. Also check that the database is not older than the last
+    removal of files from the blob store.
 
     Raises:
         InstallationMismatch, DatabaseOutdated: the check failed.

@@ -1,4 +1,8 @@
-"""The table of blobs (live, idle, collected), and the check that stored bytes match their digests."""
+"""The table of blobs, and the check that stored bytes match their digests.
+
+A live blob may be referenced. An idle blob is known to be unreferenced since a certain time. A condemned blob is being
+removed by the collector. A blob is sealed when all of its bytes are in the blob store, under their digest.
+"""
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
@@ -34,7 +38,7 @@ KNOWN_AFTER = """
     ORDER BY sha256
     LIMIT $2
 """
-# Reads a fixed number of blobs, whether or not they are used, so that the work of one statement is bounded.
+# Selects at most 1000 blobs, used or unused, so that one statement reads a limited number of rows.
 USES = """
     SELECT b.sha256,
            CASE WHEN b.state = 'live' AND b.touched_at < $2
@@ -117,13 +121,14 @@ async def is_known(reader: Reader, sha256: str) -> bool:
 
 
 async def is_live(reader: Reader, sha256: str) -> bool:
-    """Whether the blob must exist."""
+    """Whether the blob is live, so that its bytes must be stored."""
     return await reader.fetch_one(IS_LIVE, sha256) is not None
 
 
 async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
-    """Record a blob that is about to be sealed, so that the collector can tell it from blobs that the database never
-    knew. A stored unknown blob is not recorded: an upload of the same content must not cause its removal.
+    """Record a blob that is about to be sealed, so that the collector can tell this blob from blobs that the database
+    never knew. If the bytes are already stored but the database does not know them, the blob is not recorded. Otherwise
+    an upload of the same content would make the collector remove the stored bytes.
     """
     if await is_known(database, sha256) or await store.size(sha256) is None:
         await note_idle(database, sha256)
@@ -204,7 +209,7 @@ async def condemn(database: Database, sha256: str, before: Instant) -> None:
 
 
 async def remove_condemned(database: Database, store: BlobStore, sha256: str) -> bool:
-    """Delete a condemned blob, then its row; False if it is not condemned."""
+    """Delete a condemned blob, then its row. Return False if the blob is not condemned."""
     async with database.transaction() as transaction:
         if not await transaction.run(TAKE_CONDEMNED, sha256):
             return False

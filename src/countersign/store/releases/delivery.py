@@ -1,4 +1,8 @@
-"""Updates for clients: signed channel statements, manifests, chunks, deltas and SBOMs."""
+"""Updates for clients: signed channel statements, manifests, chunks, deltas and SBOMs.
+
+A channel statement names the newest release of a channel and its builds. A client rejects a statement with a lower
+counter than the last statement that the client saw.
+"""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -48,7 +52,7 @@ NEWEST_BUILT = """
     LIMIT 1
 """
 STATEMENT = "SELECT counter, said, envelope, expires_at FROM channel_statement WHERE product_id = $1 AND channel = $2"
-# Locks the row until the transaction ends, so that counters increase across concurrent transactions.
+# The statement locks the row until the transaction ends, so that concurrent transactions get increasing counters.
 NEXT_COUNTER = """
     INSERT INTO channel_statement (product_id, channel, counter, said, envelope, expires_at)
     VALUES ($1, $2, $3, '', '', 0)
@@ -142,8 +146,8 @@ class NothingBuilt(NotFound):
 async def channel_state(store: Store, product_id: str, channel: str) -> ChannelState:
     """The channel's signed statement with the key chain that verifies it.
 
-    If possible, the counter is the time in seconds, so that it still increases after the service is restored from a
-    backup. A statement is valid for `statement_ttl_s` seconds, and is renewed after half of this time.
+    The counter is at least the current time in seconds, so that the counter still increases after the service is
+    restored from a backup. A statement is valid for `statement_ttl_s` seconds, and is renewed after half of this time.
 
     Raises:
         NothingBuilt: the channel has no published release with a build.
@@ -180,8 +184,8 @@ async def _issue_statement(store: Store, product: ChannelProduct, channel: str) 
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
         counter = await next_counter(transaction, product.id, channel, now // clock.SECOND)
-        # Read the content again after the counter: otherwise a slow transaction could publish old content with a higher
-        # counter.
+        # Read the content again after the counter is incremented. Otherwise a slow transaction could publish old
+        # content with a higher counter.
         current = await _current_content(transaction, product, channel)
         version, build = msgspec.json.decode(current, type=tuple[str, dict[str, str]])
         newest = await signing.current_key(transaction, store.master, product.org_id)

@@ -151,7 +151,8 @@ async def announce(
 
 
 async def put_ready(transaction: Transaction, product_id: str, kind: MediaKind, alt: str, content: Content) -> None:
-    """Insert an image of the product with this id. Its blob must be sealed. Used for demonstration data."""
+    """Insert an image of the product with this id. The image's blob must already be stored. This function is used for
+    demonstration data."""
     await blobs.keep(transaction, content.sha256, content.size)
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product_id, kind, alt, clock.now())
@@ -207,7 +208,8 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         data = await _read(store, sha256, upload.size)
         made = await reencode_cover(data) if row[0] == "cover" else CoverPictures(await reencode(data), [], None)
     finally:
-        # Removed before the new image is stored: an image that was encoded in the same way has the same digest.
+        # Remove the original before the new image is stored. The new image can have the same digest as the original,
+        # and would be removed with it.
         await _remove_original(store, sha256)
     sizes = tuple([await _put(store, each) for each in made.sizes])
     return replace(await _put(store, made.picture), color=made.color, sizes=sizes)
@@ -320,7 +322,7 @@ async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     )
 
 
-# Uploads are never SVG; pictures of the demonstration are.
+# Uploaded images are never SVG. The images of the demonstration data are SVG.
 _MEDIA_TYPES = (*MEDIA_TYPES.values(), "video/mp4", "video/webm", SVG)
 
 ROUTES = (
@@ -371,7 +373,7 @@ ROUTES = (
         reads=RANGE_READS,
         sends=RANGE_SENDS,
         cross_origin=True,
-        # A page shows dozens of images: counted, a few pages would use up the quota of an address.
+        # A page shows dozens of images. If these requests counted, a few pages would use up the quota of an address.
         counted=False,
     ),
 )

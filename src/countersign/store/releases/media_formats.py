@@ -100,8 +100,8 @@ _COVER_QUALITY: dict[str, dict[str, int]] = {"AVIF": {"quality": 60, "speed": 8}
 
 
 class CoverPictures(NamedTuple):
-    """An image; of a cover also its smaller sizes in the formats that browsers load fastest, and its mean colour as
-    #rrggbb."""
+    """An encoded image. If the image is a cover, `sizes` contains smaller copies in AVIF and WebP, and `color` is the
+    mean colour as #rrggbb."""
 
     picture: Picture
     sizes: list[Picture]
@@ -120,7 +120,8 @@ async def reencode(data: bytes) -> Picture:
 
 
 async def reencode_cover(data: bytes) -> CoverPictures:
-    """Like `reencode`, and with the image in AVIF and WebP for each of the widths that it reaches.
+    """Return the image as `reencode` does, with copies in AVIF and WebP. The copies have the widths of `COVER_WIDTHS`
+    that do not exceed the image's own width.
 
     Raises:
         UnsupportedImage: as raised by `reencode`.
@@ -175,7 +176,7 @@ def _is_readable(name: str) -> bool:
 
 
 def _pixels_only(image: Image.Image, name: str) -> Image.Image:
-    """The pixels only: rotated according to EXIF, in RGB or RGBA, converted to sRGB."""
+    """Return the image without metadata, rotated according to EXIF, in RGB or RGBA, and converted to sRGB."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
         # Scale 16-bit grey values, because `convert` would clip all values above 255.

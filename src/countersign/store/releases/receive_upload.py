@@ -1,4 +1,8 @@
-"""PUT and GET of an upload address. Received bytes are staged at once, and the last part completes the upload."""
+"""PUT and GET of an upload address.
+
+Received bytes are staged: the blob store keeps them as a part of an unfinished blob. After the last part has arrived,
+the parts are sealed: the blob store joins them to one blob, which is named by its SHA-256.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -43,7 +47,7 @@ class UploadBody:
         return bool(self._rest)
 
     async def stretch(self, limit: int, seconds: float) -> AsyncIterator[bytes]:
-        """Read the next bytes: at most `limit`, within the given number of seconds."""
+        """Yield the next bytes of the body, at most `limit` bytes. Stop after the given number of seconds."""
         ends_s = clock.monotonic_s() + seconds
         while limit > 0 and await self.has_more():
             piece, self._rest = self._rest[:limit], self._rest[limit:]
@@ -64,7 +68,8 @@ class UploadBody:
 UNPROCESSABLE = 422
 ATTEMPTS = 3
 
-# These locks ensure that only one task of this process seals an upload: a client's retry waits for the first request.
+# The locks of uploads. Only one task of this process may finish an upload, so a client's retry waits for the first
+# request.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
@@ -110,8 +115,8 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
 
 
 async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
-    """Seal the parts. If the digest is known beforehand, it is recorded first: if the process then dies, the database
-    still knows the blob."""
+    """Seal the parts, and return the digest. If the digest is known beforehand, it is recorded in the database first.
+    If the process then dies, the database still knows the blob."""
     expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
     if expected is not None:
         await blobs.note_new(store.database, store.blobs, expected)
@@ -128,7 +133,8 @@ async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Con
         async with store.database.transaction() as transaction:
             if not await uploads.finish(transaction, upload.id):
                 return False
-            # After this call, the blob cannot be removed: the transaction locks the row, which a removal needs.
+            # After this call, the blob cannot be removed until the transaction ends: a removal also has to lock the
+            # row.
             await blobs.keep(transaction, content.sha256, content.size)
             if await store.blobs.size(content.sha256) != content.size:
                 raise _BlobMissing
@@ -155,8 +161,8 @@ async def _discard(store: Store, upload: Upload) -> None:
 
 
 STRETCH_S = 30
-"""Received bytes are stored at least this often. If the service stops, only later bytes are lost; if a connection is
-aborted, no bytes are lost."""
+"""Received bytes are recorded as a part at least this often. If the service stops, only bytes after the last part are
+lost. If a connection is aborted, no bytes are lost."""
 STRETCH_BYTES = 4 << 30
 
 
@@ -185,10 +191,11 @@ _NO_STORE = ("Cache-Control", "no-store")
 
 
 async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
-    """Receive the request's bytes: 204 with Upload-Received while parts are missing, otherwise the purpose's response.
+    """Receive the request's bytes. Return 204 with Upload-Received while parts are missing. Return the response of the
+    purpose after the last part.
 
-    Received bytes remain stored, and repeated bytes are discarded. A finished upload answers again without reading the
-    body.
+    Received bytes remain stored, and repeated bytes are discarded. If the upload is already finished, return the same
+    response again without reading the body.
 
     Raises:
         UploadNotFound: no upload has this address.

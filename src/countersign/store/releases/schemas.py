@@ -149,7 +149,7 @@ _BUILD = "The platform of the build; by default the build without a platform."
 
 
 class BuildQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The build of a release; without a platform, the build that has none."""
+    """The build of a release; by default the build without a platform."""
 
     platform: Annotated[Platform, msgspec.Meta(description=_BUILD)] | None = None
 

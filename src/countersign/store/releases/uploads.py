@@ -1,4 +1,8 @@
-"""Resumable uploads: their table, their purposes, and the rules for file names and byte ranges."""
+"""Resumable uploads: their table, their purposes, and the rules for file names and byte ranges.
+
+The purpose of an upload says to which feature the file belongs. The subject is the artifact or the media item that gets
+the file.
+"""
 
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -23,9 +27,9 @@ INSERT_UPLOAD = """
     INSERT INTO upload (id, token_hash, org_id, announced_by, purpose, subject_id, size, sha256, created_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
-# An address works while its announcer may write for the organisation. `person:` and `client:` are followed by the id;
-# a person's id is followed by the registration or consent if an agent or program acted for the person, which must
-# still have the scope ($4, a pattern).
+# An address is valid while the caller who announced the upload may write for the organisation. `announced_by` is
+# `person:` or `client:` with the id. If an agent or program acted for the person, the id of its registration or consent
+# follows. The registration or consent must still have the scope ($4, a pattern).
 BY_ADDRESS = """
     SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
     FROM upload
@@ -176,7 +180,7 @@ async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[
 
 
 async def forget_all_parts(transaction: Transaction) -> None:
-    """Delete the recorded parts of all open uploads: clients restart them at the same addresses."""
+    """Delete the recorded parts of all open uploads. Clients must send these files again, to the same addresses."""
     await transaction.run(FORGET_ALL_PARTS)
 
 
@@ -226,8 +230,8 @@ async def _delete(transaction: Transaction, upload_id: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The sealed blob of an upload. For images, it includes width and height in pixels; for covers, the smaller sizes
-    and the colour in the middle of all pixels."""
+    """The stored blob of an upload. For an image, `width` and `height` are in pixels. For a cover, `sizes` contains
+    smaller copies, and `color` is the mean colour of all pixels."""
 
     sha256: str
     size: int
@@ -242,10 +246,10 @@ class Content:
 class Purpose:
     """The handlers of a feature's uploads.
 
-    content  turns the uploaded blob into the stored one, outside of a transaction; a 422 error voids the
-             upload
-    keep     stores the reference to that blob, in the transaction that finishes the upload
-    abandon  removes the announced row, in the transaction that voids the upload
+    content  checks or converts the uploaded blob, outside of a transaction, and returns the blob to store; if it
+             raises a 422 error, the upload is removed
+    keep     stores the reference to the blob, in the transaction that finishes the upload
+    abandon  removes the announced row, in the transaction that removes the upload
     answer   makes the response of the finished upload (201)
     """
 

@@ -1,4 +1,8 @@
-"""Builds, packs and chunks in the database, manifests of builds, and the permission to process an artifact."""
+"""Builds, packs and chunks in the database, manifests of builds, and the permission to process an artifact.
+
+A build is what the store makes of an artifact: a file tree, and its signed manifest. The content of the files is stored
+as chunks, and a pack is a blob of many chunks. Builds of an organisation share chunks.
+"""
 
 import asyncio
 import base64
@@ -144,7 +148,8 @@ class Build(NamedTuple):
 
 
 class ChunkRow(NamedTuple):
-    """A chunk: its size in bytes, its pack, and the offset and length of its frame in the pack."""
+    """A chunk: its size in bytes, its pack, and the offset and length of its frame (its compressed bytes) in the
+    pack."""
 
     id: str
     size: int
@@ -216,7 +221,8 @@ async def add_build(transaction: Transaction, new: Build) -> bool:
 
 
 async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
-    """Delete a build and release its chunks. Return False if the build was already removed or replaced."""
+    """Delete a build, and decrement the use count of its chunks. Return False if the build was already removed or
+    replaced."""
     if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
         return False
     await transaction.run(DROP_DELTAS, dropped.artifact_id)
@@ -303,8 +309,8 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
 
 
 class _Chunks(msgspec.Struct, frozen=True):
-    """The part of a manifest that lists the chunks. Decoding a large manifest completely takes a hundred times as much
-    memory."""
+    """The part of a manifest that lists the chunks. To decode a large manifest completely would take a hundred times as
+    much memory."""
 
     chunks: list[Chunk]
 

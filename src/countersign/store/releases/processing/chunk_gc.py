@@ -1,4 +1,4 @@
-"""Packs of chunks in the blob store, and the removal of chunks that no build uses."""
+"""Packs (blobs of many chunks) in the blob store, and the removal of chunks that no build uses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -64,7 +64,7 @@ class PackWriter:
             await self.seal()
 
     async def seal(self) -> None:
-        """Seal the current pack, unless it is empty."""
+        """Complete the current pack and store it as a blob, unless the pack is empty."""
         if self._staging is None:
             return
         await self._put(b"")
@@ -103,7 +103,7 @@ class PackWriter:
             yield frame
 
     async def _touch_sealed(self) -> None:
-        """Touch the sealed packs of a long job, so that the collector does not remove them."""
+        """Mark the sealed packs of a long job as in use, so that the collector does not remove the packs."""
         if clock.monotonic_s() - self._touched_s < TOUCH_EVERY_S and len(self.sealed) > 1:
             return
         async with self._database.transaction() as transaction:

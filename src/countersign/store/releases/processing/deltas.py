@@ -1,4 +1,5 @@
-"""delta.make: deltas between builds, prepared in advance for the most likely updates."""
+"""The job delta.make: it prepares deltas between builds, in advance, for the most likely updates. From a delta and the
+installed files, a client makes the new files."""
 
 from typing import NamedTuple
 
@@ -41,8 +42,9 @@ OF_PAIR = """
 
 
 class DeltaListing(msgspec.Struct, frozen=True):
-    """The listing of a delta. `old` and `files` contain the indexes of the files that the delta reads and makes, in the
-    old and the new manifest. The listing also states the memory that is needed to apply the delta."""
+    """The listing of a delta. `old` contains the indexes, in the old manifest, of the files that the delta reads.
+    `files` contains the indexes, in the new manifest, of the files that the delta makes. `memory` is the number of
+    bytes of memory that is needed to apply the delta."""
 
     old: PositionRanges
     files: PositionRanges
@@ -155,7 +157,8 @@ async def _build_files(store: Store, artifact_id: str) -> _BuildFiles:
 async def _make_deltas(
     store: Store, work: JobContext[DeltaPayload], old: _BuildFiles, new: _BuildFiles
 ) -> list[StoredDelta]:
-    """The deltas that are at least 10 % smaller than the chunks they replace."""
+    """Make the deltas of the pair. Store and return only deltas that are at least 10 % smaller than the chunks that
+    they replace."""
     settings = store.settings
     order = DeltaOrder(
         old.described.files,

@@ -1,4 +1,5 @@
-"""archive.extract and artifact.verify: the entries of an artifact, and whether stored bytes match the signature."""
+"""The jobs archive.extract, which lists the entries of an artifact, and artifact.verify, which checks that the stored
+bytes match the digests and the signature."""
 
 import asyncio
 import hashlib
@@ -117,7 +118,7 @@ async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
 
 @dataclass
 class _Window:
-    """The range of listed entries, and the bytes left for them."""
+    """The range of entries to list. `room` is the number of bytes that the result has left for entries."""
 
     start: int
     stop: int

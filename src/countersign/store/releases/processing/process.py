@@ -1,4 +1,5 @@
-"""build.process: make a build of an artifact (file tree, chunks, signed manifest). Also contains the job types."""
+"""The job build.process, which makes a build of an artifact (file tree, chunks, signed manifest). The module also
+declares the types of all jobs on artifacts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,10 +45,10 @@ from countersign.updates.worker_protocol import (
 )
 
 READING_SHARE = 0.95
-"""The part of a job's progress that reading the artifact accounts for. The rest is signing and storing."""
+"""The progress of a job when the artifact is read completely. The rest of the progress is for signing and storing."""
 
 Told: TypeAlias = Callable[[float], Awaitable[None]]
-"""Reports the progress, 0 to 1."""
+"""A function that reports the progress, 0 to 1."""
 
 
 class ArtifactDamaged(Refused):
@@ -137,8 +138,8 @@ class Ingest:
 
 MAX_SHOWN = 50
 MAX_MANIFEST_BYTES = 160 << 20
-"""The maximum size of a manifest. The envelope of such a manifest has the maximum response size that a client
-accepts."""
+"""The maximum size of a manifest. With its envelope, a manifest of this size is as large as the largest response that a
+client accepts."""
 
 
 async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:

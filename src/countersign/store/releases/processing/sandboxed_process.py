@@ -40,7 +40,7 @@ class CpuTimeExceeded(WorkerDied):
 
 
 class SandboxedProcess:
-    """A running process, with the messages to and from it."""
+    """A running process, and the pipes for messages to the process and from the process."""
 
     def __init__(
         self, process: Process, output: FileIO, input_stream: StreamWriter, handing: socket.socket | None
@@ -52,7 +52,7 @@ class SandboxedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has its end of the pipe open."""
+        """Whether the process still runs: its end of the pipe is open."""
         looking = select.poll()
         looking.register(self._output, 0)
         return not looking.poll(0)
@@ -80,7 +80,7 @@ class SandboxedProcess:
             raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
 
     async def send(self, payload: bytes) -> None:
-        """Send a message. If the process has ended, no error is raised; the next `receive` raises it."""
+        """Send a message. If the process has ended, this method raises no error, but the next `receive` does."""
         with suppress(ConnectionError):
             self._input.write(worker_protocol.encode_frame(payload))
             await self._input.drain()
@@ -208,7 +208,8 @@ MEBIBYTE = 1 << 20
 
 
 class ArtifactReader:
-    """Reads an artifact: yields its records, and answers which chunks are needed."""
+    """Reads an artifact by means of a sandboxed process. The process sends records, and asks which chunks of the
+    artifact the store does not have yet."""
 
     def __init__(self, process: SandboxedProcess, cpu_s: int) -> None:
         self._process = process
@@ -233,7 +234,8 @@ class ArtifactReader:
         return record
 
     async def answer(self, flags: bytes) -> None:
-        """Answer which of the offered chunks are needed: one byte for each, 1 if needed."""
+        """Answer a query of the process. `flags` has one byte for each chunk of the query: 1 if the store needs the
+        chunk."""
         await self._process.send(flags)
 
 

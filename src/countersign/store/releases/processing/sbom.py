@@ -57,7 +57,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
-    """The document as JSON and the number of its components; None if the build lists none.
+    """The document as JSON and the number of its components; None if the build lists no components.
 
     Unreadable files are ignored.
     """
