@@ -44,6 +44,7 @@ TITLES = {
     "batch": "Batches",
     "jobs": "Jobs",
     "identity": "Sign-in, organisations",
+    "statistics": "Statistics",
     "signing": "Signing keys",
     "webhooks": "Webhooks",
     "oauth": "Tokens, authorization, metadata",

@@ -49,6 +49,8 @@ from countersign.store.sandbox import folders
 from countersign.store.sandbox import routes as sandbox
 from countersign.store.sandbox.data_sets import SandboxDependencies
 from countersign.store.sandbox.router import SandboxRouter
+from countersign.store.statistics import counts
+from countersign.store.statistics import routes as statistics
 
 COLLECT_EVERY_S = 300
 
@@ -80,6 +82,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *oauth.ROUTES,
     *agents.ROUTES,
     *org_routes.routes(projection.refresh_organisation),
+    *statistics.ROUTES,
     *signing.ROUTES,
     *webhooks.ROUTES,
     *security_events.ROUTES,
@@ -196,12 +199,13 @@ async def maintained(store: Store) -> AsyncGenerator[None]:
 async def run_maintenance(store: Store) -> None:
     """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, external codes
     and tokens, mailed links, registrations, dynamic OAuth clients, keys, webhook deliveries and data sets of the
-    sandbox; record the last uses of agents and keys."""
+    sandbox; count redemptions by day and rank products by downloads; record the last uses of agents and keys."""
     # Record the uses first, so that no recently used key is removed.
     await _record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)
     await codes.collect_abandoned(store)
+    await counts.roll_up(store.database)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)
         await queries.forget_old_sessions(transaction)

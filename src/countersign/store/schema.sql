@@ -223,13 +223,6 @@ CREATE TABLE artifact (
 );
 CREATE INDEX artifact_by_blob ON artifact (sha256);
 
-CREATE TABLE download_count (
-    artifact_id TEXT NOT NULL REFERENCES artifact (id),
-    day TEXT NOT NULL,
-    downloads BIGINT NOT NULL,
-    PRIMARY KEY (artifact_id, day)
-);
-
 -- library and codes ------------------------------------------------------------------------------
 
 -- The owner is `person:<id>` or, for a site licence, `org:<id>`.
@@ -274,6 +267,7 @@ CREATE TABLE redemption (
     redeemed_at BIGINT NOT NULL,
     PRIMARY KEY (code_hash, owner)
 );
+CREATE INDEX redemption_by_moment ON redemption (redeemed_at);
 
 -- A link that was mailed to prove an address. Only the hash of its token is kept.
 CREATE TABLE email_proof (
@@ -755,3 +749,27 @@ CREATE TABLE library_item (
 
 -- Until when the owner has seen the notifications, which are derived from releases and entitlements.
 CREATE TABLE notification_state (owner TEXT PRIMARY KEY, seen_at BIGINT NOT NULL);
+
+-- Statistics: one row a day for each metric of a release on a platform. They replace the counts of files.
+
+-- `day` is a date in UTC. `version` and `platform` are '' where the metric has none, `product_id` is '' for followers of an
+-- organisation. `followers` counts changes: its sum up to a day is the number of followers.
+CREATE TABLE daily_count (
+    org_id TEXT NOT NULL,
+    metric TEXT NOT NULL CHECK (metric IN ('downloads', 'bytes', 'updates', 'redemptions', 'followers')),
+    day TEXT NOT NULL,
+    product_id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    value BIGINT NOT NULL,
+    PRIMARY KEY (org_id, metric, day, product_id, version, platform)
+);
+CREATE INDEX daily_count_by_day ON daily_count (metric, day, product_id);
+CREATE INDEX daily_count_by_release ON daily_count (product_id, version);
+
+-- The last day whose redemptions were counted, and the last day that products were ranked by their downloads.
+CREATE TABLE statistics_state (
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    counted_day TEXT NOT NULL,
+    ranked_day TEXT NOT NULL
+);

@@ -67,6 +67,7 @@ SECTIONS: dict[str, str] = {
     "redeem": "Redeem codes: issue them in batches, and redeem them into a library.",
     "sandbox": "The sandbox: the whole API on temporary data sets, one for each key or anonymous address.",
     "signing": "The keys that organisations sign builds and channels with.",
+    "statistics": "Statistics of an organisation: downloads, redemptions, updates, followers and bytes by day.",
     "tools": "The store's operations as tools of the Model Context Protocol.",
     "webhooks": "Webhooks of an organisation: receivers of events, and their deliveries.",
 }

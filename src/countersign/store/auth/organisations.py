@@ -52,8 +52,7 @@ USAGE = """
         (SELECT coalesce(sum(size), 0) FROM (
             SELECT DISTINCT a.sha256, a.size FROM artifact a JOIN release r ON r.id = a.release_id
             JOIN product p ON p.id = r.product_id WHERE p.org_id = $1 AND a.status = 'ready') AS stored),
-        (SELECT coalesce(sum(d.downloads), 0) FROM download_count d JOIN artifact a ON a.id = d.artifact_id
-            JOIN release r ON r.id = a.release_id JOIN product p ON p.id = r.product_id WHERE p.org_id = $1),
+        (SELECT coalesce(sum(value), 0) FROM daily_count WHERE org_id = $1 AND metric = 'downloads'),
         (SELECT coalesce(sum(count), 0) FROM code_batch WHERE org_id = $1 AND status <> 'preparing'),
         (SELECT count(*) FROM redemption x JOIN code c ON c.code_hash = x.code_hash
             JOIN code_batch b ON b.id = c.batch_id WHERE b.org_id = $1),
@@ -62,14 +61,12 @@ USAGE = """
 """
 
 DOWNLOADS = """
-    SELECT p.slug, r.version, a.platform, sum(d.downloads) AS downloads
-    FROM download_count d
-    JOIN artifact a ON a.id = d.artifact_id
-    JOIN release r ON r.id = a.release_id
-    JOIN product p ON p.id = r.product_id
-    WHERE p.org_id = $1
-    GROUP BY p.slug, r.version, a.platform
-    ORDER BY 4 DESC, p.slug, r.version, a.platform
+    SELECT p.slug, d.version, d.platform, sum(d.value) AS downloads
+    FROM daily_count d
+    JOIN product p ON p.id = d.product_id
+    WHERE d.org_id = $1 AND d.metric = 'downloads'
+    GROUP BY p.slug, d.version, d.platform
+    ORDER BY 4 DESC, p.slug, d.version, d.platform
     LIMIT $2
 """
 MAX_DOWNLOADS = 50
@@ -147,4 +144,4 @@ async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
         Unavailable: the query exceeded the read deadline.
     """
     rows = await database.scan(DOWNLOADS, org_id, MAX_DOWNLOADS)
-    return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]
+    return [Downloaded(product, version, platform or None, int(count)) for product, version, platform, count in rows]

@@ -54,6 +54,16 @@ COUNT_PUBLISHER = """
         last_release_at = (SELECT max(c.last_at) FROM catalog_public c WHERE c.org_slug = $1)
     WHERE slug = $1
 """
+RANK = """
+    UPDATE catalog_index
+    SET downloads_7d = coalesce((
+        SELECT sum(d.value) FROM daily_count d
+        WHERE d.metric = 'downloads' AND d.day >= $1 AND d.day < $2 AND d.product_id = catalog_index.product_id
+    ), 0)
+    WHERE downloads_7d > 0 OR product_id IN (
+        SELECT product_id FROM daily_count WHERE metric = 'downloads' AND day >= $1 AND day < $2
+    )
+"""
 _COLUMNS = "number, changed, is_public, kind, platforms, channels, is_free, org_slug, tags, published_at"
 EVERY_ROW = f"SELECT {_COLUMNS} FROM catalog_index"
 CHANGED_ROWS = f"SELECT {_COLUMNS} FROM catalog_index WHERE changed > $1 ORDER BY changed LIMIT {MAX_STEP + 1}"
@@ -91,6 +101,11 @@ async def put(
     difference = is_public * releases - counted[0] * counted[1]
     await transaction.run(PUT_PUBLISHER, detail.org)
     await transaction.run(COUNT_PUBLISHER, detail.org, is_public - counted[0], difference)
+
+
+async def rank(transaction: Transaction, first: str, end: str) -> None:
+    """Write each product's downloads of the days from the first one on, before the end."""
+    await transaction.run(RANK, first, end)
 
 
 class IndexRow(NamedTuple):

@@ -25,10 +25,11 @@ from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
 from countersign.store.redeem import codes
-from countersign.store.releases import artifacts, blobs, download, lifecycle, media
+from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
 from countersign.store.releases.schemas import NewRelease, ProductWrite
 from countersign.store.releases.uploads import Content
+from countersign.store.statistics import counts
 
 PLAYER, PUBLISHER, PASSWORD = "player@example.com", "publisher@example.com", "countersign-demo"
 CLIENT_ID, CLIENT_SECRET = "demo-publisher", "demo-publisher-secret"
@@ -179,9 +180,14 @@ async def _product(
     # The catalog is refreshed once, after the last release.
     await projection.refresh(transaction, product_id, reindex=False)
     today = date.fromisoformat(clock.rfc3339(clock.now())[:10])
-    counts = [*downloads.daily_downloads(product.slug, newest, today)]
-    await download.put_counts(transaction, counts)
-    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(counts, today))
+    downloaded = [*downloads.daily_downloads(product.slug, newest, today)]
+    await counts.put_downloads(transaction, downloaded)
+    await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(downloaded, today))
+    if product.publisher == ORGANISATIONS[0][0]:
+        version = product.releases[-1].version
+        for metric, day, value in downloads.other_counts(product.slug, today):
+            of_release = (version, product.platforms[0]) if metric == "updates" else ("", "")
+            await counts.put(transaction, [(org_id, metric, day, product_id, *of_release, value)])
     return product_id
 
 

@@ -37,6 +37,16 @@ def daily_downloads(slug: str, artifact_ids: Sequence[str], today: date) -> Iter
                 yield artifact_id, day.isoformat(), downloads
 
 
+def other_counts(slug: str, today: date) -> Iterator[tuple[str, str, int]]:
+    """Metric, day and value of what else is counted for a product: updates, redemptions and new followers."""
+    usual = POPULAR.get(slug, 4 + hash_of(slug) % 27)
+    for back in range(1, DAYS + 1):
+        day = (today - timedelta(days=back)).isoformat()
+        yield "updates", day, usual // 2 + hash_of(f"{slug} update {back}") % 9
+        yield "redemptions", day, hash_of(f"{slug} code {back}") % (3 + usual // 8)
+        yield "followers", day, hash_of(f"{slug} follow {back}") % 4
+
+
 def of_last_week(rows: Sequence[tuple[str, str, int]], today: date) -> int:
     """The downloads of the last seven whole days."""
     since = (today - timedelta(days=WEEK)).isoformat()

@@ -6,7 +6,7 @@ import msgspec
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import response
 from countersign.kernel.http.response import Moment, Response, Uuid, encode
@@ -18,6 +18,7 @@ from countersign.store.catalog.publishers import PublisherNotFound, find_publish
 from countersign.store.catalog.schemas import Product
 from countersign.store.catalog.search import SqlBuilder
 from countersign.store.personal.notifications import WINDOW_S, seen_at
+from countersign.store.statistics import counts
 
 READ_LIBRARY = "read:library"
 PRIVATE = (("Cache-Control", "private, no-store"),)
@@ -173,7 +174,8 @@ async def follow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     product = await visible_entry(call.transaction, call.caller, call.path["id"])
     row = await call.transaction.fetch_one("SELECT slug, title FROM catalog_entry WHERE product_id = $1", product[0])
     slug, title = row or ("", "")
-    return await _follow(call.transaction, call.caller.owner, Target("product", slug, title), product.product_id)
+    target = Target("product", slug, title)
+    return await _follow(call.transaction, call.caller.owner, target, product.product_id, product.org_id)
 
 
 async def follow_organisation(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -182,42 +184,45 @@ async def follow_organisation(call: StoreRequest[Nothing, Nothing]) -> Response:
     org = await queries.organisation_with_slug(call.transaction, publisher.slug)
     if org is None:
         raise PublisherNotFound("no publisher has this slug")
-    return await _follow(call.transaction, call.caller.owner, Target("org", org.slug, org.name), org.id)
+    return await _follow(call.transaction, call.caller.owner, Target("org", org.slug, org.name), org.id, org.id)
 
 
-async def _follow(transaction: Transaction, owner: str, target: Target, target_id: str) -> Response:
+async def _follow(transaction: Transaction, owner: str, target: Target, target_id: str, org_id: str) -> Response:
     now = clock.now()
     if not await transaction.run(FOLLOW, owner, target.type, target_id, now, MAX_FOLLOWS):
         row = await transaction.fetch_one(IS_FOLLOWED, owner, target.type, target_id)
         if row is None:
             raise LimitReached(f"you follow {MAX_FOLLOWS} products and organisations already")
         return response.json(Follow(target, clock.rfc3339(row[0])), headers=PRIVATE)
+    await counts.count_follower(transaction, org_id, target_id if target.type == "product" else "", 1)
     return response.json(Follow(target, clock.rfc3339(now)), headers=PRIVATE)
 
 
 async def unfollow_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Stop following a product."""
-    if not await _unfollow(call, "product", await _product_id(call.transaction, call.path["id"])):
-        await visible_entry(call.transaction, call.caller, call.path["id"])
+    id_or_slug = call.path["id"]
+    found = await entry(call.transaction, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    # What the caller may not see and does not follow is not found.
+    if found is None or not await _unfollow(call, "product", found.product_id):
+        await visible_entry(call.transaction, call.caller, id_or_slug)
+    else:
+        await counts.count_follower(call.transaction, found.org_id, found.product_id, -1)
     return response.no_content()
 
 
 async def unfollow_organisation(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Stop following an organisation."""
     org = await queries.organisation_with_slug(call.transaction, call.path["slug"])
-    if not await _unfollow(call, "org", "" if org is None else org.id):
+    if org is None or not await _unfollow(call, "org", org.id):
         await find_publisher(call.transaction, call.path["slug"])
+    else:
+        await counts.count_follower(call.transaction, org.id, "", -1)
     return response.no_content()
 
 
 async def _unfollow(call: StoreRequest[Nothing, Nothing], kind: Kind, target_id: str) -> bool:
-    """End a follow. Return False if there is none; what the caller may not see is then not found."""
+    """End a follow. Return False if there is none."""
     return bool(await call.transaction.run(UNFOLLOW, call.caller.owner, kind, target_id))
-
-
-async def _product_id(reader: Reader, id_or_slug: str) -> str:
-    found = await entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
-    return "" if found is None else found.product_id
 
 
 ROUTES = (

@@ -41,6 +41,7 @@ from countersign.store.releases.uploads import (
     check_filename,
 )
 from countersign.store.scopes import WRITE_RELEASES
+from countersign.store.statistics import counts
 
 MEBIBYTE = 1 << 20
 
@@ -58,7 +59,6 @@ MAKE_READY = """
 """
 DELETE_UNFINISHED = "DELETE FROM artifact WHERE id = $1 AND status = 'receiving'"
 OF_RELEASE = "SELECT id FROM artifact WHERE release_id = $1 ORDER BY id"
-DELETE_COUNTS = "DELETE FROM download_count WHERE artifact_id = $1"
 DELETE_ALL = "DELETE FROM artifact WHERE release_id = $1"
 BY_ID = "SELECT id, filename, size, sha256, platform, status FROM artifact WHERE id = $1"
 PRODUCT_OF = """
@@ -152,7 +152,7 @@ async def remove_all(transaction: Transaction, release_id: str) -> None:
     """Remove all files of a draft release, including unfinished uploads. The collector removes unused blobs later."""
     for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
         await uploads.drop_of_subject(transaction, artifact_id)
-        await transaction.run(DELETE_COUNTS, artifact_id)
+    await counts.forget_release(transaction, release_id)
     await transaction.run(DELETE_ALL, release_id)
 
 

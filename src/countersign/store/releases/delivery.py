@@ -303,7 +303,7 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     ]
     url = await address(store, ready.sha256, ready.filename)
     if call.headers.get(BEGINS_HEADER.lower()) == "1":
-        await download.download_counter(store, ready.id)()
+        await download.download_counter(store, ready.id, is_update=True)()
     return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
 

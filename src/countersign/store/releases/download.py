@@ -2,12 +2,12 @@
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from countersign.kernel import clock, ids, telemetry
-from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http.range_response import StoredContent, attachment
 from countersign.kernel.security.encryption import Signer
@@ -15,6 +15,7 @@ from countersign.store.auth.authentication import Authenticator, InsufficientSco
 from countersign.store.auth.callers import Caller
 from countersign.store.catalog import products as catalog
 from countersign.store.context import Store
+from countersign.store.statistics import counts
 
 
 class InvalidSignature(Refused):
@@ -75,13 +76,6 @@ READY = """
     JOIN product p ON p.id = r.product_id
     WHERE a.id = $1 AND a.status = 'ready'
 """
-COUNT = """
-    INSERT INTO download_count (artifact_id, day, downloads)
-    VALUES ($1, $2, 1)
-    ON CONFLICT (artifact_id, day) DO UPDATE SET downloads = download_count.downloads + 1
-"""
-INSERT_COUNT = "INSERT INTO download_count (artifact_id, day, downloads) VALUES ($1, $2, $3)"
-
 
 class ArtifactNotFound(NotFound):
     """No ready artifact has this id, or the caller may not see it."""
@@ -172,20 +166,14 @@ async def redirect_address(store: Store, artifact: DownloadableArtifact) -> str 
     return await store.blobs.signed_url(artifact.sha256, artifact.filename, settings.signed_url_ttl_s)
 
 
-async def put_counts(transaction: Transaction, counts: Sequence[tuple[str, str, int]]) -> None:
-    """Insert downloads of artifacts by day (YYYY-MM-DD). Used for demonstration data."""
-    await transaction.run_many(INSERT_COUNT, counts)
-
-
-def download_counter(store: Store, artifact_id: str) -> Callable[[], Awaitable[None]]:
-    """Return a function that counts one download of the artifact for the current day (UTC). A download succeeds even if
-    the count fails."""
+def download_counter(store: Store, artifact_id: str, *, is_update: bool = False) -> Callable[[], Awaitable[None]]:
+    """Return a function that counts one download of the artifact for the current day (UTC), or one update to its build.
+    A download succeeds even if the count fails."""
 
     async def count() -> None:
-        day = clock.rfc3339(clock.now())[:10]
         try:
             async with store.database.transaction() as transaction:
-                await transaction.run(COUNT, artifact_id, day)
+                await counts.count_download(transaction, artifact_id, is_update=is_update)
         except (StorageFull, Unavailable) as refused:
             telemetry.logger("builds").warning("a download was not counted", artifact=artifact_id, code=refused.code)
 

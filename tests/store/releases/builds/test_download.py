@@ -16,7 +16,8 @@ DATA = pattern(1000)
 
 async def downloads(shop: Shop) -> int:
     """How many downloads were counted."""
-    row = await shop.store.database.fetch_one("SELECT coalesce(sum(downloads), 0) FROM download_count")
+    counted = "SELECT coalesce(sum(value), 0) FROM daily_count WHERE metric = 'downloads'"
+    row = await shop.store.database.fetch_one(counted)
     assert row is not None
     return int(row[0])
 
@@ -257,3 +258,14 @@ async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
     ):
         assert await get(forged) == (403, "invalid_signature")
     assert await get(f"/blobs/{digest}") == (400, "invalid_request")
+
+
+async def test_downloads_are_counted_with_their_bytes_by_day(shop: Shop) -> None:
+    path = f"/artifacts/{(await shop.upload(DATA))['id']}"
+    for _ in range(2):
+        assert (await shop.world.call("GET", path, shop.token)).content == DATA
+
+    rows = await shop.store.database.fetch("SELECT metric, day, value FROM daily_count ORDER BY metric")
+
+    today = clock.rfc3339(clock.now())[:10]
+    assert [tuple(row) for row in rows] == [("bytes", today, 2 * len(DATA)), ("downloads", today, 2)]

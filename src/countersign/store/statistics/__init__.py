@@ -1,0 +1,1 @@
+"""Statistics of an organisation: counted by day, and shown as series."""

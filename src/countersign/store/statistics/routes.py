@@ -1,0 +1,374 @@
+"""GET /org/stats and /org/stats.csv: an organisation's statistics as series, for its owners and publishers."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import invalid_parameter
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Moment, Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth import queries
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.auth.queries import Organisation
+from countersign.store.auth.schemas import OwnOrg
+from countersign.store.catalog import products
+from countersign.store.catalog.products import ProductNotFound
+from countersign.store.catalog.search import SqlBuilder
+from countersign.store.statistics.counts import day_of
+
+CSV = "text/csv; charset=utf-8"
+MAX_DAYS, MAX_GROUPS, MAX_MARKERS, MIN_CELL = 1_096, 50, 100, 5
+DEFAULT_DAYS = 30
+READERS = frozenset({"owner", "publisher"})
+"""The roles of people who may read statistics. Tokens need admin:org."""
+
+Metric: TypeAlias = Literal["downloads", "redemptions", "updates", "followers", "bytes"]
+Step: TypeAlias = Literal["day", "week", "month"]
+By: TypeAlias = Literal["product", "release", "platform"]
+
+_KEYS = {"": "metric", "product": "product_id", "release": "version", "platform": "platform"}
+TOTALS = """
+    SELECT {key}, sum(value) AS total
+    FROM daily_count
+    WHERE {conditions}
+    GROUP BY {key}
+    ORDER BY 2 DESC, 1
+    LIMIT {limit}
+"""
+SERIES = """
+    SELECT day, {key}, sum(value)
+    FROM daily_count
+    WHERE {conditions}
+    GROUP BY day, {key}
+"""
+SUM = "SELECT coalesce(sum(value), 0) FROM daily_count WHERE {conditions}"
+TITLES = "SELECT id, slug, title FROM product WHERE id IN ({ids})"
+MARKERS = """
+    SELECT r.published_at, p.slug, r.version
+    FROM product p
+    JOIN release r ON r.product_id = p.id
+    WHERE p.org_id = $1 AND ($2 = '' OR p.id = $2) AND r.status = 'published'
+      AND r.published_at >= $3 AND r.published_at < $4
+    ORDER BY r.published_at DESC, r.id DESC
+    LIMIT $5
+"""
+_OF_METRIC = "Which numbers: `bytes` are those of downloaded files, `followers` how many there were."
+_FROM = "The first day (UTC); left out: 29 days before the last one."
+
+
+class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The parameters of GET /org/stats."""
+
+    org: OwnOrg | None = None
+    metric: Annotated[Metric, msgspec.Meta(description=_OF_METRIC)] = "downloads"
+    from_: Annotated[date, msgspec.Meta(description=_FROM)] | None = msgspec.field(name="from", default=None)
+    to: Annotated[date, msgspec.Meta(description="The last day (UTC); left out: yesterday.")] | None = None
+    step: Annotated[Step, msgspec.Meta(description="What a point covers; weeks begin on Monday.")] = "day"
+    by: (
+        Annotated[By, msgspec.Meta(description="What to split by: the 50 largest groups. `release` needs a product.")]
+        | None
+    ) = None
+    product: (
+        Annotated[
+            str, msgspec.Meta(min_length=1, max_length=64, description="Only of the product with this id or slug.")
+        ]
+        | None
+    ) = None
+
+
+class Point(msgspec.Struct):
+    """A value of the time from `at` on; null where fewer than five are counted for a platform."""
+
+    at: str
+    value: int | None
+
+
+class StatsGroup(msgspec.Struct):
+    """A part of the numbers: a product (`key` is its slug), a release, or a platform (`` for files without one)."""
+
+    key: str
+    label: str
+    total: int | None
+    points: list[Point]
+
+
+class Previous(msgspec.Struct):
+    """The same number of days before."""
+
+    total: int
+
+
+class Marker(msgspec.Struct):
+    """A release that was published in the time."""
+
+    at: Moment
+    product: str
+    version: str
+
+
+class Stats(msgspec.Struct, kw_only=True):
+    """Statistics of an organisation, with as many points as there are steps. `groups` is empty without `by`; `markers`
+    are the newest 100 releases of the time. The total of followers is their number on the last day."""
+
+    metric: Metric
+    step: Step
+    total: int
+    points: list[Point]
+    groups: list[StatsGroup]
+    previous: Previous
+    markers: list[Marker]
+
+
+class _Range(NamedTuple):
+    """What is counted: an organisation's metric on some days, of one product or of all."""
+
+    org_id: str
+    metric: str
+    first: date
+    last: date
+    product_id: str
+
+    def conditions(self, statement: SqlBuilder) -> str:
+        """The SQL conditions."""
+        found = [
+            f"org_id = {statement.value(self.org_id)}",
+            f"metric = {statement.value(self.metric)}",
+            f"day >= {statement.value(self.first.isoformat())}",
+            f"day <= {statement.value(self.last.isoformat())}",
+        ]
+        if self.product_id:
+            found.append(f"product_id = {statement.value(self.product_id)}")
+        return " AND ".join(found)
+
+
+async def show_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
+    """Show downloads, redemptions, updates, followers or bytes of the organisation as a series.
+
+    For owners and publishers of the organisation; a token needs admin:org.
+    """
+    return response.json(await _statistics(call), headers=(("Cache-Control", "private, no-store"),))
+
+
+async def export_statistics(call: StoreRequest[StatsQuery, Nothing]) -> Response:
+    """Show the same series as CSV: one row for each point, or for each point of each group."""
+    found = await _statistics(call)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(["at", "key", "label", found.metric])
+    if call.query.by is None:
+        writer.writerows([each.at, "", "", each.value] for each in found.points)
+    for group in found.groups:
+        # A text that begins so is read as a formula by spreadsheets.
+        label = f"'{group.label}" if group.label.startswith(("=", "+", "-", "@")) else group.label
+        writer.writerows([each.at, group.key, label, each.value] for each in group.points)
+    return Response(200, text.getvalue().encode(), CSV, headers=(("Cache-Control", "private, no-store"),))
+
+
+async def _statistics(call: StoreRequest[StatsQuery, Nothing]) -> Stats:
+    database, query = call.context.database, call.query
+    org = await _organisation(database, call.caller, query.org)
+    ranged = _Range(org.id, query.metric, *_days(query), await _product_id(database, org, query.product))
+    _require_sensible(query)
+    steps = _steps(ranged.first, ranged.last, query.step)
+    values = (await _series(database, ranged, "")).get(query.metric, {})
+    length = ranged.last - ranged.first + timedelta(days=1)
+    before = ranged._replace(first=ranged.first - length, last=ranged.first - timedelta(days=1))
+    start = 0
+    if query.metric == "followers":
+        start = await _sum(database, ranged._replace(first=date(1970, 1, 1), last=before.last))
+    points = _points(steps, values, query, start)
+    previous = start if query.metric == "followers" else await _sum(database, before)
+    return Stats(
+        metric=query.metric,
+        step=query.step,
+        total=start + sum(values.values()),
+        points=points,
+        groups=[] if query.by is None else await _groups(database, ranged, query, steps),
+        previous=Previous(previous),
+        markers=await _markers(database, ranged),
+    )
+
+
+async def _organisation(database: Database, caller: Caller, slug: str | None) -> Organisation:
+    """The organisation whose statistics the caller may read.
+
+    Raises:
+        InsufficientScope: the caller has no role that reads statistics, or its token lacks admin:org.
+        InvalidRequest: no organisation is named, and the caller may read the statistics of several.
+    """
+    allowed = caller.orgs_allowing("admin:org")
+    if caller.kind == "person" and caller.scopes is None:
+        roles = await queries.roles(database, caller.id)
+        allowed = tuple(org_id for org_id, role in roles.items() if role in READERS)
+    found = None
+    if slug is not None:
+        found = await queries.organisation_with_slug(database, slug)
+    elif len(allowed) > 1:
+        raise invalid_parameter("org", "is required because you belong to several organisations")
+    elif allowed:
+        found = await queries.organisation(database, allowed[0])
+    if found is None or found.id not in allowed:
+        raise InsufficientScope(
+            "statistics are for owners and publishers of the organisation",
+            resolution="Sign in as one of them, or use a token with the scope admin:org.",
+        )
+    return found
+
+
+async def _product_id(database: Database, org: Organisation, id_or_slug: str | None) -> str:
+    if id_or_slug is None:
+        return ""
+    found = await products.entry(database, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if found is None or found.org_id != org.id:
+        raise ProductNotFound("the organisation has no product with this id or slug")
+    return found.product_id
+
+
+def _days(query: StatsQuery) -> tuple[date, date]:
+    """The first and the last day."""
+    today = date.fromisoformat(day_of(clock.now()))
+    last = query.to or today - timedelta(days=1)
+    first = query.from_ or last - timedelta(days=DEFAULT_DAYS - 1)
+    if first > last:
+        raise invalid_parameter("from", "must not be after `to`")
+    if (last - first).days >= MAX_DAYS or first.year < 1980 or last > today:
+        raise invalid_parameter("from", f"must be at most {MAX_DAYS} days before `to`, which must not be in the future")
+    return first, last
+
+
+def _require_sensible(query: StatsQuery) -> None:
+    if query.by == "release" and query.product is None:
+        raise invalid_parameter("product", "is required to split by release")
+    if query.by in ("release", "platform") and query.metric in ("followers", "redemptions"):
+        raise invalid_parameter("by", f"must be product for {query.metric}")
+
+
+def _steps(first: date, last: date, step: Step) -> list[date]:
+    """The first day of each step, the first one cut to the range."""
+    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return list(dict.fromkeys(max(first, _start_of(day, step)) for day in days))
+
+
+def _start_of(day: date, step: Step) -> date:
+    if step == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if step == "month" else day
+
+
+def _points(steps: Sequence[date], values: dict[date, int], query: StatsQuery, start: int = 0) -> list[Point]:
+    """A point for each step: the sum of its days, or the number that was reached on its last one."""
+    sums = dict.fromkeys(steps, 0)
+    for day, value in values.items():
+        sums[max(steps[0], _start_of(day, query.step))] += value
+    reached, points = start, list[Point]()
+    for step, value in sums.items():
+        reached += value
+        points.append(Point(step.isoformat(), reached if query.metric == "followers" else value))
+    return points
+
+
+async def _groups(database: Database, ranged: _Range, query: StatsQuery, steps: Sequence[date]) -> list[StatsGroup]:
+    by = query.by or ""
+    statement = SqlBuilder()
+    # Followers are counted from the beginning: their number is the sum of all changes.
+    whole = ranged._replace(first=date(1970, 1, 1)) if query.metric == "followers" else ranged
+    text = TOTALS.format(key=_KEYS[by], conditions=whole.conditions(statement), limit=statement.value(MAX_GROUPS))
+    totals = {key: int(total) for key, total in await database.scan(text, *statement.values)}
+    series = await _series(database, ranged, by, [*totals])
+    names = await _names(database, by, [*totals])
+    found: list[StatsGroup] = []
+    for key, total in totals.items():
+        values = series.get(key, {})
+        start = total - sum(values.values()) if query.metric == "followers" else 0
+        found.append(StatsGroup(*names.get(key, (key, key)), total, _points(steps, values, query, start)))
+    return await _suppressed(database, ranged, query, steps, found) if by == "platform" else found
+
+
+async def _suppressed(
+    database: Database, ranged: _Range, query: StatsQuery, steps: Sequence[date], groups: Iterable[StatsGroup]
+) -> list[StatsGroup]:
+    """The groups without numbers of fewer than five downloads or updates: they could tell of single people."""
+    metric = "downloads" if query.metric == "bytes" else query.metric
+    counted = await _series(database, ranged._replace(metric=metric), "platform")
+    found: list[StatsGroup] = []
+    for group in groups:
+        values = counted.get(group.key, {})
+        cells = _points(steps, values, query)
+        points = [
+            Point(point.at, None if 0 < (cell.value or 0) < MIN_CELL else point.value)
+            for point, cell in zip(group.points, cells, strict=True)
+        ]
+        is_small = 0 < sum(values.values()) < MIN_CELL
+        found.append(StatsGroup(group.key, group.label, None if is_small else group.total, points))
+    return found
+
+
+async def _series(
+    database: Database, ranged: _Range, by: str, keys: Sequence[str] | None = None
+) -> dict[str, dict[date, int]]:
+    """The values of each day, by the keys of the groups."""
+    if keys == []:
+        return {}
+    statement = SqlBuilder()
+    conditions = ranged.conditions(statement)
+    if keys:
+        conditions += f" AND {_KEYS[by]} IN ({statement.list(keys)})"
+    found: dict[str, dict[date, int]] = {}
+    for day, key, value in await database.scan(SERIES.format(key=_KEYS[by], conditions=conditions), *statement.values):
+        found.setdefault(key, {})[date.fromisoformat(day)] = int(value)
+    return found
+
+
+async def _sum(database: Database, ranged: _Range) -> int:
+    statement = SqlBuilder()
+    text = SUM.format(conditions=ranged.conditions(statement))
+    return int((await database.scan(text, *statement.values))[0][0])
+
+
+async def _names(database: Database, by: str, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Key and label of the groups that are products."""
+    if by != "product" or not keys:
+        return {}
+    statement = SqlBuilder()
+    rows = await database.fetch(TITLES.format(ids=statement.list(keys)), *statement.values)
+    return {product_id: (slug, title) for product_id, slug, title in rows}
+
+
+async def _markers(database: Database, ranged: _Range) -> list[Marker]:
+    days = (ranged.first, ranged.last + timedelta(days=1))
+    start, end = (clock.from_datetime(datetime.combine(day, time(), UTC)) for day in days)
+    rows = await database.scan(MARKERS, ranged.org_id, ranged.product_id, start, end, MAX_MARKERS)
+    return [Marker(clock.rfc3339(at), slug, version) for at, slug, version in rows]
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/org/stats",
+        show_statistics,
+        query=StatsQuery,
+        answers={200: Stats},
+        refusals=(InsufficientScope, ProductNotFound),
+        signed_in=True,
+        sends={200: ("Cache-Control",)},
+    ),
+    route(
+        "GET",
+        "/org/stats.csv",
+        export_statistics,
+        query=StatsQuery,
+        answers={200: str},
+        refusals=(InsufficientScope, ProductNotFound),
+        signed_in=True,
+        produces=(CSV,),
+        sends={200: ("Cache-Control",)},
+    ),
+)
