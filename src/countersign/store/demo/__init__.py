@@ -186,8 +186,8 @@ async def _product(
     if product.publisher == ORGANISATIONS[0][0]:
         version = product.releases[-1].version
         for metric, day, value in downloads.other_counts(product.slug, today):
-            of_release = (version, product.platforms[0]) if metric == "updates" else ("", "")
-            await counts.put(transaction, [(org_id, metric, day, product_id, *of_release, value)])
+            of, platform = (version, product.platforms[0]) if metric == "updates" else ("", "")
+            await counts.put(transaction, [(org_id, metric, day, product_id, of, platform, value)])
     return product_id
 
 

@@ -78,7 +78,13 @@ class StatsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     ) = None
     product: (
         Annotated[
-            str, msgspec.Meta(min_length=1, max_length=64, description="Only of the product with this id or slug.")
+            str,
+            msgspec.Meta(
+                min_length=1,
+                max_length=64,
+                description="Only of the product with this id or slug.",
+                examples=["star-harbour"],
+            ),
         ]
         | None
     ) = None
