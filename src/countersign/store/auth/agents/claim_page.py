@@ -46,7 +46,7 @@ def decision(
     error: str = "",
 ) -> Response:
     """The page on which a person claims or declines an agent. If the person lacks a requested scope, the page does not
-    offer a claim. It offers a button that tells the agent to request fewer scopes."""
+    offer a claim. Instead it has a button with which the agent is asked to request fewer scopes."""
     t = html.translate
     shown = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
     asked = in_words(registration.scopes)
