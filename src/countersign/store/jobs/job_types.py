@@ -31,7 +31,7 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True):
     ]
     payload: Annotated[
         dict[str, Any],
-        msgspec.Meta(description="What to do it with: `artifact_id` for every type, and options of the type."),
+        msgspec.Meta(description="The input of the job: `artifact_id` for every type, and options of the type."),
     ]
 
 
@@ -128,13 +128,13 @@ class JobFailed(Refused):
 
 BUILD, REQUESTED, BACKGROUND = 0, 1, 2
 """Priorities of jobs, the most urgent first: a build that a publisher waits for, other jobs that were requested, and
-what the store prepares by itself."""
+jobs that the store starts by itself."""
 
 PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
 
 
 class JobStopped(Exception):
-    """The attempt is over: the job was cancelled, or another worker has it. Stop at once; the outcome is discarded."""
+    """The job was cancelled, or another worker has it. The work must stop at once, because its outcome is discarded."""
 
 
 class AdmittedJob(NamedTuple):
@@ -146,11 +146,11 @@ class AdmittedJob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobContext(Generic[PayloadT]):
-    """The context of one attempt at a job, passed to its type's `run`. `scratch` is an empty folder, removed
-    afterwards.
+    """The context of one attempt at a job, which `JobType.run` gets. `scratch` is an empty folder, which is removed
+    after the attempt.
 
-    `progress` reports the progress, 0 to 1; call it often, it writes rarely. It raises JobStopped when the job was
-    cancelled or another worker has it: stop at once.
+    `progress` reports the progress, 0 to 1. The work should call it often: only few calls write to the database.
+    `progress` raises JobStopped if the job was cancelled, or if another worker has the job.
     """
 
     job_id: str
@@ -163,8 +163,8 @@ class JobContext(Generic[PayloadT]):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a job. `commit` makes it durable in the transaction that ends the job, so that it happens once
-    however often the job was started; it may raise to have the job tried again."""
+    """The outcome of a job. `commit` stores the effect of the job in the transaction that ends the job. So the effect
+    is stored once, even if the job was started several times. If `commit` raises an error, the job is tried again."""
 
     result: msgspec.Struct
     commit: Callable[[Transaction], Awaitable[None]] | None = None
@@ -174,9 +174,9 @@ class Outcome(NamedTuple):
 class JobType(Generic[PayloadT]):
     """A type of job.
 
-    admit  checks who may request it, and with which payload; None: it cannot be requested from outside
-    run    the work, in a process of its own. A Refused below 500 ends the job as failed with that problem; anything
-           else is tried again, `settings.job_attempts` times in all
+    admit  checks whether the caller may request a job with this payload; without it, no caller can request the job
+    run    does the work, in a separate process. If it raises a Refused with a status below 500, the job ends as failed
+           with that problem. After any other error, the job is tried again, `settings.job_attempts` times in all
     priority  the order in which queued jobs are started
     """
 

@@ -13,12 +13,12 @@ from countersign.store import events
 from countersign.store.jobs.job_types import BACKGROUND
 
 Lane: TypeAlias = Literal["requested", "background"]
-"""Which jobs a claim is for: those that a person or client requested, or those of priority BACKGROUND."""
+"""The kind of job that a worker claims: a job that a person or client requested, or a job of priority BACKGROUND."""
 
-# Order within a lane: first, a job whose worker died; then the first due job, by priority and time, of an
-# organisation without a running job, so that many jobs of one organisation do not delay another; then that of an
-# organisation below its limit. Only jobs of the same lane count against the limit: background jobs do not delay
-# requested ones.
+# The order of jobs in a lane. First: a job whose worker died. Second: the first due job, by priority and time, of an
+# organisation without a running job, so that many jobs of one organisation do not delay the jobs of another. Third: the
+# first due job of an organisation that is below its limit. Only jobs of the same lane count towards the limit, so that
+# background jobs do not delay requested jobs.
 _REQUESTED = f"priority < {BACKGROUND}"
 _BACKGROUND = f"priority >= {BACKGROUND}"
 _ORPHANED = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND"
@@ -27,7 +27,7 @@ _DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND"
 _EXCEPT_ORGS_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
 _COUNT_AT_LEAST = "GROUP BY org_id HAVING count(*) >="
 _FIRST = "ORDER BY priority, run_after LIMIT 1"
-# A locked row is being ended or cancelled; the claim skips it.
+# If a row is locked, another transaction is ending or cancelling the job. The claim skips such a row.
 _FREE = "FOR UPDATE SKIP LOCKED"
 _NEXT_REQUESTED = f"""
     ({_ORPHANED} {_REQUESTED} {_OLDEST}),
@@ -122,8 +122,8 @@ class LeaseLost(Exception):
 
 
 class LeasedJob(NamedTuple):
-    """A job that this worker has leased. `attempts` includes the current one; `losses` counts those whose worker
-    died."""
+    """A job that this worker has leased. `attempts` includes the current attempt. `losses` is the number of attempts
+    whose worker died."""
 
     lease: str
     id: str
@@ -158,8 +158,9 @@ async def claim_next(database: Database, *, running: int, lease_s: float, lane: 
 
 
 async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
-    """Repair times that are too far in the future because they were written before the clock was set back: such jobs
-    would wait until the clock reaches them. A running worker has a complete lease to send its heartbeat."""
+    """Repair times that are too far in the future, because they were written before the clock was set back. Otherwise
+    such jobs would wait until the clock reaches these times. A repaired lease lasts for `lease_s` seconds, so that a
+    running worker has time for its next heartbeat."""
     now = clock.now()
     await transaction.run(PULL_RUN_AFTER, now, clock.later(now, seconds=wait_s + SKEW_S))
     await transaction.run(

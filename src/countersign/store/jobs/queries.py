@@ -1,4 +1,4 @@
-"""The job table for those who request jobs: add, read, cancel and remove jobs."""
+"""The job table for callers who request jobs: add, read, cancel and remove jobs."""
 
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ WAITING_OF_ORG = f"""
 """
 JOB = f"SELECT {COLUMNS} FROM job WHERE id = $1"
 STATE = "SELECT status, progress, attempts FROM job WHERE id = $1"
-# Omits large results, because a page of large results would fill the memory.
+# The statement omits large results, because a page of large results would fill the memory.
 PAGE = f"""
     SELECT {LISTED_COLUMNS}
     FROM job
@@ -117,8 +117,8 @@ async def add(
 
 
 async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, limit: int) -> int:
-    """The number of the organisation's queued requested jobs, counted up to `limit`; until this transaction ends, no
-    other transaction adds one. SQLite has only one writer."""
+    """Count the organisation's queued requested jobs, up to `limit`. Until this transaction ends, no other transaction
+    can add a job of the organisation. PostgreSQL needs a lock for this; SQLite has only one writer."""
     if dialect == "postgres":
         await transaction.fetch(LOCK_ADDING, org_id)
     row = await transaction.fetch_one(WAITING_OF_ORG, org_id, limit)
@@ -134,8 +134,8 @@ async def job(reader: Reader, job_id: str) -> Job | None:
 async def page(
     reader: Reader, org_id: str, after: tuple[Instant, str], status: str, kind: str, limit: int
 ) -> list[Job]:
-    """Jobs of one organisation, newest first, older than the position; empty texts filter nothing. Results of more than
-    65,536 characters are left out."""
+    """Jobs of one organisation that are older than the position `after`, newest first. An empty `status` or `kind`
+    selects all jobs. Results of more than 65,536 characters are omitted."""
     return [_job(row) for row in await reader.fetch(PAGE, org_id, *after, status, kind, limit)]
 
 
@@ -213,7 +213,7 @@ async def require_queue_space(transaction: Transaction, store: Store, org_id: st
     """Check that the organisation may queue one more job.
 
     Raises:
-        TooManyJobs: `jobs_queued` of its jobs are queued.
+        TooManyJobs: the organisation already has `jobs_queued` queued jobs.
     """
     limit = store.settings.jobs_queued
     if await waiting(transaction, store.database.dialect, org_id, limit) >= limit:

@@ -71,7 +71,8 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
 async def wait_until_ended(
     reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
 ) -> Job | None:
-    """The job, after it ended, the time expired, or the server stops; None if it was removed."""
+    """Wait until the job has ended, the time has expired, or the server stops. Return the job, or None if the job was
+    removed."""
     until_s = clock.monotonic_s() + within_s
     pause_s = FIRST_POLL_S
     while True:
@@ -91,8 +92,9 @@ MAX_STREAM_S = 300.0
 
 
 async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
-    """Send a `status` event with the JobStatus now and after each change, and `done` with the last one. The stream
-    ends after `done`, after five minutes, or when the server stops. Periodic comments keep the connection open."""
+    """Yield a `status` event with the JobStatus at once and after each change, and a `done` event when the job has
+    ended. The stream ends after `done`, after five minutes, or when the server stops. Periodic comments keep the
+    connection open."""
     began_s = sent_s = clock.monotonic_s()
     seen: Job | None = None
     job_found: Job | None = job
@@ -113,7 +115,8 @@ async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None
         try:
             job_found = await queries.job(reader, job.id)
         except Refused:
-            # The header was sent: a client reconnects if the stream ends without `done`.
+            # The response has begun, so the error cannot be sent. If the stream ends without `done`, a client
+            # reconnects.
             return
 
 
@@ -145,8 +148,8 @@ class JobRequests:
     async def create_job(self, call: StoreRequest[Nothing, NewJob]) -> Response:
         """Request a job, which runs in the background: 200 when it has ended within the wait, else 202.
 
-        `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
-        job of 1 MiB or less is waited for 250 ms.
+        `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either
+        preference, the request waits 250 ms for a job of 1 MiB or less.
         """
         store, transaction = call.context, call.transaction
         payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
@@ -178,7 +181,7 @@ class JobRequests:
         return payload, admitted.size, admitted.org_id
 
     async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
-        """Wait for the job, after it was committed."""
+        """Wait for the job, after the transaction that added the job was committed."""
         pending = msgspec.convert(call.prepared, _PendingWait)
         if pending.preference.wait_s <= 0:
             return first
@@ -244,7 +247,7 @@ async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
         await queries.page(store.database, org, after, query.status or "", query.type or "", query.limit + 1)
         for org in orgs
     ]
-    # Each page is in order and bounded by its index; most callers have one organisation.
+    # Each page is in order, and an index limits the rows that its query reads. Most callers have one organisation.
     job_found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
     shown, more = job_found[: query.limit], job_found[query.limit :]
     following = None
@@ -255,8 +258,8 @@ async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
 
 
 async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
-    code `job_cancelled`."""
+    """Cancel a job: a queued job ends at once, a running job as soon as its worker notices the cancellation. The job
+    ends as failed with the code `job_cancelled`."""
     store, transaction = call.context, call.transaction
     job_found = await _readable_job(transaction, call.caller, call.path["job_id"])
     if job_found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
@@ -284,7 +287,8 @@ class JobStreams:
         return Response(200, self._counted(call.caller.key, stream), EVENTS, headers)
 
     async def _counted(self, key: str, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-        """The same events, counted as an open stream from the first read on: a response to HEAD is never read."""
+        """Yield the same events. The stream counts as open from the first read on, because the response to a HEAD
+        request is never read."""
         self._open[key] += 1
         try:
             async with aclosing(stream):

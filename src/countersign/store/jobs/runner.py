@@ -31,7 +31,7 @@ async def scratch(data: Path, job_id: str, attempt: int) -> AsyncGenerator[Path]
     try:
         yield folder
     finally:
-        # Most jobs write nothing to it; a build may be stored in it completely.
+        # Most jobs write nothing to the folder. Only a folder with files, such as a build, is removed in a thread.
         if not _is_removed(folder):
             await asyncio.shield(asyncio.to_thread(_remove, folder))
 
@@ -86,7 +86,7 @@ MAX_PAUSE_S = 1.5 * MAX_BACK_OFF_S
 """The maximum pause before the next attempt, with jitter."""
 
 MAX_LOSSES_PER_ATTEMPT = 3
-"""Maximum number of workers that may die per attempt of a job: other causes than the job can kill a worker."""
+"""The number of workers that may die for each attempt that a job has. A worker can also die for other reasons."""
 
 Reason: TypeAlias = Literal["", "cancelled", "lost", "late", "stopping"]
 """The reason why an attempt ends before its work: none, cancelled, lease lost, out of time, or worker stopping."""
@@ -118,8 +118,8 @@ class JobAttempt:
             raise JobStopped(self.reason)
 
     async def beat(self) -> None:
-        """Extend the lease, unless it is lost; the database may be unavailable for less than the duration of the
-        lease."""
+        """Extend the lease, unless the lease is lost. If the database is unavailable for longer than the duration of
+        the lease, the lease counts as lost."""
         lease_s = self.store.settings.job_lease_s
         async with self._beating:
             reported, at_s = self._progress, clock.monotonic_s()
@@ -138,7 +138,8 @@ class JobAttempt:
                 self.reason = "cancelled"
 
     async def watch(self, work: "asyncio.Task[Outcome]", stopping: asyncio.Event) -> None:
-        """Wait for the end of the work, and extend the lease meanwhile; cancel the work if there is a reason to."""
+        """Wait for the end of the work, and extend the lease meanwhile. Cancel the work if its time is over. Also
+        cancel the work if it does not end soon after the job was cancelled or lost, or the worker was stopped."""
         settings = self.store.settings
         late_s = clock.monotonic_s() + settings.job_seconds
         leave_s = float("inf")
@@ -231,7 +232,8 @@ async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseEx
     async def commit() -> None:
         async with store.database.transaction() as transaction:
             result = msgspec.json.encode(outcome.result).decode()
-            # This statement is the first: of two workers, the second waits for it and then gets LeaseLost.
+            # This statement must be the first. If two workers have the job, the second waits here for the first, and
+            # then gets LeaseLost.
             await leases.complete(transaction, attempt.job, result)
             if outcome.commit is not None:
                 await outcome.commit(transaction)
@@ -306,7 +308,7 @@ def problem_of(store: Store, job_id: str, refused: Refused) -> str:
 
 
 async def _write(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
-    """Make a change under the lease; log a lost lease."""
+    """Run `change` in a transaction. If the lease is lost, log a warning instead of an exception."""
     try:
         async with store.database.transaction() as transaction:
             await change(transaction)

@@ -30,8 +30,8 @@ SWEEP_EVERY = 6
 
 
 async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> bool:
-    """Run jobs of these types until `stopping` is set; False if a job had to be abandoned: the process must end then,
-    because threads of that job may still run.
+    """Run jobs of these types until `stopping` is set. Return False if a job was abandoned. In this case the process
+    must end, because threads of the job may still run.
 
     Raises:
         Unavailable: the engine cannot be reached.
@@ -46,8 +46,8 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
 
 
 class LaneWorker:
-    """Runs at most two jobs of a worker: a requested one, and a background one at the same time, so that no build
-    waits for a delta."""
+    """Runs at most one requested job and one background job at the same time, so that no build (requested) waits for a
+    delta (background)."""
 
     def __init__(self, store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> None:
         self._store = store
@@ -57,8 +57,8 @@ class LaneWorker:
         self.is_reusable = True
 
     async def take(self) -> bool:
-        """Run the next job of each lane; return whether there was a requested one. The requested job has ended on
-        return; the background job continues, followed by the next ones.
+        """Run the next job of each lane. When this method returns, the requested job has ended. The background job
+        continues, and further background jobs follow. Return whether there was a requested job.
 
         Raises:
             Unavailable: the database could not be reached; the lease expires, and the job is started again.
@@ -76,14 +76,15 @@ class LaneWorker:
         return not self._stopping.is_set()
 
     async def close(self) -> None:
-        """Return the background job to the queue, or wait for its end when it is near."""
+        """Wait for the background job. It ends within the grace period, or is returned to the queue."""
         self._stopping.set()
         if self._background is not None:
             with suppress(Refused):
                 await self._background
 
     async def _work_in_background(self, job: LeasedJob | None) -> None:
-        """Run the job and the background jobs after it: an engine may wake the worker for requested jobs only."""
+        """Run the job, and then the next background jobs, because an engine may wake the worker for requested jobs
+        only."""
         while job is not None:
             await self._perform(job)
             job = None if self._stopping.is_set() else await self._claim("background")

@@ -1,1 +1,1 @@
-"""Codes: issued in batches, and redeemed into a library at most as often as they allow."""
+"""Codes, which organisations issue in batches. A code is redeemed into a library, as often as its batch allows."""

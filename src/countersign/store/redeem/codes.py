@@ -43,12 +43,12 @@ def is_full_length(text: str) -> bool:
 
 
 def digest(text: str) -> bytes:
-    """The hash by which a code is stored and found, independent of how it was typed."""
+    """The hash under which a code is stored. It does not depend on the case, spaces and dashes that a person types."""
     return hashlib.blake2b(normalize(text).encode("utf-8", "surrogatepass"), digest_size=20, person=_PERSON).digest()
 
 
 def derive_codes(seed: bytes, start: int, stop: int) -> Iterator[str]:
-    """The codes number `start` up to `stop` of the batch with this seed, formatted."""
+    """Yield the formatted codes of the batch with this seed, from number `start` up to, but not including, `stop`."""
     for number in range(start, stop):
         yield _format_code(hmac.digest(seed, number.to_bytes(8, "big"), "sha256"))
 
@@ -118,7 +118,7 @@ async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | Non
 
 
 async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
-    """The organisation's batches with their usage, newest first. Every code is counted, possibly millions.
+    """The organisation's batches with their usage, newest first. The query reads every code, possibly millions.
 
     Raises:
         Unavailable: the query exceeded the read deadline.
@@ -145,12 +145,12 @@ class PreparedBatch(msgspec.Struct):
 
 
 async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> PreparedBatch:
-    """Store a batch and its codes, not yet valid.
+    """Store a batch and its codes. The codes are not valid until the batch is activated.
 
     Raises:
         InsufficientScope: the caller does not administer the organisation.
-        InvalidRequest: a product is not the organisation's own, a licence has several uses, or the window is empty
-            or outside the range of dates.
+        InvalidRequest: a product is not the organisation's own, a licence has several uses, or the period of validity
+            is empty or outside the range of dates.
     """
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
@@ -182,7 +182,7 @@ async def add_known(
     chosen: Sequence[str],
     uses: int,
 ) -> None:
-    """Add a valid batch of chosen codes; for demonstration data."""
+    """Add an active batch with the codes in `chosen`. This function is used for demonstration data."""
     batch_id = ids.new_uuid()
     encoded = msgspec.json.encode(products).decode()
     members = (batch_id, org_id, kind, encoded, len(chosen), uses, None, None, "demo", clock.now())

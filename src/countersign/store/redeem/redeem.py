@@ -1,4 +1,4 @@
-"""Redeem a code exactly once: its use, the entitlements and the record of it are committed together."""
+"""Redeem a code exactly once. One transaction stores the use of the code, the entitlements and the redemption."""
 
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
     not used up.
 
     The limit on wrong guesses does not apply to a correct code of full length, because no one can guess its random
-    bits. It applies to shorter codes, because they could be guessed.
+    bits. The limit applies to shorter codes, because these could be guessed.
 
     Raises:
         CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.

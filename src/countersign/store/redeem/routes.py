@@ -60,7 +60,7 @@ async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
 
 
 async def prepare_codes(call: StoreRequest[CodesQuery, NewBatch]) -> PreparedBatch:
-    """Store the codes, which takes long, before the transaction."""
+    """Store the codes before the transaction of the request begins, because storing many codes takes long."""
     return await codes.prepare(call.context, call.caller, call.query.org, call.body)
 
 
@@ -68,8 +68,8 @@ async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
     """Issue codes; only this response contains them in full."""
     prepared = msgspec.convert(call.prepared, PreparedBatch)
     key = call.headers.get(HEADER)
-    # Encrypted with the Idempotency-Key, to return the codes for a repeated request; without a key, the seed is
-    # discarded.
+    # The seed is encrypted with the Idempotency-Key, so that a repeated request returns the codes again. Without a key,
+    # the seed is discarded.
     encrypted_seed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
     await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, encrypted_seed)
     return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
@@ -85,7 +85,7 @@ def _issued(prepared: PreparedBatch, as_csv: bool) -> Response:
 
 
 async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Response) -> Response:
-    """The codes of a batch again, for a repeated request with the Idempotency-Key they were issued under."""
+    """Return the codes of a batch again, for a repeated request with the same Idempotency-Key."""
     batch_id = dict(replayed.headers)["Batch-Id"]
     row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
@@ -148,7 +148,8 @@ def _batch(row: Row) -> Batch:
 
 
 async def revoke_batch(call: StoreRequest[CodesQuery, Revocation]) -> Response:
-    """Revoke a batch: its codes are no longer valid, and with `entitlements` what they granted is revoked too."""
+    """Revoke a batch, so that its codes are no longer valid. With `entitlements`, the entitlements that its codes
+    granted are revoked too."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     batch_id = call.path["batch_id"]
     if not await call.transaction.run(codes.REVOKE_BATCH, batch_id, org.id):

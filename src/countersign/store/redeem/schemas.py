@@ -23,7 +23,8 @@ class RedeemRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RedeemResult(msgspec.Struct):
-    """What was redeemed: the first product, and all of them; `already_owned` when that changed nothing."""
+    """The redeemed products: `product_id` is the first, `products` contains all. If `already_owned` is true, the caller
+    owned all of them before, and nothing changed."""
 
     success: bool
     product_id: Uuid
@@ -32,7 +33,8 @@ class RedeemResult(msgspec.Struct):
 
 
 class NewBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Codes to issue: `license` for one use each, `promo` for `max_uses`, within an optional window."""
+    """Codes to issue. A `license` code has one use, a `promo` code has `max_uses`. `valid_from` and `expires_at` limit
+    the period of validity."""
 
     kind: Literal["license", "promo"]
     products: Annotated[list[ProductName], msgspec.Meta(min_length=1, max_length=50)]
@@ -79,7 +81,7 @@ class CodesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Revocation(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether entitlements that were redeemed already are revoked as well."""
+    """Whether the entitlements that the codes granted are revoked too."""
 
     entitlements: bool = False
 
