@@ -1,4 +1,5 @@
-"""The data sets that this process has open: each is a store of its own with an owner, opened on demand."""
+"""The data sets that this process has open. A data set is a separate store with its own owner, for one key or one
+anonymous address. A data set is opened when a request needs it."""
 
 import asyncio
 import re
@@ -33,7 +34,7 @@ RESERVE_MIB = 1024
 @dataclass(frozen=True, slots=True)
 class SandboxDependencies:
     """What the application passes in to run a data set. `application` builds the application of a store, `workers` is
-    the command of a worker process for a store's jobs; empty: there are no workers."""
+    the command of a worker process for a store's jobs. If the command is empty, there are no workers."""
 
     opening: OpenStore
     application: Callable[[Store], ASGIApp]
@@ -42,8 +43,8 @@ class SandboxDependencies:
 
 
 def settings_of(settings: Settings, folder: Path, template_dir: Path) -> Settings:
-    """The settings of a data set in the folder. Its first blobs are read from the template; the settings refer to
-    nothing that belongs to the service itself."""
+    """The settings of a data set in the folder. The data set reads the blobs of the template from the template's
+    folder. The settings refer to nothing that belongs to the service itself."""
     return replace(
         settings,
         data=str(folder),
@@ -95,7 +96,7 @@ _CAPABILITY_PATH = re.compile(
 
 
 def capability_root(store: Store, name: str) -> str:
-    """The path under which the data set is reachable without its key."""
+    """The signed path under which clients can upload to the data set, and download from it, without its key."""
     return f"{ROOT}/{name}.{store.addresses.sign(_SIGNED_PREFIX + name.encode()).hex()}"
 
 
@@ -126,7 +127,7 @@ async def ensure_owner(store: Store) -> str:
 
 
 class OwnerToken:
-    """The owner's token for one data set, renewed before it expires. It never leaves the server."""
+    """The owner's token for one data set. The token is renewed before it expires, and is never sent to a client."""
 
     def __init__(self, store: Store, person_id: str) -> None:
         self._store = store
@@ -187,18 +188,18 @@ class DataSets:
         self._open: dict[str, DataSet] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers = Workers(parts.workers, self._data)
-        # A separate thread pool: creating the first data set takes seconds.
+        # Use a separate thread pool, because creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
         self._stack = AsyncExitStack()
         self._is_closing_unused = False
 
     @asynccontextmanager
     async def used(self, name: str) -> AsyncGenerator[DataSet]:
-        """The data set of that name, created if it does not exist; it stays open until the block ends.
+        """Open the data set of that name, or create it if it does not exist. It stays open until the block ends.
 
         Raises:
             SandboxesFull: the limit of data sets is reached.
-            Unavailable: it cannot be created or opened.
+            Unavailable: the data set cannot be created or opened.
         """
         async with self._turn(name):
             data_set = self._open.get(name) or await self._open_data_set(name)

@@ -1,13 +1,15 @@
 """The folders of the sandbox's data sets, and the template from which each data set is copied.
 
-    sandboxes/lock             locked while a data set is made, so that they are counted one after the other
+    sandboxes/lock             locked while a data set is created, so that no other process creates one meanwhile
     sandboxes/template-<hash>  the template that every data set is a copy of; its blobs are not copied
-    sandboxes/<name>/lock      locked shared by every user of the data set, exclusively by its removal; its modification
-                               time is when the data set was last used
-    sandboxes/new-…, gone-…    being made, being removed; leftovers of a killed process are removed at the next start
+    sandboxes/<name>/lock      every user of the data set has a shared lock, and its removal needs an exclusive lock;
+                               the modification time is the time of the last use of the data set
+    sandboxes/new-…            a data set that is being created
+    sandboxes/gone-…           a data set that is being removed
 
-After a lock is taken, its file must still be the one of that name: the folder may have been removed in between. All
-functions block, and must be called in a thread.
+If a process was killed, the next start removes the folders `new-…` and `gone-…`. After a lock is taken, a function
+checks that the path still names the locked file, because the folder may have been removed in between. All functions
+block, and must be called in a thread.
 """
 
 import fcntl
@@ -33,7 +35,7 @@ FOLDER = "sandboxes"
 LOCK = "lock"
 TEMPLATE = "template-"
 SPARED_S = 300
-"""Seconds after its last use during which a data set is not removed to make room for another one."""
+"""A data set that was used within this time is not removed to make room for another data set."""
 _TRANSIENT = ("new-", "gone-")
 
 
@@ -109,8 +111,8 @@ def template_folder(data: Path, template: DataSetTemplate) -> Path:
 
 
 def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int, idle_s: float) -> Descriptor | None:
-    """Create the data set as a copy of the template (which is created first if it is missing), and lock it, as
-    `lock_existing` does; None if the data set exists.
+    """Create the data set as a copy of the template, and lock the data set like `lock_existing`. If the template is
+    missing, create it first. Return None if the data set already exists.
 
     Raises:
         SandboxesFull: the limit is reached, and no data set can be removed.
@@ -231,7 +233,7 @@ def _is_idle(folder: Path, idle_s: float) -> bool:
 
 
 def _is_current(lock: Descriptor, path: Path) -> bool:
-    """Whether the file of that name is still the locked one."""
+    """Whether the file at the path is still the locked file."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock.fd), path.stat())
     return False
@@ -268,7 +270,8 @@ MAX_BUILD_S = 120
 
 @cache
 def template_of(package: str) -> DataSetTemplate:
-    """The template for a store of these migrations; its name changes with them and with the version."""
+    """The template for a store with the migrations of the package. The name of the template changes with the migrations
+    and with the version of the program."""
     parts = [__version__, *(migration.sha256 for migration in migrations(package))]
     return DataSetTemplate(hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16], _build)
 

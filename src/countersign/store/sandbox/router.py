@@ -1,9 +1,9 @@
 """The router in front of the application: requests to the sandbox go to the caller's own data set, others to the
 service.
 
-The router strips the sandbox's path prefix, cookies in both directions, and the key that selects the data set. A caller
-with only that key is the owner of the data set; a token that was issued inside can be sent beside it. A data set is the
-same application on another store.
+The router removes the sandbox's path prefix, cookies in both directions, and the key that selects the data set. A
+caller who sends only the key acts as the owner of the data set. A caller can also send the key together with a token
+that was issued in the data set. Each data set is served by the same application, with another store.
 """
 
 from collections.abc import Callable, Container
@@ -26,7 +26,8 @@ from countersign.store.sandbox.data_sets import ROOT, DataSets, SandboxDependenc
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _ABOUT_SANDBOX = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
 """Addresses below the sandbox's path that describe the sandbox itself."""
-# Pages are not served: content that a stranger wrote into a data set must not be a page at this origin.
+# Web pages are not served, because a browser must not show content of a data set, which a stranger may have written, as
+# a page of this service.
 _PUBLIC_PATHS = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
 _FORWARDED = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_PUBLIC_PATHS))
 _ISOLATING_POLICY = (b"content-security-policy", b"sandbox; default-src 'none'")
@@ -100,7 +101,7 @@ class SandboxRouter:
         return CallerCredentials(key, any(name == b"authorization" for name, _ in others), others)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
-        """The headers without the key: the address selects the data set."""
+        """Return the headers without the key. The signed address selects the data set instead."""
         carrier, presented = _presented_key(headers)
         return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
 
@@ -115,8 +116,8 @@ class SandboxRouter:
         is_owner: bool = False,
     ) -> None:
         """Forward a request below `root` to the data set, as its owner or with the caller's own credentials."""
-        # An owner can create any number of callers, each with a quota; together they have one person's quota of the
-        # service.
+        # The owner of a data set can create any number of callers, and each has its own quota in the data set. So all
+        # callers of the data set together are limited to one person's quota.
         await self._limiter.count("person", name)
         async with self.data_sets.used(name) as data_set:
             headers = [pair for pair in headers if pair[0] != b"cookie"]
@@ -148,7 +149,8 @@ class SandboxRouter:
         return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
     async def _refuse(self, refused: Refused, exchange: Exchange) -> None:
-        """Send the error; it counts against the address, so that keys cannot be guessed without limit."""
+        """Send the error, and count the request towards the quota of the address, so that keys cannot be guessed
+        without limit."""
         if exchange.started:
             raise ConnectionAbortedError(refused.code)
         if not isinstance(refused, RateLimited):

@@ -1,4 +1,5 @@
-"""Worker processes for the jobs of data sets: the node has a limited number, and each runs one data set at a time."""
+"""Worker processes for the jobs of data sets. A node has a limited number of workers. Each works for one data set at a
+time."""
 
 import asyncio
 import fcntl
@@ -27,7 +28,7 @@ async def has_jobs(reader: Reader) -> bool:
 MAX_WORKERS = 2
 IDLE_S = 10.0
 TURN_S = 60.0
-"""Seconds after which a data set with more jobs yields to a data set that waits."""
+"""After this time, a worker stops working for a data set with more jobs if another data set waits for a worker."""
 POLL_EVERY_S = 0.25
 
 
@@ -106,7 +107,7 @@ class Workers:
             slot = self._free_slot()
             if slot is not None:
                 break
-            # Other processes occupy slots as well; their release sends no event.
+            # Wait and try again: other processes occupy slots too, and no event reports that a slot is free.
             await asyncio.sleep(POLL_EVERY_S)
         try:
             yield
