@@ -15,7 +15,7 @@ DOCUMENTS: Mapping[str, str] = {
     "llms": "/llms.txt",
     "api-catalog": "/.well-known/api-catalog",
 }
-"""Maps the name that other documents use for a document to the path of the document."""
+"""Maps the name of each document to its path. Other documents link to a document by this name."""
 SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding"))
 
 

@@ -1,5 +1,5 @@
-"""Examples that match their schemas. A value is listed under the name of its member or parameter, or made from the
-schema."""
+"""Examples that match their schemas. If a table lists a value for the name of a member or parameter, the example is
+this value. Otherwise the example is made from the schema."""
 
 import re
 from collections.abc import Mapping, Sequence

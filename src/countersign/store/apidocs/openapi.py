@@ -32,7 +32,7 @@ from countersign.store.webhooks import SUBJECTS, WebhookEvent
 
 FOLDER = "/openapi"
 MakeDocument: TypeAlias = Callable[[str, str], Document]
-"""Makes the whole description, given the root address and the name of the session's cookie."""
+"""A function that makes the whole description, given the root address and the name of the session's cookie."""
 
 _REFERENCE = re.compile(r'"#/components/([a-zA-Z]+)/([^"]+)"')
 

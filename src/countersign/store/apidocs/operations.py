@@ -246,7 +246,7 @@ _EVENT: Document = {
     "required": ["data"],
 }
 _OTHER_TEXT = ("text/", "application/x-ndjson", "application/atom+xml")
-"""Media types that are described as text. YAML is described by what it parses to."""
+"""Media types whose bodies are described as strings. A YAML body is described by the schema of its content."""
 
 
 def address_of(route: Route[Store]) -> str:

@@ -1,4 +1,7 @@
-"""JSON Schemas of requests and responses, made from the structs, and tables of what the API document defines."""
+"""JSON Schemas of requests and responses, made from the structs, and tables of what the API document defines.
+
+The API document is the contract of the API. What it does not define is marked as an addition.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -291,7 +294,7 @@ def _mark_members(schema: Document, called: str) -> None:
     members: dict[str, Document] = schema["properties"]
     for name, member in members.items():
         if name not in documented:
-            # This also works for a $ref: JSON Schema 2020-12 allows other keywords next to it.
+            # A member that is a $ref can be marked too: JSON Schema 2020-12 allows other keywords next to $ref.
             member[ADDITION] = True
         elif (called, name) not in NULLABLE:
             # The API document defines only the first alternative: mark the others as additions.
