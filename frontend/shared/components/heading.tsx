@@ -13,6 +13,16 @@ export const siteState = {
 
 /** Every page has exactly one, from the moment it is shown. `children` stand beside it. */
 export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="page-head">
+      <PageTitle title={title} />
+      {children}
+    </div>
+  );
+}
+
+/** The heading by itself, where a page has it at another place. */
+export function PageTitle({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const waiting = siteState.waiting.value;
   useEffect(() => {
@@ -25,11 +35,8 @@ export function Heading({ title, children }: { title: string; children?: Compone
     }
   }, [title]);
   return (
-    <div class="page-head">
-      <h1 tabIndex={-1} ref={heading}>
-        {title}
-      </h1>
-      {children}
-    </div>
+    <h1 tabIndex={-1} ref={heading}>
+      {title}
+    </h1>
   );
 }

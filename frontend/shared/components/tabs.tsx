@@ -1,10 +1,13 @@
 // Several views in one place, one at a time (ARIA authoring practices, tabs).
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
+import { number } from "../i18n";
 
 export interface Tab {
   name: string;
   label: string;
+  /** How many things it has. */
+  count?: number | undefined;
   content: () => ComponentChildren;
 }
 
@@ -45,6 +48,7 @@ export function Tabs({ label, tabs, chosen, onChoose }: Props) {
             onClick={() => onChoose(each.name)}
           >
             {each.label}
+            {each.count !== undefined && <span class="count">{number(each.count)}</span>}
           </button>
         ))}
       </div>

@@ -9,23 +9,24 @@ const MOST_SUMS = 2;
 
 export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
   const total = rows.total.value;
-  const sums = Object.entries(rows.sums.value).slice(0, MOST_SUMS);
+  const sums = Object.entries(rows.sums.value).filter(([, each]) => each.sum !== null && each.count > 0).slice(0, MOST_SUMS);
+  const first = sums[0]?.[1];
   return (
     <div class="foot-bar">
       <span class="count" role="status">
         {total === null ? t("counting") : plural(total, t("count.one"), t("count"))}
       </span>
-      {sums.map(([name, sum]) => {
+      {sums.map(([name, { sum }]) => {
         const label = model.fields.find((each) => each.name === name)?.label ?? name;
         return (
           <span key={name}>
-            {t("sum", { label })} <b>{formatMoney(sum)}</b>
+            {t("sum", { label })} <b>{formatMoney(sum ?? 0)}</b>
           </span>
         );
       })}
-      {sums.length > 0 && total !== null && total > 0 && (
+      {first && (
         <span>
-          {t("average")} <b>{formatMoney(Math.round((sums[0]?.[1] ?? 0) / total))}</b>
+          {t("average")} <b>{formatMoney(Math.round((first.sum ?? 0) / first.count))}</b>
         </span>
       )}
       <span class="keys-hint right">

@@ -28,11 +28,13 @@ interface Props {
   picking: RowSelection | null;
   onOrder: (field: string, adds: boolean) => void;
   onOpen: (row: Row) => void;
+  /** A row was pressed or opened. */
+  onRow: (row: Row, index: number) => void;
   /** Save a cell; false keeps the editor open. */
   onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
 }
 
-export function Grid({ meta, model, columns: all, rows, order, picking, onOrder, onOpen, onSave }: Props) {
+export function Grid({ meta, model, columns: all, rows, order, picking, onOrder, onOpen, onRow, onSave }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const own = useRef(-1);
   const [top_px, setTop] = useState(0);
@@ -163,6 +165,7 @@ export function Grid({ meta, model, columns: all, rows, order, picking, onOrder,
     } else if (event.key === "Enter" && at.row < 0 && field) {
       onOrder(field.name, event.shiftKey);
     } else if (event.key === "Enter" && row) {
+      onRow(row, at.row);
       onOpen(row);
     } else if (event.key === "F2") {
       edit(at);
@@ -226,7 +229,7 @@ export function Grid({ meta, model, columns: all, rows, order, picking, onOrder,
                   isAt={at.row === index && at.column === column}
                   isFrozen={!isTwoLines && now.isFrozen && column === 0}
                   part={parts[column]}
-                  onPress={() => setAt({ row: index, column })}
+                  onPress={() => (setAt({ row: index, column }), row && onRow(row, index))}
                   onEdit={() => edit({ row: index, column })}
                   {...(picking && column === 0 ? { onPick: (extends_: boolean) => picking.pick(index, extends_) } : {})}
                 >

@@ -7,6 +7,9 @@ import { may } from "../models";
 export const PAGE = 100;
 const MOST_PAGES = 60;
 const LONG = 10_000;
+/** Beyond, adding up would take the service from who jumps in the list. */
+const MOST_SUMMED = 100_000;
+const MOST_SUMS = 10;
 
 export class Rows {
   /** Counts up with every change. */
@@ -14,7 +17,7 @@ export class Rows {
   /** How many rows there are; null until the count is there, for which nothing waits. */
   readonly total = signal<number | null>(null);
   /** The sums of the amounts over all rows, by field, where the API adds them up. */
-  readonly sums = signal<Readonly<Record<string, number>>>({});
+  readonly sums = signal<Readonly<Record<string, { sum: number | null; count: number }>>>({});
   readonly problem = signal<Problem | null>(null);
   private readonly pages = new Map<number, Row[]>();
   private readonly asked = new Map<number, AbortController>();
@@ -110,11 +113,26 @@ export class Rows {
     const signal = this.counting.signal;
     const found = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, signal).catch(() => null);
     this.total.value = found?.value.total ?? null;
+    if (found && found.value.total <= MOST_SUMMED) {
+      await this.sum(signal);
+    }
     if (found && found.value.total > LONG && may(this.model, "list")) {
       // Whoever jumps finds the way known: the API remembers the places it has passed.
       const last = { ...this.input, limit: 1, offset: found.value.total - 1 };
       await run(this.model.name, "list", last, signal).catch(() => null);
     }
+  }
+
+  /** The sums of the amounts over the whole result. A service of an earlier version answers none. */
+  private async sum(signal: AbortSignal): Promise<void> {
+    const fields = this.model.fields.filter((each) => each.kind === "money" && !each.masked).map((each) => each.name);
+    if (fields.length === 0 || !this.model.command_details) {
+      return;
+    }
+    const asked = { ...this.input, limit: 1, sums: fields.slice(0, MOST_SUMS) };
+    type Sums = Record<string, { sum: number | null; count: number }>;
+    const found = await run<{ sums: Sums }>(this.model.name, "search", asked, signal).catch(() => null);
+    this.sums.value = found?.value.sums ?? {};
   }
 
   /** Show a record that has changed in its place. */

@@ -23,6 +23,7 @@ import { useRowSelection } from "../list/selection";
 import { hasBulkCommands } from "../list/bulk";
 import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
+import { rememberPlace } from "../list/walk";
 import { Sorting } from "../list/sorting";
 import { loadViews } from "../list/saved_views";
 import { ViewChanged, ViewTabs } from "../list/views";
@@ -216,6 +217,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           picking={canPick ? picking : null}
           onOrder={(field, adds) => setOrder(toggleSort(order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
+          onRow={(row, index) => rememberPlace({ model: model.name, id: row.id, input: JSON.parse(about) as object, index, total: rows.total.value })}
           onSave={put}
         />
       )}

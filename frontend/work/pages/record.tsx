@@ -1,11 +1,11 @@
 // A record of any model: its fields, what can be done with it, and what happened to it.
 import { useEffect, useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
-import { Button } from "../../shared/components/button";
-import { NotPermitted } from "../../shared/components/chip";
-import { Heading } from "../../shared/components/heading";
+import { Heading, PageTitle } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
+import { type Tab, Tabs } from "../../shared/components/tabs";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
@@ -15,12 +15,17 @@ import { Actions } from "../record/actions";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
 import { EditForm } from "../record/edit_form";
-import { Parts } from "../record/parts";
+import { ApiView } from "../record/api_view";
+import { RecordBar } from "../record/record_bar";
+import { Related } from "../record/related";
+import { StagePath } from "../record/stage_path";
+import { modelIcon } from "../shell/model_icons";
 import { ProposedNotice } from "../record/proposed_notice";
 import { save } from "../record/save";
 import { Timeline } from "../record/timeline";
 import { rememberVisit } from "../referenced_records";
 import { translator } from "../../shared/i18n";
+import "../record/record.css";
 
 const t = translator("record");
 
@@ -55,6 +60,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const [record, setRecord] = useState(answer.value);
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<Conflicting | null>(null);
+  const [tab, setTab] = useState("timeline");
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
@@ -110,50 +116,47 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       ),
     [record],
   );
+  const aside: Tab[] = [
+    ...(may(model, "history") ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} /> }] : []),
+    { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
+  ];
+  const names = denied.map((each) => each.slice(model.name.length + 1));
   return (
-    <div class="stack record">
-      <nav>
-        <a href={`/models/${model.name}`}>← {t("back", { model: model.plural })}</a>
-      </nav>
-      <Heading title={title}>
-        {may(model, "delete") && (
-          <Button look="risky" onClick={() => setDeleting("asked")}>
-            {t("delete")}
-          </Button>
-        )}
-      </Heading>
-      {planId && <ProposedNotice planId={planId} />}
-      <Actions
-        {...{ meta, model, record }}
-        onSaved={(row) => setRecord(row.revision ? row : record)}
-        onProposed={setPlanId}
-        onConflict={setConflict}
-      />
-      <EditForm
-        key={record.revision}
-        {...{ meta, model, base: record }}
-        onSaved={(row) => (showToast(t("saved")), setRecord(row))}
-        onProposed={setPlanId}
-        onConflict={setConflict}
-      />
-      <Parts {...{ meta, model, record }} onChanged={() => void refresh()} />
-      {denied.length > 0 && (
-        <section class="stack" aria-labelledby="denied">
-          <h2 id="denied">{t("locked")}</h2>
-          <p class="quiet">{t("locked.text")}</p>
-          <dl class="facts">
-            {denied.map((each) => (
-              <div key={each} class="fact">
-                <dt>{each.slice(model.name.length + 1).replaceAll("_", " ")}</dt>
-                <dd>
-                  <NotPermitted />
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </section>
-      )}
-      {may(model, "history") && <Timeline {...{ meta, model, id: record.id, revision: record.revision }} />}
+    <div class="page record-page">
+      <RecordBar {...{ model, title, record }} onDelete={may(model, "delete") ? () => setDeleting("asked") : null} />
+      <div class="record">
+        <div class="record-main">
+          <header class="record-head">
+            <div class="grow">
+              <p class="quiet record-meta">
+                <Icon name={modelIcon(model)} size="s" />
+                {model.label}
+              </p>
+              <PageTitle title={title} />
+            </div>
+            <Actions
+              {...{ meta, model, record }}
+              onSaved={(row) => setRecord(row.revision ? row : record)}
+              onProposed={setPlanId}
+              onConflict={setConflict}
+            />
+          </header>
+          <StagePath {...{ model, record }} />
+          {planId && <ProposedNotice planId={planId} />}
+          <EditForm
+            key={record.revision}
+            {...{ meta, model, base: record }}
+            denied={names}
+            onSaved={(row) => (showToast(t("saved")), setRecord(row))}
+            onProposed={setPlanId}
+            onConflict={setConflict}
+          />
+          <Related {...{ meta, model, record }} onChanged={() => void refresh()} />
+        </div>
+        <aside class="record-aside" aria-label={t("beside")}>
+          <Tabs label={t("beside")} tabs={aside} chosen={tab} onChoose={setTab} />
+        </aside>
+      </div>
       {conflict && (
         <Conflict {...{ meta, model, conflict }} onDecide={(changes) => void decide(changes)} onClose={() => setConflict(null)} />
       )}

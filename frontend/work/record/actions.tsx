@@ -5,8 +5,9 @@ import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
-import type { Action, Meta, Model, Row } from "../api";
+import type { Action, Field, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, workflowField, titleOf } from "../models";
+import { optionLabel, optionTone } from "../values/options";
 import { parseText } from "../values/field_text";
 import type { Conflicting } from "./conflict";
 import { FormFields } from "./form_fields";
@@ -73,14 +74,15 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   if (all.length + missing.length === 0) {
     return null;
   }
+  const forward = forwardAction(model, record, all);
   return (
-    <section class="stack" aria-labelledby="actions">
-      <h2 id="actions">{t("actions")}</h2>
-      <div class="row">
-        {all.map((action) => (
+    <div class="record-actions">
+      <div class="action-row" role="group" aria-label={t("actions")}>
+        {[...all.filter((each) => each !== forward), ...(forward ? [forward] : [])].map((action) => (
           <Button
             key={action.id}
             data-action={action.id}
+            {...(action === forward ? { look: "strong" } : {})}
             {...(action.needs_approval ? { title: t("action.approval") } : {})}
             onClick={() => setOpen(action)}
           >
@@ -89,7 +91,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         ))}
       </div>
       {missing.length > 0 && state && (
-        <details class="small">
+        <details class="missing">
           <summary>{t("missing")}</summary>
           <ul>
             {missing.map((each) => (
@@ -97,8 +99,8 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
                 <strong>{each.label}</strong>:{" "}
                 {t("missing.from", {
                   field: state.label,
-                  from: each.from.join(", "),
-                  now: String(record[state.name] ?? "–"),
+                  from: each.from.map((one) => optionLabel(state, one)).join(", "),
+                  now: nowOf(state, record),
                 })}
               </li>
             ))}
@@ -120,9 +122,9 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       >
         <Faults problem={problem} />
         {open && state && open.to && (
-          <p>{t("action.moves", { field: state.label, now: String(record[state.name] ?? "–"), to: open.to })}</p>
+          <p>{t("action.moves", { field: state.label, now: nowOf(state, record), to: optionLabel(state, open.to) })}</p>
         )}
-        {open && <p>{t("action.asks")}</p>}
+        {open && open.reversible !== true && <p>{t("action.asks")}</p>}
         {open && open.inputs.length + open.optional_inputs.length > 0 && (
           <FormFields
             meta={meta}
@@ -138,8 +140,22 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           />
         )}
       </Dialog>
-    </section>
+    </div>
   );
+}
+
+function nowOf(state: Field, record: Row): string {
+  const now = record[state.name];
+  return now ? optionLabel(state, String(now)) : "–";
+}
+
+/** The action that moves a record to the nearest state ahead of it. */
+function forwardAction(model: Model, record: Row, all: readonly Action[]): Action | undefined {
+  const field = workflowField(model);
+  const states = field?.options ?? [];
+  const now = states.indexOf(String(record[field?.name ?? ""]));
+  const ahead = all.filter((each) => field && each.to && states.indexOf(each.to) > now && optionTone(field, each.to) !== "bad");
+  return ahead.sort((one, other) => states.indexOf(one.to ?? "") - states.indexOf(other.to ?? ""))[0];
 }
 
 /** The field as an input of an action, which may be given even where an update may not change it. */

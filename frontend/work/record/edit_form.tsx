@@ -2,13 +2,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults } from "../../shared/components/field";
+import { registerShortcut } from "../../shared/shortcuts";
 import { Problem } from "../../shared/problem";
 import { attempt, type Field, type Meta, type Model, type Row } from "../api";
 import { fieldOf, workflowField, may } from "../models";
 import { parseText, valueToText } from "../values/field_text";
 import type { Conflicting } from "./conflict";
 import { type Texts, useDraft } from "./draft";
+import { editRecord } from "./edit_request";
 import { FormFields } from "./form_fields";
+import { Properties } from "./properties";
 import { withField, type SaveResult, save } from "./save";
 import { translator } from "../../shared/i18n";
 
@@ -25,6 +28,8 @@ interface Props {
   given?: Readonly<Record<string, unknown>>;
   /** The keyboard begins at its first field. */
   hasFocus?: boolean;
+  /** Fields that are hidden from this person: it is the form of a record's page, whose fields are opened one by one. */
+  denied?: readonly string[];
   /** What is typed already in a new one. */
   begun?: Texts;
   onSaved: (row: Row) => void;
@@ -32,7 +37,7 @@ interface Props {
   onConflict?: (conflict: Conflicting) => void;
 }
 
-export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus = false, begun = {}, onSaved, onProposed, onConflict }: Props) {
+export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus = false, denied, begun = {}, onSaved, onProposed, onConflict }: Props) {
   const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(given)].join("/"), begun);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -43,6 +48,28 @@ export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus 
       form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     }
   }, []);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
+  const open = (name: string) => {
+    setOpened((last) => new Set([...last, name]));
+    setTimeout(() => document.getElementById(name)?.focus(), 0);
+  };
+  useEffect(() => {
+    if (!denied || !canSave) {
+      return undefined;
+    }
+    const openAll = () => {
+      setOpened(new Set(fields.filter((each) => !each.readonly && !(each.masked && base?.[each.name] !== null)).map((each) => each.name)));
+      setTimeout(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), 0);
+    };
+    editRecord.value = openAll;
+    const end = registerShortcut({ key: "e", does: t("edit"), run: openAll });
+    return () => (end(), (editRecord.value = null));
+  }, [denied === undefined, canSave]);
+  const setText = (name: string, text: string) => {
+    draft.set(name, text);
+    setOpened((last) => (last.has(name) ? last : new Set([...last, name])));
+  };
   const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -70,25 +97,26 @@ export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus 
       onProposed(done.planId);
     }
   };
-  const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
   return (
     <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
       <Faults problem={problem} />
       {draft.isFound && isChanged && <p class="notice">{t("draft")}</p>}
-      <FormFields {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
-      {canSave && (
+      {base && denied ? (
+        <Properties {...{ meta, model, fields, denied, problem, opened }} record={base} texts={draft.texts} onOpen={open} onText={setText} onKeep={draft.unset} />
+      ) : (
+        <FormFields {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
+      )}
+      {canSave && (!denied || isChanged || opened.size > 0) && (
         <div class="row save-bar">
           <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
             {t(base ? "save" : "create")}
           </Button>
-          {isChanged && (
-            <>
-              <Button look="plain" onClick={() => (draft.drop(), setProblem(null))}>
-                {t("discard")}
-              </Button>
-              <span class="quiet small">{t("unsaved")}</span>
-            </>
+          {(isChanged || opened.size > 0) && (
+            <Button look="plain" onClick={() => (draft.drop(), setOpened(new Set()), setProblem(null))}>
+              {t("discard")}
+            </Button>
           )}
+          {isChanged && <span class="quiet small">{t("unsaved")}</span>}
         </div>
       )}
     </form>

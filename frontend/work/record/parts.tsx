@@ -1,13 +1,14 @@
-// The parts of a record, such as the lines and payments of an invoice: shown on its page, and added there.
+// The records of a model that refer to another one, such as the lines of an invoice: shown on its page, and added there.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { addressOf, may, partsOf, titleOf, defaultColumns } from "../models";
+import { addressOf, may, nounOf, titleOf, defaultColumns } from "../models";
 import { cacheRecords } from "../referenced_records";
 import { Value } from "../values/value";
 import { EditForm } from "./edit_form";
@@ -26,17 +27,7 @@ interface Props {
   onChanged: () => void;
 }
 
-export function Parts({ meta, model, record, onChanged }: Props) {
-  return (
-    <>
-      {partsOf(meta, model).map(([part, by]) => (
-        <Part key={`${part.name}.${by.name}`} {...{ meta, model: part, by, record, onChanged }} />
-      ))}
-    </>
-  );
-}
-
-function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
+export function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
   const [added, setAdded] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const [planId, setPlanId] = useState<string | null>(null);
@@ -50,8 +41,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
     onChanged();
   };
   return (
-    <section class="stack" aria-labelledby={heading}>
-      <h2 id={heading}>{model.plural}</h2>
+    <div class="stack tight part">
       <RequestResult of={found}>
         {(rows) => (
           <>
@@ -70,8 +60,9 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
       {planId && <ProposedNotice planId={planId} />}
       {may(model, "create") && !by.readonly && (
         <div class="row">
-          <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {t("part.add", { model: model.label })}
+          <Button tight aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            <Icon name="plus" size="s" />
+            {t("part.add", { model: nounOf(model.label) })}
           </Button>
         </div>
       )}
@@ -88,7 +79,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
           />
         </div>
       )}
-    </section>
+    </div>
   );
 }
 

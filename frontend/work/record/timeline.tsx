@@ -1,11 +1,14 @@
-// What was done to a record, newest first: who, through which agent, and before and after as far as one may see them.
+// What was done to a record, newest first: a line per event with who did it, and old and new values as far as one may see them.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
-import { dateTime, number, translator } from "../../shared/i18n";
+import { dateTime, number, plural, relativePast, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
-import { fieldOf } from "../models";
+import { fieldOf, nounOf } from "../models";
+import { AgentAvatar, Avatar } from "../values/avatar";
+import { Value } from "../values/value";
 import { Changes } from "./changes";
 
 const t = translator("record");
@@ -18,59 +21,108 @@ interface Entry {
   changes: Record<string, [unknown, unknown]>;
 }
 
-const SHOWN = 10;
+type Filter = "all" | "people" | "agents";
+
+const SHOWN = 20;
+const RECENT_MS = 7 * 86_400_000;
+/** Longer texts are compared in a table. */
+const SHORT = 60;
 
 export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {
   const [isWhole, setWhole] = useState(false);
+  const [filter, setFilter] = useState<Filter>("all");
   const found = useRequest(
     async (signal) => (await run<Entry[]>(model.name, "history", { id }, signal)).value,
     [model.name, id, revision],
     { keepsPrevious: true },
   );
   return (
-    <section class="stack" aria-labelledby="history">
-      <h2 id="history">{t("history")}</h2>
-      <RequestResult of={found}>
-        {(entries) => (
+    <RequestResult of={found}>
+      {(entries) => {
+        const told = entries.filter((each) => filter === "all" || (each.agent !== null) === (filter === "agents"));
+        return (
           <>
-            {entries.length === 0 && <p class="quiet">{t("history.none")}</p>}
+            {entries.some((each) => each.agent !== null) && (
+              <div class="segments timeline-filter" role="group" aria-label={t("history")}>
+                {(["all", "people", "agents"] as const).map((each) => (
+                  <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
+                    {t(`history.show.${each}`)}
+                  </button>
+                ))}
+              </div>
+            )}
+            {told.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
             <ol class="timeline">
-              {(isWhole ? entries : entries.slice(0, SHOWN)).map((each, place) => (
-                <li key={each.at + place}>
-                  <p>
-                    <code>{each.command}</code> {who(each)}
-                    <time class="quiet small" dateTime={each.at}>
-                      {dateTime(each.at)}
-                    </time>
-                  </p>
-                  <details open={place === 0}>
-                    <summary>{t("history.changes", { n: number(Object.keys(each.changes).length) })}</summary>
-                    <Changes
-                      meta={meta}
-                      changes={Object.entries(each.changes).map(([name, [before, after]]) => ({
-                        field: fieldOf(model, name),
-                        name,
-                        before,
-                        after,
-                      }))}
-                    />
-                  </details>
-                </li>
+              {(isWhole ? told : told.slice(0, SHOWN)).map((each, place) => (
+                <Event key={each.at + place} {...{ meta, model }} entry={each} />
               ))}
             </ol>
-            {!isWhole && entries.length > SHOWN && (
-              <Button onClick={() => setWhole(true)}>{t("history.more", { n: number(entries.length) })}</Button>
+            {!isWhole && told.length > SHOWN && (
+              <Button tight onClick={() => setWhole(true)}>
+                {t("history.more", { n: number(told.length) })}
+              </Button>
             )}
           </>
-        )}
-      </RequestResult>
-    </section>
+        );
+      }}
+    </RequestResult>
   );
 }
 
-function who({ by, agent }: Entry): string {
-  if (agent !== null) {
-    return by === null ? t("history.agent.hidden", { agent }) : t("history.agent", { agent, name: by });
+function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry }) {
+  const changes = Object.entries(entry.changes).map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }));
+  const isMaking = entry.command.endsWith(".create");
+  const only = changes.length === 1 && !isMaking ? changes[0] : undefined;
+  const isShort = (value: unknown) => String(value ?? "").length <= SHORT;
+  return (
+    <li>
+      {entry.agent === null ? <Avatar name={entry.by ?? "–"} /> : <AgentAvatar />}
+      <div>
+        <p>
+          <strong>{entry.agent ?? entry.by ?? t("history.someone")}</strong>
+          {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {whatHappened(model, entry)}{" "}
+          <time class="quiet" dateTime={entry.at} title={dateTime(entry.at)}>
+            {Date.now() - Date.parse(entry.at) < RECENT_MS ? relativePast(entry.at) : dateTime(entry.at)}
+          </time>
+        </p>
+        {only?.field && isShort(only.before) && isShort(only.after) ? (
+          <p class="event-change">
+            {only.before !== null && only.before !== "" && (
+              <>
+                <s>
+                  <Value meta={meta} field={only.field} value={only.before} />
+                </s>
+                <Icon name="arrow-right" size="s" />
+              </>
+            )}
+            <b>
+              <Value meta={meta} field={only.field} value={only.after} />
+            </b>
+          </p>
+        ) : (
+          changes.length > 0 && (
+            <details>
+              <summary>{plural(changes.length, t("history.changes.one"), t("history.changes"))}</summary>
+              <Changes {...{ meta, changes }} />
+            </details>
+          )
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** "changed expected close", "created this lead", or the action by its name. */
+function whatHappened(model: Model, { command, changes }: Entry): string {
+  const names = Object.keys(changes);
+  const label = nounOf(fieldOf(model, names[0] ?? "")?.label ?? "");
+  const noun = nounOf(model.label);
+  switch (command) {
+    case `${model.name}.create`:
+      return t("history.did.create", { model: noun });
+    case `${model.name}.update`:
+      return names.length === 1 && label ? t("history.did.field", { field: label }) : t("history.did.fields", { n: number(names.length) });
+    default:
+      return t("history.did.action", { action: model.actions.find((each) => each.id === command)?.label ?? command });
   }
-  return by === null ? t("history.system") : t("history.by", { name: by });
 }

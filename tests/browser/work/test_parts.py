@@ -32,9 +32,8 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
     invoice = carol.run("invoice.create", party=party)["id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "carol", f"/models/invoice/records/{invoice}")
-        lines = page.locator("section:has(> h2:text-is('Invoice lines'))")
-        payments = page.locator("section:has(> h2:text-is('Payments'))")
-        await lines.get_by_text("Add: Invoice line").click()
+        lines = payments = page.locator(".related")
+        await lines.get_by_text("New invoice line").click()
         await expect(lines.locator("form :is(input, select, textarea)").first).to_be_focused()
         assert await page.locator("#part-invoice_line-invoice-invoice").count() == 0
         for number, price in (("1", "10.00"), ("2", "4.50")):
@@ -47,12 +46,13 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
         # The message about the second line is in place of the one about the first.
         await expect(page.locator(".toast")).to_have_count(1)
         await assert_accessible(page, axe)
-        await expect(page.locator(".field:has(> .name:text-is('Total'))")).to_contain_text("34.51")
+        await expect(page.locator(".prop:has(.prop-name:text-is('Total'))")).to_contain_text("34.51")
         await act(page, "invoice.post")
-        await payments.get_by_text("Add: Payment").click()
+        await page.click("[role=tab]:has-text('Payments')")
+        await payments.get_by_text("New payment").click()
         await add(page, "payment", amount_minor="34.51")
         await expect(payments.locator("tbody tr")).to_have_count(1)
-        await expect(page.locator(".field:has(> .name:text-is('Open'))")).to_contain_text("0.00")
+        await expect(page.locator(".prop:has(.prop-name:text-is('Open'))")).to_contain_text("0.00")
         await act(page, "invoice.settle")
 
     assert carol.run("invoice.get", id=invoice)["state"] == "paid"
@@ -77,8 +77,8 @@ async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(browse
     yesterday = (datetime.now(UTC).date() - timedelta(days=1)).isoformat()
     async with desk.page(browser) as page:
         await desk.sign_in(page, "carol", f"/models/invoice/records/{invoice}")
-        lines = page.locator("section:has(> h2:text-is('Invoice lines'))")
-        await lines.get_by_text("Add: Invoice line").click()
+        lines = page.locator(".related")
+        await lines.get_by_text("New invoice line").click()
         assert await page.get_attribute("#part-invoice_line-invoice-description", "aria-required") is None
         carol.run("invoice_line.create", invoice=invoice, product=product)
         await page.reload()

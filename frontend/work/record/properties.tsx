@@ -1,0 +1,166 @@
+// The fields of a record as properties in groups: each is read, and changed where it stands once it is opened.
+import type { ComponentChildren } from "preact";
+import { Button } from "../../shared/components/button";
+import { NotPermitted } from "../../shared/components/chip";
+import { Icon, type IconName } from "../../shared/components/icon";
+import type { Problem } from "../../shared/problem";
+import type { Field, Meta, Model, Row } from "../api";
+import { fieldIcon } from "../shell/model_icons";
+import { Control } from "../values/control";
+import { valueToText } from "../values/field_text";
+import { Value } from "../values/value";
+import type { Texts } from "./draft";
+import { translator } from "../../shared/i18n";
+
+const tValues = translator("values");
+const t = translator("record");
+
+const CONTACT: readonly IconName[] = ["mail", "phone", "user", "external-link"];
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  fields: readonly Field[];
+  /** Names of fields that are there and hidden from this person. */
+  denied: readonly string[];
+  record: Row;
+  texts: Texts;
+  /** The fields that have a control. */
+  opened: ReadonlySet<string>;
+  problem: Problem | null;
+  onOpen: (name: string) => void;
+  onText: (name: string, text: string) => void;
+  onKeep: (name: string) => void;
+}
+
+/** The fields by the heading they stand under; what names the record is in its title. */
+function groupsOf(model: Model, fields: readonly Field[]): [string, Field[]][] {
+  const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
+  const isContact = (each: Field) => each.kind === "text" && each.ref === null && CONTACT.includes(fieldIcon(model, each));
+  const contact = fields.filter((each) => isContact(each) && each.name !== model.shown_as);
+  const long = fields.filter(isLong);
+  const main = fields.filter((each) => !contact.includes(each) && !long.includes(each));
+  const groups: [string, Field[]][] = contact.length > 1 ? [[t("group.main"), main], [t("group.contact"), contact]] : [[t("group.main"), fields.filter((each) => !isLong(each))]];
+  return [...groups, ...long.map((each): [string, Field[]] => [each.label, [each]])].filter(([, several]) => several.length > 0);
+}
+
+export function Properties(props: Props) {
+  const { model, fields, denied, record, opened, texts } = props;
+  const isTitle = (each: Field) => each.name === model.shown_as && each.kind === "text" && Boolean(record[each.name]);
+  const shown = fields.filter((each) => !isTitle(each) || opened.has(each.name) || each.name in texts);
+  return (
+    <>
+      {groupsOf(model, shown).map(([label, several], place) => (
+        <section key={label} class="props" aria-label={label}>
+          <h2>{label}</h2>
+          {several.map((field) => (
+            <Property key={field.name} {...props} field={field} isBare={several.length === 1 && ["longtext", "structure"].includes(field.kind)} />
+          ))}
+          {place === 0 &&
+            denied.map((each) => (
+              <div key={each} class="prop fact">
+                <span class="prop-name">
+                  <Icon name="lock" size="s" />
+                  {each.replaceAll("_", " ")}
+                </span>
+                <div class="prop-value">
+                  <NotPermitted />
+                </div>
+              </div>
+            ))}
+        </section>
+      ))}
+    </>
+  );
+}
+
+interface PropertyProps extends Props {
+  field: Field;
+  /** Under a heading that says the same. */
+  isBare: boolean;
+}
+
+function Property({ meta, model, field, record, texts, opened, problem, isBare, onOpen, onText, onKeep }: PropertyProps) {
+  const value = record[field.name];
+  const isOpen = !field.readonly && (opened.has(field.name) || field.name in texts);
+  const fault = problem?.faults.find((each) => each.field === field.name)?.detail;
+  const isFilledMask = field.masked && value !== null && value !== undefined;
+  const classes = ["prop", isBare && "wide", isOpen && "open"].filter(Boolean).join(" ");
+  const name = (
+    <>
+      <Icon name={fieldIcon(model, field)} size="s" />
+      <span class="cut" title={field.label}>
+        {field.label}
+      </span>
+    </>
+  );
+  const open = () => (isFilledMask ? onText(field.name, "") : onOpen(field.name));
+  if (isOpen) {
+    const text = texts[field.name] ?? (field.masked ? "" : valueToText(field, value));
+    const help = isFilledMask ? tValues("masked.new") : field.help;
+    const described = [help && `${field.name}-help`, fault && `${field.name}-fault`].filter(Boolean).join(" ") || undefined;
+    return (
+      <div class={classes}>
+        <label class="prop-name" for={field.name}>
+          {name}
+        </label>
+        <div class="prop-value">
+          <div class="row nowrap">
+            <Control
+              {...{ meta, field, text }}
+              given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": fault ? true : undefined, "aria-describedby": described }}
+              makes
+              canBeEmpty={!field.required}
+              onText={(next) => onText(field.name, next)}
+            />
+            {isFilledMask && (
+              <Button tight onClick={() => onKeep(field.name)}>
+                {tValues("keep")}
+              </Button>
+            )}
+          </div>
+          {help && (
+            <span class="help" id={`${field.name}-help`}>
+              {help}
+            </span>
+          )}
+          {fault && (
+            <span class="fault" id={`${field.name}-fault`}>
+              {fault}
+            </span>
+          )}
+        </div>
+      </div>
+    );
+  }
+  const isEmpty = value === null || value === undefined || value === "";
+  return (
+    <div class={classes}>
+      <span class="prop-name">{name}</span>
+      <Shown canEdit={!field.readonly} label={field.label} onOpen={open}>
+        {isEmpty ? <span class="quiet">{t("empty")}</span> : <Value meta={meta} field={field} value={value} />}
+      </Shown>
+    </div>
+  );
+}
+
+/** A value; pressed, or by its button, it is changed. A link in it stays one. */
+function Shown({ canEdit, label, onOpen, children }: { canEdit: boolean; label: string; onOpen: () => void; children: ComponentChildren }) {
+  if (!canEdit) {
+    return <div class="prop-value">{children}</div>;
+  }
+  const pressed = (event: MouseEvent) => {
+    const isElsewhere = (event.target as Element).closest("a, button") !== null || String(getSelection() ?? "") !== "";
+    if (!isElsewhere) {
+      onOpen();
+    }
+  };
+  return (
+    <div class="prop-value can-edit" onClick={pressed}>
+      {children}
+      <button type="button" class="prop-edit" aria-label={t("edit.field", { label })} onClick={onOpen}>
+        <Icon name="pencil" size="s" />
+      </button>
+    </div>
+  );
+}

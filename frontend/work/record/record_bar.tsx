@@ -1,0 +1,76 @@
+// The bar above a record: where it is, the way to its neighbours in the list, and what is seldom done with it.
+import { useLayoutEffect } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
+import { go } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
+import { number, translator } from "../../shared/i18n";
+import type { Model, Row } from "../api";
+import { copyText } from "../list/curl";
+import { placeOf, walk } from "../list/walk";
+import { addressOf } from "../models";
+import { editRecord } from "./edit_request";
+
+const t = translator("record");
+
+interface Props {
+  model: Model;
+  record: Row;
+  title: string;
+  onDelete: (() => void) | null;
+}
+
+export function RecordBar({ model, record, title, onDelete }: Props) {
+  const place = placeOf(model, record.id);
+  const move = async (by: 1 | -1) => {
+    const next = place && (await walk(model, place, by));
+    if (next) {
+      go(addressOf(model.name, next), { replaces: true });
+    }
+  };
+  useLayoutEffect(() => {
+    const known = [
+      registerShortcut({ key: "j", does: t("next"), run: () => void move(1) }),
+      registerShortcut({ key: "k", does: t("previous"), run: () => void move(-1) }),
+    ];
+    return () => known.forEach((each) => each());
+  });
+  const edit = editRecord.value;
+  return (
+    <div class="page-head">
+      <nav class="crumbs" aria-label={t("crumb")}>
+        <a href={`/models/${model.name}`}>{t("back", { model: model.plural })}</a>
+        <Icon name="chevron-right" size="s" />
+        <span class="cut" aria-current="page">
+          {title}
+        </span>
+      </nav>
+      <div class="head-end">
+        {place && (
+          <>
+            {place.total !== null && <span class="quiet record-place">{t("place", { n: number(place.index + 1), of: number(place.total) })}</span>}
+            <Button size="square tight" look="plain" aria-label={t("previous")} title={t("previous")} disabled={place.index === 0} onClick={() => void move(-1)}>
+              <Icon name="chevron-up" />
+            </Button>
+            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={place.total !== null && place.index >= place.total - 1} onClick={() => void move(1)}>
+              <Icon name="chevron-down" />
+            </Button>
+          </>
+        )}
+        <Button size="square tight" look="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={() => void copyText(location.href)}>
+          <Icon name="link" />
+        </Button>
+        <Menu
+          label={t("more")}
+          opener={<Icon name="ellipsis" />}
+          items={[
+            ...(edit ? [{ label: t("edit"), icon: "pencil" as const, does: edit }] : []),
+            ...(onDelete ? [{ label: t("delete"), icon: "trash-2" as const, does: onDelete }] : []),
+            { label: t("link.copy"), icon: "link", does: () => void copyText(location.href) },
+          ]}
+        />
+      </div>
+    </div>
+  );
+}
