@@ -1,6 +1,10 @@
 // A record on the board: it is dragged, or moved by its menu, which does the same.
-import type { Meta, Model, Row } from "../api";
-import { addressOf, may, titleOf, defaultColumns } from "../models";
+import { useRef } from "preact/hooks";
+import { Icon } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
+import { type Field, type Meta, type Model, type Row } from "../api";
+import { addressOf, listColumns, may, titleOf } from "../models";
+import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
 import { translator } from "../../shared/i18n";
 
@@ -9,43 +13,55 @@ const t = translator("board");
 interface Props {
   meta: Meta;
   model: Model;
+  /** The field that the columns stand for. */
+  field: Field;
   row: Row;
   /** The states it can be moved to. */
   states: readonly string[];
   onMove: (state: string) => void;
+  onDrag: (states: readonly string[] | null) => void;
 }
 
-const FACTS = 3;
+const FACTS = 1;
 
-export function BoardCard({ meta, model, row, states, onMove }: Props) {
+export function BoardCard({ meta, model, field, row, states, onMove, onDrag }: Props) {
+  const card = useRef<HTMLLIElement>(null);
   const title = titleOf(model, row);
-  const facts = defaultColumns(model, FACTS + 1).slice(1).filter((each) => row[each.name] !== null && each.options === null);
+  const filled = listColumns(model).slice(1).filter((each) => each !== field && row[each.name] !== null && row[each.name] !== "");
+  const amount = filled.find((each) => each.kind === "money");
+  const person = filled.find((each) => each.ref === "user");
+  const facts = filled.filter((each) => each !== amount && each !== person && ["date", "ref", "text"].includes(each.kind)).slice(0, FACTS);
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key.toLowerCase() === "m" && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      card.current?.querySelector<HTMLElement>(".menu > button")?.click();
+    }
+  };
   return (
     <li
+      ref={card}
       class="board-card"
       draggable={states.length > 0}
-      onDragStart={(event) => event.dataTransfer?.setData("text/plain", row.id)}
+      onKeyDown={keyed}
+      onDragStart={(event) => (event.dataTransfer?.setData("text/plain", row.id), onDrag(states))}
+      onDragEnd={() => onDrag(null)}
     >
-      {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{title}</a> : title}
-      {facts.map((field) => (
-        <span key={field.name} class="small quiet">
-          {field.label}: <Value meta={meta} field={field} value={row[field.name]} />
+      {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{title}</a> : <strong>{title}</strong>}
+      {amount && (
+        <span class="amount">
+          <Value meta={meta} field={amount} value={row[amount.name]} isCell />
         </span>
-      ))}
+      )}
+      <span class="card-facts">
+        {facts.map((each) => (
+          <span key={each.name} title={each.label}>
+            <Value meta={meta} field={each} value={row[each.name]} isCell />
+          </span>
+        ))}
+        {person && <Value meta={meta} field={person} value={row[person.name]} isCell />}
+      </span>
       {states.length > 0 && (
-        <select
-          class="input tight"
-          aria-label={t("move.of", { name: title })}
-          value=""
-          onChange={(event) => event.currentTarget.value && onMove(event.currentTarget.value)}
-        >
-          <option value="">{t("move")}</option>
-          {states.map((each) => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-        </select>
+        <Menu label={t("move.of", { name: title })} opener={<Icon name="ellipsis" size="s" />} items={states.map((each) => ({ label: optionLabel(field, each), does: () => onMove(each) }))} />
       )}
     </li>
   );

@@ -1,21 +1,28 @@
-// A column of the board: the records in one state, and how many there are.
+// A column of the board: the records in one state, how many there are, and what they come to.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { number, translator } from "../../shared/i18n";
+import type { Field } from "../api";
+import { StateChip } from "../values/options";
 
 const t = translator("board");
 
 interface Props {
+  field: Field;
   state: string;
   total: number;
+  /** The sum of the amounts of all of them, as it is read. */
+  sum: string | null;
   /** The list of all of them. */
   address: string;
   isWhole: boolean;
+  /** The card that is dragged may not come here. */
+  isClosed: boolean;
   onDrop: (id: string) => void;
   children: ComponentChildren;
 }
 
-export function Lane({ state, total, address, isWhole, onDrop, children }: Props) {
+export function Lane({ field, state, total, sum, address, isWhole, isClosed, onDrop, children }: Props) {
   const [isOver, setOver] = useState(false);
   const dropped = (event: DragEvent) => {
     event.preventDefault();
@@ -24,14 +31,16 @@ export function Lane({ state, total, address, isWhole, onDrop, children }: Props
   };
   return (
     <section
-      class={isOver ? "lane over" : "lane"}
+      class={["lane", isOver && !isClosed && "over", isClosed && "dimmed"].filter(Boolean).join(" ")}
       aria-labelledby={`lane-${state}`}
+      title={isClosed ? t("closed") : undefined}
       onDragOver={(event) => (event.preventDefault(), setOver(true))}
       onDragLeave={() => setOver(false)}
       onDrop={dropped}
     >
       <h2 id={`lane-${state}`}>
-        {state} <span class="quiet small">{number(total)}</span>
+        <StateChip field={field} value={state} /> <span class="quiet lane-count">{number(total)}</span>
+        {sum && <span class="sum">{sum}</span>}
       </h2>
       {total === 0 ? <p class="quiet small">{t("empty")}</p> : <ul>{children}</ul>}
       {!isWhole && <a href={address}>{t("more")}</a>}

@@ -2,6 +2,7 @@
 import { plural, translator } from "../../shared/i18n";
 import { formatMoney } from "../values/money";
 import type { Model } from "../api";
+import { nounOf } from "../models";
 import type { Rows } from "./rows";
 
 const t = translator("list");
@@ -20,7 +21,7 @@ export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
         const label = model.fields.find((each) => each.name === name)?.label ?? name;
         return (
           <span key={name}>
-            {t("sum", { label })} <b>{formatMoney(sum ?? 0)}</b>
+            {t("sum", { label: nounOf(label) })} <b>{formatMoney(sum ?? 0)}</b>
           </span>
         );
       })}

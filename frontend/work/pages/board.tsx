@@ -1,19 +1,24 @@
 // The records of a model by the value of a select field; moving one changes that field, by its workflow where it has one.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { LinkButton } from "../../shared/components/button";
-import { SelectField } from "../../shared/components/field";
+import { Icon } from "../../shared/components/icon";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { setQuery, go, query } from "../../shared/router";
+import { registerShortcut } from "../../shared/shortcuts";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { BoardCard } from "../board/board_card";
 import { Lane } from "../board/lane";
-import { actionsOf, addressOf, workflowField, may, modelOf, titleOf } from "../models";
+import { actionsOf, addressOf, workflowField, may, modelOf, nounOf } from "../models";
+import { ViewSwitch } from "../list/view_switch";
+import { formatMoney } from "../values/money";
+import { optionLabel } from "../values/options";
 import { save } from "../record/save";
 import { translator } from "../../shared/i18n";
+import "../board/board.css";
 
 const t = translator("board");
 
@@ -34,15 +39,23 @@ interface Props {
   fields: readonly Field[];
 }
 
+interface LaneRows {
+  rows: Row[];
+  total: number;
+  sums?: Record<string, { sum: number | null; count: number }>;
+}
+
 function Lanes({ meta, model, field, fields }: Props) {
   const [round, setRound] = useState(0);
   const options = field.options ?? [];
+  const amount = model.fields.find((each) => each.kind === "money" && !each.masked);
   const found = useRequest(
     (signal) =>
       Promise.all(
         options.map(async (state) => {
           const filter = [{ field: field.name, op: "eq", value: state }];
-          return (await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, limit: SHOWN }, signal)).value;
+          const asked = { filter, limit: SHOWN, ...(amount && model.command_details ? { sums: [amount.name] } : {}) };
+          return (await run<LaneRows>(model.name, "search", asked, signal)).value;
         }),
       ),
     [model.name, field.name, round],
@@ -68,24 +81,37 @@ function Lanes({ meta, model, field, fields }: Props) {
     if (done.state === "refused") {
       showToast(done.problem.message);
     } else if (done.state === "saved") {
-      showToast(t("moved", { name: titleOf(model, row), state }));
+      showToast(t("moved", { state: optionLabel(field, state) }));
     }
     setRound((last) => last + 1);
   };
+  const [dragged, setDragged] = useState<readonly string[] | null>(null);
+  useEffect(() => registerShortcut({ key: "M", does: t("move") }), []);
   return (
-    <div class="stack">
+    <div class="page">
       <Heading title={t("board", { model: model.plural })}>
-        <LinkButton href={`/models/${model.name}`}>{t("list")}</LinkButton>
+        <div class="head-end">
+          {fields.length > 1 && (
+            <label class="row small">
+              <span class="head-words quiet">{t("by")}</span>
+              <select class="input" id="by" aria-label={t("by")} value={field.name} onChange={(event) => setQuery({ by: event.currentTarget.value })}>
+                {fields.map((each) => (
+                  <option key={each.name} value={each.name} selected={each === field}>
+                    {each.label}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <ViewSwitch model={model} at="board" />
+          {may(model, "create") && (
+            <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
+              <Icon name="plus" size="s" />
+              {t("new", { model: nounOf(model.label) })}
+            </LinkButton>
+          )}
+        </div>
       </Heading>
-      {fields.length > 1 && (
-        <SelectField
-          name="by"
-          label={t("by")}
-          value={field.name}
-          onChange={(next) => setQuery({ by: next })}
-          options={fields.map((each) => [each.name, each.label])}
-        />
-      )}
       <RequestResult of={found}>
         {(lanes) => {
           const rows = lanes.flatMap((each) => each.rows);
@@ -97,20 +123,26 @@ function Lanes({ meta, model, field, fields }: Props) {
           };
           return (
             <div class="board" tabIndex={0} role="region" aria-label={t("board", { model: model.plural })}>
-              {options.map((state, place) => (
-                <Lane
-                  key={state}
-                  state={state}
-                  total={lanes[place]?.total ?? 0}
-                  isWhole={(lanes[place]?.total ?? 0) <= SHOWN}
-                  address={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([{ field: field.name, op: "eq", value: state }]))}`}
-                  onDrop={(id) => dropped(id, state)}
-                >
-                  {lanes[place]?.rows.map((row) => (
-                    <BoardCard key={row.id} {...{ meta, model, row }} states={states(row)} onMove={(next) => void move(row, next)} />
-                  ))}
-                </Lane>
-              ))}
+              {options.map((state, place) => {
+                const lane = lanes[place];
+                const sum = amount && lane?.sums?.[amount.name];
+                return (
+                  <Lane
+                    key={state}
+                    {...{ field, state }}
+                    total={lane?.total ?? 0}
+                    sum={sum && sum.sum !== null && sum.count > 0 ? formatMoney(sum.sum) : null}
+                    isWhole={(lane?.total ?? 0) <= SHOWN}
+                    isClosed={dragged !== null && !dragged.includes(state)}
+                    address={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([{ field: field.name, op: "eq", value: state }]))}`}
+                    onDrop={(id) => dropped(id, state)}
+                  >
+                    {lane?.rows.map((row) => (
+                      <BoardCard key={row.id} {...{ meta, model, field, row }} states={states(row)} onMove={(next) => void move(row, next)} onDrag={setDragged} />
+                    ))}
+                  </Lane>
+                );
+              })}
             </div>
           );
         }}

@@ -1,6 +1,7 @@
 // How many records each model has, for the sidebar: read one after the other once the page is there, and kept for minutes.
 import { signal } from "@preact/signals";
-import { type Meta, type Model, run } from "../api";
+import { send } from "../../shared/client";
+import type { Envelope, Meta, Model } from "../api";
 import { businessModels, may } from "../models";
 
 const KEPT_MS = 300_000;
@@ -21,9 +22,10 @@ export function setRecordCount(model: string, count: number): void {
 export function loadRecordCounts(meta: Meta): () => void {
   const ended = new AbortController();
   const count = async (model: Model) => {
-    const found = await run<{ total: number }>(model.name, "search", { limit: 1 }, ended.signal).catch(() => null);
-    if (found) {
-      setRecordCount(model.name, found.value.total);
+    // Not by `call`: that the session has ended is said when the person does something.
+    const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: ended.signal }).catch(() => null);
+    if (answer) {
+      setRecordCount(model.name, ((await answer.json()) as Envelope<{ total: number }>).value.total);
     }
   };
   const all = async () => {

@@ -23,12 +23,15 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
     ticket = alice.run("ticket.create", subject="Moved by its menu")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/ticket/board")
-        total = int((await page.inner_text("#lane-open span")).strip())
-        card = page.locator(".lane .board-card select").first
-        await card.select_option("open")
+        total = int((await page.inner_text("#lane-open .lane-count")).strip())
+        card = page.locator(".lane:has(#lane-new) .board-card").first
+        # The key of a card opens its menu.
+        await card.locator("a").first.focus()
+        await page.keyboard.press("m")
+        await page.press(".board-card [role=menuitem]:has-text('Open')", "Enter")
         await page.wait_for_selector(".toast:has-text('Moved to')")
 
-        await expect(page.locator("#lane-open span")).to_have_text(str(total + 1))
+        await expect(page.locator("#lane-open .lane-count")).to_have_text(str(total + 1))
         assert ticket["state"] == "new"
 
 
