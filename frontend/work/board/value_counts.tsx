@@ -10,6 +10,7 @@ import { type Field, type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
 import { pivotFields, PivotTable } from "./pivot_table";
+import "./figures.css";
 
 const t = translator("board");
 

@@ -19,6 +19,7 @@ import { TokenAccess } from "../agents/token_access";
 import { type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 import { RecordLink } from "../values/record_link";
+import "../agents/agents.css";
 
 const t = translator("agents");
 

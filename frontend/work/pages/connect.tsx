@@ -14,6 +14,7 @@ import { type ClientSettings, clientSettings } from "../connect/client_settings"
 import { ToolList } from "../connect/tool_list";
 import { canList, modelOf } from "../models";
 import { translator } from "../../shared/i18n";
+import "../agents/agents.css";
 
 const t = translator("connect");
 

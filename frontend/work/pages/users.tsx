@@ -16,6 +16,7 @@ import type { Meta } from "../api";
 import { addressOf } from "../models";
 import { InviteForm, InviteLink } from "../users/invite_form";
 import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, setActive } from "../users/people";
+import "../agents/agents.css";
 
 const t = translator("users");
 

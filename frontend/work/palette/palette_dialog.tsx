@@ -4,6 +4,7 @@ import type { Meta } from "../api";
 import { isOpen, type PaletteEntry } from "./entries";
 import { allEntries, matchingEntries, recordEntries } from "./search";
 import { translator } from "../../shared/i18n";
+import "./palette.css";
 
 const t = translator("palette");
 

@@ -4,6 +4,7 @@ import { Value } from "../values/value";
 import { diffTexts } from "./text_diff";
 import { TextChange } from "./text_change";
 import { translator } from "../../shared/i18n";
+import "./changes.css";
 
 const t = translator("record");
 

@@ -6,6 +6,7 @@ import type { Meta, Model, Row } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
 import { translator } from "../../shared/i18n";
+import "./conflict.css";
 
 const t = translator("record");
 

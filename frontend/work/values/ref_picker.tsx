@@ -8,6 +8,7 @@ import { RecordCard } from "./record_card";
 import { newRecordRequest } from "./new_record_request";
 import type { ControlAttributes } from "./control_attributes";
 import { translator } from "../../shared/i18n";
+import "./picker.css";
 
 const t = translator("values");
 

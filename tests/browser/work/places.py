@@ -2,6 +2,9 @@
 
 from tests.browser.visits import Place, Visitor
 
+MORE = "main [aria-label='More']"
+"""What is seldom done with a record."""
+
 WORK = (
     Place("home", "/"),
     Place("sign-in", "/signin"),
@@ -23,8 +26,8 @@ WORK = (
     Place("record-party", "/models/party/records/{party}"),
     Place("record-invoice", "/models/invoice/records/{invoice}"),
     Place("record-missing", "/models/lead/records/00000000-0000-0000-0000-000000000000"),
-    Place("record-edit", "/models/lead/records/{lead}", ("main [aria-label='More']", "[role=menuitem]:has-text('Edit')")),
-    Place("delete", "/models/lead/records/{lead}", ("main [aria-label='More']", "[role=menuitem]:has-text('Delete')")),
+    Place("record-edit", "/models/lead/records/{lead}", (MORE, "[role=menuitem]:has-text('Edit')")),
+    Place("delete", "/models/lead/records/{lead}", (MORE, "[role=menuitem]:has-text('Delete')")),
     Place("approvals", "/approvals"),
     Place("approvals-decided", "/approvals?state=decided"),
     Place("approvals-reject", "/approvals", ("#reject",)),

@@ -35,14 +35,14 @@ async def test_pages_go_on_by_themselves_after_a_restart_of_the_server(
         await form.goto(f"{desk.url}/models/lead/new")
         await form.fill("#title", "Typed while it was away")
     await page.wait_for_selector(".live[data-state=reconnecting]")
-    await page.wait_for_selector("header >> text=Offline")
+    await page.wait_for_selector(".frame >> text=Offline")
     await form.press("#title", "Enter")
     await expect(form.locator("[role=alert] h2")).to_have_text("Something went wrong")
     with served(data, service="both", ports=ports):
         back_s = time.monotonic()
         await page.wait_for_selector(".live[data-state=live]")
         took_s = time.monotonic() - back_s
-        await expect(page.locator("header >> text=Offline")).to_have_count(0)
+        await expect(page.locator(".frame >> text=Offline")).to_have_count(0)
         await expect(form.locator("[role=alert] h2")).to_have_count(0)
         await form.press("#title", "Enter")
         await form.wait_for_selector("h1:text-is('Typed while it was away')")

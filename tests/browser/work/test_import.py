@@ -74,7 +74,8 @@ async def test_what_was_exported_is_imported_again_unchanged(browser: Browser, d
         await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(kept)}")
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
-            await page.click("button:text-is('Export')")
+            await page.click(".tool-bar [aria-label='Export']")
+            await page.click("text=Export these columns")
         text = Path(await (await downloading.value).path()).read_text()
         await page.goto("/models/lead/import")
         await page.set_input_files("#file", a_file(text))
@@ -123,6 +124,7 @@ async def test_an_administrator_restores_what_was_exported_raw(browser: Browser,
         await desk.sign_in(page, "root", f"/models/lead?{where}")
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
+            await page.click(".tool-bar [aria-label='Export']")
             await page.click("text=Export raw data")
         text = Path(await (await downloading.value).path()).read_text()
         root = alice.run("lead.delete", id=made["id"])
