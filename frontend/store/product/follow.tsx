@@ -15,7 +15,7 @@ interface Props {
 
 export function FollowButton({ product, isOnPicture = false }: Props) {
   const { id, title } = product;
-  if (me.value === undefined || !id) {
+  if (!id) {
     return null;
   }
   const isFollowed = productNotes.value[id]?.followed !== undefined;
@@ -23,6 +23,7 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
     <button
       type="button"
       class={isOnPicture ? "button large glass" : "button"}
+      disabled={me.value === undefined}
       aria-pressed={isFollowed}
       onClick={() => updateNotes(id, { followed: isFollowed ? "" : new Date().toISOString() })}
     >

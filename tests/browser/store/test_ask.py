@@ -50,7 +50,7 @@ async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
         await page.keyboard.type("Which tools run on Linux?")
         await page.keyboard.press("Enter")
 
-        await expect(page.locator(".token")).to_have_text([r"Category: Tool ▾×", r"Platform: Linux ▾×"])
+        await expect(page.locator(".token")).to_have_text([r"Category: Tool ×", r"Platform: Linux ×"])
         await expect(page.locator(".answer")).to_contain_text(f"{total(demo_store, 'tool')} products: ")
         await expect(page.locator(".card")).to_have_count(total(demo_store, "tool"))
         await expect(page.locator(".card a").first).to_have_attribute("href", "/products/mortar")
@@ -67,7 +67,7 @@ async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Bro
         await page.focus("[aria-label='Remove filter: Category: Game']")
         await page.keyboard.press("Delete")
 
-        await expect(page.locator(".token")).to_have_text(["Platform: Linux ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Platform: Linux ×"])
         await expect(
             page.locator("[role=status]:has-text('Filter removed: Category: Game. Answered: ')")
         ).to_have_count(1)
@@ -103,7 +103,7 @@ async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
         await page.focus(".token button:has-text('Platform: Linux')")
         for key in ("Enter", "ArrowDown", "Enter"):
             await page.keyboard.press(key)
-        await expect(page.locator(".token")).to_have_text(["Category: Game ▾×", "Platform: macOS ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Category: Game ×", "Platform: macOS ×"])
         assert asked(page) == {"q": "kind=game; platform=macos"}
         assert (await focused(page)).startswith("Platform: macOS")
 
@@ -111,7 +111,7 @@ async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
         await page.keyboard.press("End")
         assert await focused(page) == "Exclude macOS"
         await page.keyboard.press("Enter")
-        await expect(page.locator(".token")).to_have_text(["Category: Game ▾×", "Platform: not macOS ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Category: Game ×", "Platform: not macOS ×"])
         assert asked(page) == {"q": "kind=game; platform!=macos"}
 
 
@@ -128,7 +128,7 @@ async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Ru
             await page.keyboard.press(key)
 
         await expect(page.locator(".token")).to_have_text(
-            ["Category: Game ▾×", "Platform: Linux ▾×", "Answer: Number ▾×"]
+            ["Category: Game ×", "Platform: Linux ×", "Answer: Number ×"]
         )
         await expect(page.locator(".answer")).to_have_text(f"{total(demo_store, 'game')} products.")
         assert asked(page) == {"q": "kind=game; platform=linux; answer=count"}
@@ -142,20 +142,20 @@ async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
         await page.goto(address(EVERYTHING))
         await expect(page.locator(".token")).to_have_text(
             [
-                "Category: Game ▾×",
-                "or App ▾×",
-                "Platform: Linux ▾×",
-                "and macOS ▾×",
-                "Platform: not Web ▾×",
-                "Access: Free ▾×",
+                "Category: Game ×",
+                "or App ×",
+                "Platform: Linux ×",
+                "and macOS ×",
+                "Platform: not Web ×",
+                "Access: Free ×",
                 "Tag: puzzle×",
                 "Title: deep kiln×",
                 "Version: >1.0×",
-                "Channel: beta ▾×",
-                "Find: Releases ▾×",
+                "Channel: beta ×",
+                "Find: Releases ×",
                 "Since: 1 Jan 2026×",
                 "Before: Nov 1, 2026×",
-                "Order: Newest first ▾×",
+                "Order: Newest first ×",
                 "At most: 5×",
             ]
         )
@@ -171,7 +171,7 @@ async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store:
         await expect(page.locator(".answer")).to_contain_text("Linux: 6")
         await page.click("[aria-label='Remove filter: Count by: Platform']")
 
-        await expect(page.locator(".token")).to_have_text(["Category: Tool ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Category: Tool ×"])
         assert asked(page) == {"q": "kind=tool"}
 
 
@@ -236,7 +236,7 @@ async def test_the_page_speaks_german_and_marks_what_is_english(
 ) -> None:
     async with watched(browser, demo_store.url, locale="de-DE") as page:
         await page.goto(address(PARTIAL))
-        await expect(page.locator(".token")).to_have_text(["Kategorie: Spiel ▾×", "Plattform: Linux ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Kategorie: Spiel ×", "Plattform: Linux ×"])
         await expect(page.locator(".answer .chip")).to_have_text("Teilweise beantwortet")
         await expect(page.locator("#offers")).to_have_text("Zum Beispiel")
         await expect(page.locator(".offers button[lang=en]")).to_have_count(2)
@@ -260,7 +260,7 @@ async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
             assert request.post_data_json == expected
 
         await expect(page.locator(".token")).to_have_text(
-            ["Category: Game ▾×", "Platform: Linux ▾×", "Access: Free ▾×"]
+            ["Category: Game ×", "Platform: Linux ×", "Access: Free ×"]
         )
         await expect(page.locator("[aria-label='Earlier questions'] a")).to_have_text([ANSWERED])
         await assert_accessible(page, axe)
@@ -303,7 +303,7 @@ async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_ba
         await page.context.set_offline(False)
 
         await page.wait_for_selector(".answer.answered")
-        await expect(page.locator(".token")).to_have_text(["Platform: Linux ▾×"])
+        await expect(page.locator(".token")).to_have_text(["Platform: Linux ×"])
         await expect(page.locator("[role=alert]")).to_have_count(0)
 
 
