@@ -112,7 +112,7 @@ async def test_the_keyboard_alone_is_enough_and_shows_where_it_is(browser: Brows
                 "[document.activeElement.id || document.activeElement.textContent,"
                 " getComputedStyle(document.activeElement).outlineWidth]"
             )
-            assert outline == "3px"
+            assert outline == "2px"
             reached.append(where)
 
     assert reached == ["email", "password", "Sign in", "Create an account", "Forgot your password?"]

@@ -81,7 +81,9 @@ async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store:
         assert httpx.put(announced["upload_url"], content=PIXEL).status_code == 201
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/awl")
-        await page.focus(".picture >> nth=0")
+        await page.focus(".thumbs button[aria-label='The first picture']")
+        await page.keyboard.press("Enter")
+        await page.focus(".picture")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("dialog img[alt='The first picture']")
         await page.keyboard.press("ArrowRight")
