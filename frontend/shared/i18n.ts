@@ -84,6 +84,14 @@ export function dateTime(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
+/** The time of an instant today, with seconds; of an earlier one its day and time. */
+export function timeOf(value: string, now = new Date()): string {
+  const at = new Date(value);
+  const isToday = at.toDateString() === now.toDateString();
+  const shape = isToday ? ({ timeStyle: "medium" } as const) : ({ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } as const);
+  return new Intl.DateTimeFormat(dateLanguage, shape).format(at);
+}
+
 /** How long ago an instant was, in the largest unit that fits; one that a faster clock made is now, not to come. */
 export function relativePast(value: string, now_ms = Date.now()): string {
   return relative(Math.min(0, Date.parse(value) - now_ms));

@@ -54,6 +54,8 @@ export interface Field {
   /** The ref to the record that a new one's field is filled from when it is left out. */
   filled_from: string | null;
   masked: boolean;
+  /** Agents get a placeholder for it, unless their token says otherwise. */
+  is_personal?: boolean;
 }
 
 export interface Action {

@@ -15,20 +15,21 @@ interface Props {
   meta: Meta;
   /** The commands that are chosen; left out, `meta` is the token's own. */
   chosen?: ReadonlySet<string>;
+  /** The personal fields that it sees in clear: "lead.contact_name". */
+  unmasked?: readonly string[];
 }
 
-export function TokenAccess({ meta, chosen }: Props) {
+export function TokenAccess({ meta, chosen, unmasked = [] }: Props) {
   const rows = meta.models.flatMap((model): AccessRow[] => {
     const commands = model.commands.filter((each) => !chosen || chosen.has(each)).map((each) => each.slice(model.name.length + 1));
     return commands.length ? [{ model, commands }] : [];
   });
   const named = (fields: Field[]) => fields.map((each) => each.label).join(", ") || "–";
-  const fields: Column<AccessRow>[] = chosen
-    ? [{ name: "fields", label: t("sees.fields"), cell: ({ model }) => named(model.fields) }]
-    : [
-        { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !each.masked)) },
-        { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => each.masked)) },
-      ];
+  const isMasked = (model: Model, field: Field) => field.masked || (chosen !== undefined && field.is_personal === true && !unmasked.includes(`${model.name}.${field.name}`));
+  const fields: Column<AccessRow>[] = [
+    { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !isMasked(model, each))) },
+    { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => isMasked(model, each))) },
+  ];
   return (
     <div class="stack">
       <h3>{t("sees")}</h3>

@@ -1,16 +1,14 @@
 // How agents get in by MCP: settings for clients, what the endpoint lists for a token, and what the token's agent did.
-import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult } from "../../shared/components/states";
-import { Tabs } from "../../shared/components/tabs";
 import { setQuery, query } from "../../shared/router";
 import { type Meta, type Row, run } from "../api";
 import { AgentActivity } from "../connect/agent_activity";
-import { type ClientSettings, clientSettings } from "../connect/client_settings";
+import { ClientSetup } from "../connect/client_setup";
 import { ToolList } from "../connect/tool_list";
 import { canList, modelOf } from "../models";
 import { translator } from "../../shared/i18n";
@@ -24,7 +22,6 @@ export function Connect({ meta }: { meta: Meta }) {
 }
 
 function Known({ meta }: { meta: Meta }) {
-  const [chosen, setChosen] = useState("");
   const url = `${location.origin}/mcp`;
   return (
     <div class="stack">
@@ -39,29 +36,10 @@ function Known({ meta }: { meta: Meta }) {
       <section class="stack" aria-labelledby="clients">
         <h2 id="clients">{t("clients")}</h2>
         <p class="quiet">{t("clients.text")}</p>
-        <Tabs
-          label={t("clients")}
-          chosen={chosen}
-          onChoose={setChosen}
-          tabs={clientSettings(url).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
-        />
+        <ClientSetup />
       </section>
       <ToolList />
       <Looking meta={meta} />
-    </div>
-  );
-}
-
-function Settings({ client }: { client: ClientSettings }) {
-  return (
-    <div class="stack tight">
-      <p>{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
-      <pre class="code-box" tabIndex={0} data-client={client.name}>
-        {client.text}
-      </pre>
-      <div class="row">
-        <CopyButton key={client.name} text={client.text} of={t("settings", { client: client.name })} />
-      </div>
     </div>
   );
 }

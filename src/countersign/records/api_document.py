@@ -109,6 +109,7 @@ def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Appro
         "is_part": isinstance(field, Ref) and registry.is_part(view.model, field),
         "may_hide": name in view.partly,
         "masked": view.fields[name] == "masked",
+        "is_personal": bool(field.personal),
         "needs_approval": name in approvals.fields(view),
         **presentation.of_field(view, field),
     }

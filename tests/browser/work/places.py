@@ -32,7 +32,7 @@ WORK = (
     Place("approvals-decided", "/approvals?state=decided"),
     Place("approvals-reject", "/approvals", ("#reject",)),
     Place("agents", "/agents"),
-    Place("agents-new", "/agents", ("button:text-is('New token')", "summary >> nth=0")),
+    Place("agents-new", "/agents?new=1"),
     Place("users", "/users"),
     Place("users-invite", "/users", ("button:text-is('Invite a person')",)),
     Place("dashboard", "/dashboard"),

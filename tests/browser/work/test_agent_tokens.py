@@ -3,17 +3,24 @@
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk
 
 
-async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser, desk: Desk) -> None:
+async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser, desk: Desk, axe: str) -> None:
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "alice", "/agents")
-        await page.click("button:text-is('New token')")
+        await page.click("button:has-text('New agent')")
         await page.fill("#label", "ledger")
+        await page.select_option("#life", "7")
+        await page.press("#label", "Enter")
+        await page.check("label:has-text('Custom') input")
         await page.click("summary:has-text('Leads')")
         await page.check("label:has(code:text-is('lead.update')) input")
-        await page.select_option("#life", "7")
+        leads = page.locator(".matrix tr:has(th:text-is('Leads')) td")
+        await expect(leads.nth(1)).to_contain_text("allowed")
+        await expect(leads.nth(2)).to_contain_text("not allowed")
+        await assert_accessible(page, axe)
         await page.click("button:text-is('Create token')")
         token = await page.inner_text(".secret")
         await page.click("[aria-label='Copy: the settings']")
@@ -27,12 +34,13 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser,
         assert agent.post("lead/list", {"limit": 1}).status_code == 200
         assert agent.post("lead/delete", {"id": "x"}).status_code == 404
         await page.reload()
-        await page.wait_for_selector("table")
+        await page.wait_for_selector(".agent-label:text-is('ledger')")
         assert token not in await page.content()
         assert token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+        await page.click(".agent:has-text('ledger')")
         await page.click("[aria-label='Revoke “ledger”?']")
         await page.click("dialog[open] .risky")
-        await expect(page.locator("tr:has-text('ledger')")).to_contain_text("Revoked")
+        await expect(page.locator(".agent:has-text('ledger')")).to_contain_text("Revoked")
 
         assert agent.post("lead/list", {"limit": 1}).status_code == 401
 
@@ -41,8 +49,10 @@ async def test_a_token_is_made_shown_once_works_and_is_revoked(browser: Browser,
 async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/agents")
-        await page.click("button:text-is('New token')")
+        await page.click("button:has-text('New agent')")
         await page.fill("#label", "idle")
+        await page.press("#label", "Enter")
+        await page.check("label:has-text('Custom') input")
         for summary in await page.query_selector_all(".scope-model summary"):
             await summary.click()
         for ticked in await page.query_selector_all(".scope-model input:checked"):
@@ -51,3 +61,26 @@ async def test_a_token_without_a_scope_is_not_made(browser: Browser, desk: Desk)
         await page.click("button:text-is('Create token')")
 
         await page.wait_for_selector("[role=alert] >> text=Select at least one permission")
+
+
+async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    leads = [alice.run("lead.create", title=f"Watched {number}") for number in range(2)]
+    agent = alice.agent("watched-bot", "lead.get", "lead.delete")
+    agent.run("lead.delete", id=leads[0]["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/agents")
+        await page.click(".agent:has-text('watched-bot')")
+        await page.wait_for_selector("h2:text-is('watched-bot')")
+        log = page.locator(".log tbody tr")
+        await expect(log).to_have_count(1)
+        await expect(log.first).to_contain_text("Watched 0")
+        of_leads = page.locator(".matrix tr:has(th:text-is('Leads')) td")
+        await expect(of_leads.nth(1)).to_contain_text("not allowed")
+        await expect(of_leads.nth(2)).to_contain_text("Proposes")
+        await page.mouse.move(0, 0)
+
+        agent.run("lead.delete", id=leads[1]["id"])
+        await expect(log).to_have_count(2, timeout=30_000)
+        await expect(log.first).to_contain_text("Watched 1")

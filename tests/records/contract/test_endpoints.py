@@ -128,6 +128,8 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     stage = next(each for each in lead["fields"] if each["name"] == "stage")
     assert stage["choices"][0] == {"value": "new", "label": {"en": "New", "de": "Neu"}, "tone": "info"}
     assert [each["tone"] for each in stage["choices"]] == ["info", "cyan", "violet", "good", "bad"]
+    assert stage["is_personal"] is False
+    assert next(each for each in lead["fields"] if each["name"] == "contact_email")["is_personal"] is True
     details = {each["id"]: each for each in meta["alice"]["lead"]["command_details"]}
     assert details["lead.delete"] == {
         "id": "lead.delete",

@@ -1,0 +1,320 @@
+// Charts drawn as SVG: lines with an area below them, bars that may be stacked, and a line without axes.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { language, number, shortDate, translator } from "./i18n";
+import { Button } from "./components/button";
+import { Table } from "./components/table";
+import "./chart.css";
+
+const t = translator("common");
+
+export interface ChartSeries {
+  name: string;
+  /** One for each day of the chart; null where there is none. */
+  values: readonly (number | null)[];
+  /** 1 to 6, in this order; 6 is for a comparison. */
+  hue: number;
+  isDashed?: boolean;
+  hasArea?: boolean;
+}
+
+export interface ChartProps {
+  /** What the chart shows: its name for who does not see it. */
+  title: string;
+  /** Calendar dates, one for each value. */
+  days: readonly string[];
+  series: readonly ChartSeries[];
+  kind: "line" | "bars";
+  height?: number;
+  /** How a value is written in full; beside the axis it is short. */
+  format?: (value: number) => string;
+  /** How a value is written beside the axis. */
+  formatTick?: (value: number) => string;
+  /** The heading of a day in the tip. */
+  dayLabel?: (day: string) => string;
+  /** What pressing a day leads to. */
+  onOpen?: ((index: number) => void) | undefined;
+}
+
+const LEFT = 44;
+const RIGHT = 8;
+const TOP = 10;
+const BOTTOM = 22;
+const LABEL_PX = 62;
+const TIP_PX = 176;
+const GAPS = 4;
+const MOST_BAR_PX = 34;
+
+/** A short form of a number beside an axis: 1.2K. */
+export function compact(value: number): string {
+  return new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 }).format(value);
+}
+
+/** Round numbers from 0, or below, up to the largest value: five at most. */
+export function ticks(values: readonly number[]): number[] {
+  const largest = Math.max(0, ...values);
+  const smallest = Math.min(0, ...values);
+  const raw = (largest - smallest || 1) / GAPS;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = Math.max(([1, 2, 2.5, 5, 10].find((each) => each * power >= raw * 0.999) ?? 10) * power, Number.EPSILON);
+  const isWhole = values.every(Number.isInteger);
+  const size = isWhole ? Math.max(1, Math.ceil(step)) : step;
+  const from = Math.floor(smallest / size);
+  const to = Math.max(from + 1, Math.ceil(largest / size));
+  return Array.from({ length: to - from + 1 }, (_, place) => (from + place) * size);
+}
+
+function useWidth() {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const at = box.current;
+    if (!at) {
+      return undefined;
+    }
+    const observer = new ResizeObserver(() => setWidth(Math.round(at.clientWidth)));
+    setWidth(Math.round(at.clientWidth));
+    observer.observe(at);
+    return () => observer.disconnect();
+  }, []);
+  return { box, width };
+}
+
+/** A chart over days. The pointer or the arrow keys choose a day, whose values are shown and read aloud. */
+export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, onOpen }: ChartProps) {
+  const { box, width } = useWidth();
+  const [at, setAt] = useState<number | null>(null);
+  const stacked = days.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0));
+  const plain = series.flatMap((each) => each.values.filter((value): value is number => value !== null));
+  const marks = ticks(kind === "bars" ? [...stacked, ...plain] : plain);
+  const [low = 0, high = 1] = [marks[0], marks.at(-1)];
+  const inner = Math.max(1, width - LEFT - RIGHT);
+  const band = inner / Math.max(1, days.length);
+  const x = (place: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (place + 0.5) : (inner * place) / (days.length - 1));
+  const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - (value - low) / (high - low || 1));
+  const every = Math.max(1, Math.ceil(LABEL_PX / (inner / Math.max(1, days.length))));
+  const last = days.length - 1;
+  const point = (event: PointerEvent) => {
+    const left = (event.currentTarget as Element).getBoundingClientRect().left;
+    const place = kind === "bars" ? Math.floor((event.clientX - left - LEFT) / band) : Math.round(((event.clientX - left - LEFT) / inner) * last);
+    setAt(Math.min(last, Math.max(0, place)));
+  };
+  const keyed = (event: KeyboardEvent) => {
+    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? days.length) - 1, Home: 0, End: last }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      setAt(Math.min(last, Math.max(0, to)));
+    } else if (event.key === "Escape") {
+      setAt(null);
+    } else if (event.key === "Enter" && at !== null) {
+      onOpen?.(at);
+    }
+  };
+  const said = (place: number) =>
+    [dayLabel(days[place] ?? ""), ...series.map((each) => `${each.name}: ${shown(each.values[place])}`)].join(", ");
+  const shown = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
+  return (
+    <div class="chart" ref={box}>
+      {width > 0 && (
+        <svg
+          width={width}
+          height={height}
+          viewBox={`0 0 ${width} ${height}`}
+          role="img"
+          aria-label={t("chart", { title })}
+          tabIndex={0}
+          class={onOpen && at !== null ? "opens" : undefined}
+          onPointerMove={point}
+          onPointerLeave={() => setAt(null)}
+          onBlur={() => setAt(null)}
+          onKeyDown={keyed}
+          onClick={() => at !== null && onOpen?.(at)}
+        >
+          {marks.map((mark) => (
+            <g key={mark}>
+              <line class={mark === 0 ? "base" : "grid"} x1={LEFT} x2={width - RIGHT} y1={y(mark)} y2={y(mark)} />
+              <text x={LEFT - 8} y={y(mark) + 4} text-anchor="end">
+                {formatTick(mark)}
+              </text>
+            </g>
+          ))}
+          {days.map((day, place) =>
+            place % every === 0 ? (
+              <text key={day} x={x(place)} y={height - 6} text-anchor={anchor(place, kind, last)}>
+                {shortDate(day)}
+              </text>
+            ) : null,
+          )}
+          {at !== null &&
+            (kind === "bars" ? (
+              <rect class="shade" x={LEFT + band * at} y={TOP} width={band} height={height - TOP - BOTTOM} />
+            ) : (
+              <line class="at" x1={x(at)} x2={x(at)} y1={TOP} y2={height - BOTTOM} />
+            ))}
+          {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} of={each} />)}
+          {at !== null && kind === "line" && series.map((each) => dotOf(each, at, x, y))}
+          {at !== null && (
+            <Tip x={tipX(x(at), width)} y={TOP} heading={dayLabel(days[at] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: shown(each.values[at]) }))} />
+          )}
+        </svg>
+      )}
+      <p class="hidden-text" role="status">
+        {at !== null && said(at)}
+      </p>
+    </div>
+  );
+}
+
+function anchor(place: number, kind: ChartProps["kind"], last: number): "start" | "middle" | "end" {
+  return kind === "bars" ? "middle" : place === 0 ? "start" : place === last ? "end" : "middle";
+}
+
+function tipX(at: number, width: number): number {
+  const right = at + 12;
+  return right + TIP_PX > width ? Math.max(0, at - TIP_PX - 12) : right;
+}
+
+interface Scale {
+  x: (place: number) => number;
+  y: (value: number) => number;
+}
+
+/** The parts of a line between days without a value. */
+function runs(values: readonly (number | null)[], { x, y }: Scale): [number, number][][] {
+  const found: [number, number][][] = [[]];
+  values.forEach((value, place) => {
+    if (value === null) {
+      found.push([]);
+    } else {
+      found.at(-1)?.push([x(place), y(value)]);
+    }
+  });
+  return found.filter((each) => each.length > 0);
+}
+
+function pathOf(points: readonly [number, number][]): string {
+  return points.map(([x, y], place) => `${place === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+}
+
+function Line({ of: { values, hue, isDashed, hasArea }, x, y }: Scale & { of: ChartSeries }) {
+  return (
+    <g class={`hue${hue}`}>
+      {runs(values, { x, y }).map((points) => (
+        <g key={points[0]?.[0]}>
+          {hasArea && <path class="area" d={`${pathOf(points)}L${points.at(-1)?.[0]} ${y(0)}L${points[0]?.[0]} ${y(0)}Z`} />}
+          <path class={isDashed ? "line dashed" : "line"} d={pathOf(points)} />
+        </g>
+      ))}
+    </g>
+  );
+}
+
+function dotOf({ name, values, hue, isDashed }: ChartSeries, at: number, x: Scale["x"], y: Scale["y"]) {
+  const value = values[at];
+  return value === null || value === undefined || isDashed ? null : <circle key={name} class={`dot hue${hue}`} cx={x(at)} cy={y(value)} r={4.5} />;
+}
+
+function Bars({ days, series, x, y, size }: Scale & { days: readonly string[]; series: readonly ChartSeries[]; size: number }) {
+  return (
+    <>
+      {days.map((day, place) => {
+        let below = 0;
+        return (
+          <g key={day}>
+            {series.map(({ name, values, hue }) => {
+              const value = values[place] ?? 0;
+              const [top, bottom] = [y(below + value), y(below)];
+              below += value;
+              return value > 0 ? <rect key={name} class={`bar hue${hue}`} x={x(place) - size / 2} y={top} width={size} height={Math.max(1, bottom - top - 1)} rx={1.5} /> : null;
+            })}
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+const ROW_PX = 16;
+
+function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; rows: readonly { name: string; hue: number; value: string }[] }) {
+  return (
+    <g class="tip" transform={`translate(${x} ${y})`} aria-hidden="true">
+      <rect width={TIP_PX} height={rows.length * ROW_PX + 30} rx={6} />
+      <text class="strong" x={10} y={18}>
+        {heading}
+      </text>
+      {rows.map((each, place) => (
+        <g key={each.name} class={`hue${each.hue}`} transform={`translate(10 ${place * ROW_PX + 34})`}>
+          <rect class="key" y={-7} width={7} height={7} rx={1.5} />
+          <text x={13}>{each.name.length > 16 ? `${each.name.slice(0, 15)}…` : each.name}</text>
+          <text class="strong" x={TIP_PX - 20} text-anchor="end">
+            {each.value}
+          </text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** A line without axes, beside a figure that says the same. */
+export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
+  const known = values.map((each) => each ?? 0);
+  const [low, high] = [Math.min(...known, 0), Math.max(...known, 0)];
+  const scale = {
+    x: (place: number) => (known.length < 2 ? 0 : (200 * place) / (known.length - 1)),
+    y: (value: number) => 32 - (30 * (value - low)) / (high - low || 1),
+  };
+  return (
+    <svg class={`spark hue${hue}`} viewBox="0 0 200 34" preserveAspectRatio="none" aria-hidden="true">
+      <path class="area" d={`${pathOf(known.map((value, place) => [scale.x(place), scale.y(value)]))}L200 34L0 34Z`} />
+      <path class="line" vector-effect="non-scaling-stroke" d={pathOf(known.map((value, place) => [scale.x(place), scale.y(value)]))} />
+    </svg>
+  );
+}
+
+/** What each colour stands for. */
+export function Legend({ series }: { series: readonly Pick<ChartSeries, "name" | "hue">[] }) {
+  return (
+    <ul class="legend">
+      {series.map(({ name, hue }) => (
+        <li key={name} class={`hue${hue}`}>
+          <svg viewBox="0 0 8 8" aria-hidden="true">
+            <rect width="8" height="8" rx="2" />
+          </svg>
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The values of a chart as a table. */
+export function ChartTable({ title, days, series, format = number, dayLabel = shortDate }: ChartProps) {
+  return (
+    <Table
+      caption={title}
+      rows={days.map((day, place) => ({ day, place }))}
+      keyOf={({ day }) => day}
+      columns={[
+        { name: "day", label: t("chart.day"), cell: ({ day }) => dayLabel(day) },
+        ...series.map((each) => ({
+          name: each.name,
+          label: each.name,
+          isNumber: true,
+          cell: ({ place }: { place: number }) => {
+            const value = each.values[place];
+            return value === null || value === undefined ? "–" : format(value);
+          },
+        })),
+      ]}
+    />
+  );
+}
+
+/** The button that shows a chart as a table, and as a chart again. */
+export function TableSwitch({ title, isTable, onChange }: { title: string; isTable: boolean; onChange: (isTable: boolean) => void }) {
+  return (
+    <Button tight look="plain" aria-pressed={isTable} aria-label={t("chart.table.of", { title })} onClick={() => onChange(!isTable)}>
+      {t("chart.table")}
+    </Button>
+  );
+}

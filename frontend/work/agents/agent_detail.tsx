@@ -1,0 +1,154 @@
+// One agent: whom it acts for, what it did and may do, and how a client is connected with its token.
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Icon } from "../../shared/components/icon";
+import { RequestResult } from "../../shared/components/states";
+import { Chart } from "../../shared/chart";
+import { date, dateTime, number, plural, relativePast, translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import type { Meta, Model } from "../api";
+import { ClientSetup } from "../connect/client_setup";
+import { may } from "../models";
+import { AgentAvatar } from "../values/avatar";
+import { Figure, Widget } from "../widgets/widget";
+import { personOf } from "./agent_list";
+import { type AgentToken, commandsOf, isLive, listOf, permissionsOf } from "./agent_token";
+import { CallLog } from "./call_log";
+import { type AgentHistory, type Call, callsPerDay, canReadAudit, knowsCalls, loadHistory } from "./calls";
+import type { Command } from "./commands";
+import { PermissionMatrix } from "./permission_matrix";
+import { TokenAccess } from "./token_access";
+
+const t = translator("agents");
+
+const EVERY_MS = 5000;
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  token: AgentToken;
+  known: readonly Command[];
+  lastUsed: string | undefined;
+  onRevoke: (token: AgentToken) => void;
+}
+
+export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: Props) {
+  const [isPaused, setPaused] = useState(false);
+  const [isViewing, setViewing] = useState(false);
+  const found = useRequest((signal) => loadHistory(meta, token, signal), [token.id], { keepsPrevious: true });
+  useEffect(() => {
+    const timer = setInterval(() => !isPaused && document.visibilityState === "visible" && isLive(token) && found.reload(), EVERY_MS);
+    return () => clearInterval(timer);
+  }, [isPaused, token.id]);
+  const chosen = commandsOf(meta, token);
+  const rows = permissionsOf(meta, known, chosen, listOf(token.unmask));
+  return (
+    <div class="agent-detail">
+      <header class="agent-head">
+        <AgentAvatar size="l" />
+        <div class="grow">
+          <h2>{token.label}</h2>
+          <p class="quiet">
+            {t("acts.for", { person: personOf(meta, token) })}
+            {" · "}
+            {lastUsed ? t("last.used", { when: relativePast(lastUsed) }) : t("used.never")}
+            {" · "}
+            {lifeOf(token)}
+          </p>
+        </div>
+        <div class="row">
+          <Button onClick={() => setViewing(true)}>
+            <Icon name="eye" />
+            {t("view.as")}
+          </Button>
+          {may(model, "revoke") && isLive(token) && (
+            <Button look="risky" aria-label={t("revoke.title", { label: token.label })} onClick={() => onRevoke(token)}>
+              <Icon name="circle-x" />
+              {t("revoke")}
+            </Button>
+          )}
+          {!isLive(token) && <Chip>{t(token.ended_at === null ? "expired" : "ended")}</Chip>}
+        </div>
+      </header>
+      <RequestResult of={found}>
+        {(history) => (
+          <>
+            <Tiles {...{ meta, token, history }} />
+            <div class="agent-columns">
+              <div class="agent-column">
+                <CallLog {...{ meta, isPaused }} calls={history.calls} token={token.id} onPause={setPaused} />
+                {history.calls.length > 0 && <PerDay calls={history.calls} />}
+              </div>
+              <div class="agent-column">
+                <Widget title={t("may")}>
+                  {rows.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={rows} />}
+                  <details class="widget-details">
+                    <summary>{t("scopes.exact")}</summary>
+                    <code class="wraps">{listOf(token.scopes).join(", ")}</code>
+                    {token.unmask && (
+                      <p>
+                        {t("unmasked")} <code class="wraps">{listOf(token.unmask).join(", ")}</code>
+                      </p>
+                    )}
+                    <p class="quiet">{t("issued.on", { date: dateTime(token.issued_at) })}</p>
+                  </details>
+                </Widget>
+                <Widget title={t("client")} size="setup">
+                  <ClientSetup />
+                </Widget>
+              </div>
+            </div>
+          </>
+        )}
+      </RequestResult>
+      <Dialog title={t("view.as.title", { label: token.label })} look="wide" isOpen={isViewing} onClose={() => setViewing(false)}>
+        <TokenAccess meta={meta} chosen={chosen} unmasked={listOf(token.unmask)} />
+      </Dialog>
+    </div>
+  );
+}
+
+function lifeOf(token: AgentToken): string {
+  if (token.ended_at !== null) {
+    return t("ended.on", { date: date(token.ended_at) });
+  }
+  return t(isLive(token) ? "expires.on" : "expired.on", { date: date(token.expires_at) });
+}
+
+function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: AgentToken; history: AgentHistory }) {
+  const since = new Date(Date.now() - DAY_MS).toISOString();
+  const recent = calls.filter((each) => each.at >= since);
+  const waiting = plans.filter((each) => each.state === "pending").length;
+  const approved = plans.filter((each) => each.state === "executed").length;
+  const rejected = plans.filter((each) => each.state === "rejected").length;
+  const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((each) => each.result === "refused").length : null);
+  const times = recent.flatMap((each) => each.ms ?? []).toSorted((a, b) => a - b);
+  const slow = times[Math.floor(times.length * 0.95)];
+  const changes = calls.filter((each) => each.result === "done");
+  return (
+    <div class="tiles">
+      {knowsCalls(meta) && <Figure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
+      {(canReadAudit(meta) || knowsCalls(meta)) && <Figure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((each) => each.at >= since).length) })} />}
+      <Figure label={t("tile.proposals")} value={number(plans.length)} note={plural(waiting, t("tile.waiting.one"), t("tile.waiting"))} href={waiting > 0 ? "/approvals" : undefined} />
+      <Figure label={t("tile.approved")} value={number(approved)} />
+      <Figure label={t("tile.rejected")} value={number(rejected)} />
+      {refused !== null && <Figure label={t("tile.refused")} value={number(refused)} />}
+    </div>
+  );
+}
+
+function PerDay({ calls }: { calls: readonly Call[] }) {
+  const days = callsPerDay(calls, DAYS, Date.now());
+  const title = t("per.day");
+  return (
+    <Widget title={title} end={<span class="quiet end">{t("days", { n: number(DAYS) })}</span>}>
+      <div class="widget-chart">
+        <Chart title={title} kind="line" height={150} days={days.map((each) => each.day)} series={[{ name: t("calls"), values: days.map((each) => each.count), hue: 1, hasArea: true }]} />
+      </div>
+    </Widget>
+  );
+}

@@ -1,0 +1,75 @@
+// The token of an agent: what it may do, and what is known of its use.
+import type { Meta, Model, Row } from "../api";
+import { type Command, isReadCommand } from "./commands";
+
+export interface AgentToken extends Row {
+  label: string;
+  user: string;
+  /** Patterns of commands: "lead.*,party.get". */
+  scopes: string | null;
+  /** The personal fields that it sees in clear. */
+  unmask: string | null;
+  issued_at: string;
+  expires_at: string;
+  ended_at: string | null;
+  /** What an earlier version of the service does not answer. */
+  last_used_at?: string | null;
+  calls_24h?: number | null;
+  refused_24h?: number | null;
+  proposals_open?: number | null;
+}
+
+export function isLive(token: AgentToken): boolean {
+  return token.ended_at === null && Date.parse(token.expires_at) > Date.now();
+}
+
+/** Whether one of the patterns allows the command: "*", "lead.*", "*.get", "lead.get". */
+export function allows(scopes: readonly string[], id: string): boolean {
+  const [model, command] = id.split(".");
+  return scopes.some((scope) => {
+    const [ofModel, ofCommand = "*"] = scope.split(".");
+    return (ofModel === "*" || ofModel === model) && (ofCommand === "*" || ofCommand === command);
+  });
+}
+
+export function listOf(text: string | null | undefined): string[] {
+  return (text ?? "").split(",").map((each) => each.trim()).filter(Boolean);
+}
+
+/** The commands that a token reaches, of those that this person has. */
+export function commandsOf(meta: Meta, token: AgentToken): ReadonlySet<string> {
+  const scopes = listOf(token.scopes);
+  return new Set(meta.models.flatMap((model) => model.commands.filter((each) => allows(scopes, each))));
+}
+
+/** What an agent may do with the records of a model, in one way: do it, propose it, read it with placeholders for what
+ *  names a record, or for some other fields. */
+export type Permission = "yes" | "proposes" | "masked" | "partly" | "no";
+
+export interface ModelPermissions {
+  model: Model;
+  read: Permission;
+  write: Permission;
+  remove: Permission;
+}
+
+const READS = ["get", "list", "search"];
+
+/** The permissions model by model; those that no command reaches are the last. */
+export function permissionsOf(meta: Meta, known: readonly Command[], chosen: ReadonlySet<string>, unmasked: readonly string[] = []): ModelPermissions[] {
+  const waits = new Set(known.filter((each) => each.needs_approval).map((each) => each.id));
+  const rated = (ids: readonly string[]): Permission => {
+    const allowed = ids.filter((each) => chosen.has(each));
+    return allowed.length === 0 ? "no" : allowed.every((each) => waits.has(each)) ? "proposes" : "yes";
+  };
+  const all = meta.models.map((model): ModelPermissions => {
+    const id = (command: string) => `${model.name}.${command}`;
+    const writes = model.commands.filter((each) => !isReadCommand(each) && each !== id("delete"));
+    const masked = model.fields.filter((each) => each.masked || (each.is_personal && !unmasked.includes(id(each.name))));
+    const read = rated(READS.map(id));
+    const clear = masked.some((each) => each.name === model.shown_as) ? "masked" : masked.length > 0 ? "partly" : "yes";
+    return { model, read: read === "yes" ? clear : read, write: rated(writes), remove: rated([id("delete")]) };
+  });
+  const isNothing = (each: ModelPermissions) => each.read === "no" && each.write === "no" && each.remove === "no";
+  return [...all.filter((each) => !isNothing(each)), ...all.filter((each) => isNothing(each) && each.model.module !== "base")];
+}

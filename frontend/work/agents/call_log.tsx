@@ -1,0 +1,117 @@
+// The calls of an agent, newest on top: they come by themselves, and stand still while they are pointed at.
+import { useState } from "preact/hooks";
+import { Chip, type Tone } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
+import { number, timeOf, translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { RecordTitle } from "../approvals/record_title";
+import { addressOf, may, modelOf } from "../models";
+import { Widget } from "../widgets/widget";
+import type { Call, CallResult } from "./calls";
+import { canReadAudit, knowsCalls } from "./calls";
+
+const t = translator("agents");
+
+const SHOWN = 12;
+const TONES: Record<CallResult, Tone | undefined> = { read: undefined, done: "good", proposed: "warn", refused: "bad" };
+
+interface Props {
+  meta: Meta;
+  token: string;
+  calls: readonly Call[];
+  isPaused: boolean;
+  onPause: (isPaused: boolean) => void;
+}
+
+export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
+  const [result, setResult] = useState<CallResult | "">("");
+  const [most, setMost] = useState(SHOWN);
+  const results = (["read", "done", "proposed", "refused"] as const).filter((each) => calls.some((call) => call.result === each));
+  const found = calls.filter((each) => !result || each.result === result);
+  const hasTimes = calls.some((each) => each.ms !== null);
+  const link = canReadAudit(meta) ? { href: `/audit?token=${encodeURIComponent(token)}`, label: t("log.audit") } : undefined;
+  const title = t(knowsCalls(meta) ? "log" : canReadAudit(meta) ? "log.changes" : "log.proposals");
+  return (
+    <Widget
+      title={title}
+      link={link}
+      beside={
+        <span class="live-mark" data-state={isPaused ? "paused" : "live"} role="status">
+          {t(isPaused ? "log.paused" : "log.live")}
+        </span>
+      }
+    >
+      <div onPointerEnter={() => onPause(true)} onPointerLeave={() => onPause(false)} onFocusIn={() => onPause(true)} onFocusOut={() => onPause(false)}>
+        {results.length > 1 && (
+          <div class="log-filter">
+            <div class="segments" role="group" aria-label={t("log.filter")}>
+              {(["", ...results] as const).map((each) => (
+                <button key={each} type="button" aria-pressed={result === each} onClick={() => setResult(each)}>
+                  {each === "" ? t("log.all") : t(`result.${each}`)}
+                </button>
+              ))}
+            </div>
+          </div>
+        )}
+        {found.length === 0 ? (
+          <p class="widget-empty">{t("log.none")}</p>
+        ) : (
+          <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+            <table class="mini log">
+              <thead>
+                <tr>
+                  <th scope="col">{t("log.time")}</th>
+                  <th scope="col">{t("log.tool")}</th>
+                  <th scope="col" class="wide-only">
+                    {t("log.on")}
+                  </th>
+                  <th scope="col">{t("log.result")}</th>
+                  {hasTimes && (
+                    <th scope="col" class="number wide-only">
+                      {t("log.took")}
+                    </th>
+                  )}
+                </tr>
+              </thead>
+              <tbody>
+                {found.slice(0, most).map((each) => (
+                  <tr key={each.id}>
+                    <td class="quiet">{each.href ? <a href={each.href}>{timeOf(each.at)}</a> : timeOf(each.at)}</td>
+                    <td>
+                      <code>{each.tool}</code>
+                    </td>
+                    <td class="wide-only cut">
+                      <Target meta={meta} call={each} />
+                    </td>
+                    <td>
+                      <Chip tone={TONES[each.result]}>{t(`result.${each.result}`)}</Chip>
+                    </td>
+                    {hasTimes && <td class="number quiet wide-only">{each.ms === null ? "" : t("log.ms", { n: number(each.ms) })}</td>}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+        {found.length > most && (
+          <button type="button" class="widget-more" onClick={() => setMost(most + 50)}>
+            <Icon name="chevron-down" size="s" />
+            {t("log.more")}
+          </button>
+        )}
+      </div>
+    </Widget>
+  );
+}
+
+function Target({ meta, call }: { meta: Meta; call: Call }) {
+  const model = modelOf(meta, call.model);
+  if (call.note !== null) {
+    return <>{call.note}</>;
+  }
+  if (!model || !call.record) {
+    return null;
+  }
+  const title = <RecordTitle model={model} of={{ model: call.model, id: call.record }} isBare />;
+  return may(model, "get") ? <a href={addressOf(call.model, call.record)}>{title}</a> : title;
+}

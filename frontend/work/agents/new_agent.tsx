@@ -1,0 +1,152 @@
+// A new agent in three steps: its name, what it may do, and its token with which a client is set up.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { Problem } from "../../shared/problem";
+import { plural, translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { Widget } from "../widgets/widget";
+import { permissionsOf } from "./agent_token";
+import { type Command, isReadCommand, issueToken } from "./commands";
+import { NewToken } from "./new_token";
+import { PermissionMatrix } from "./permission_matrix";
+import { Scopes } from "./scopes";
+import { TokenAccess } from "./token_access";
+
+const t = translator("agents");
+
+const LIVES_DAYS = [1, 7, 30, 90, 365];
+const DAY_S = 86_400;
+const STEPS = ["name", "permissions", "token"] as const;
+const PRESETS = ["read", "assistant", "custom"] as const;
+type Preset = (typeof PRESETS)[number];
+
+/** All that a model has is one scope, so that a token never needs more of them than the API takes. */
+function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
+  return meta.models.flatMap((model) =>
+    model.commands.every((each) => chosen.has(each)) ? [`${model.name}.*`] : model.commands.filter((each) => chosen.has(each)),
+  );
+}
+
+/** The commands of a preset: those of the models that people work on. */
+function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): ReadonlySet<string> {
+  const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
+  const ids = known.map((each) => each.id).filter((id) => worked.has(id.split(".")[0] ?? ""));
+  return new Set(preset === "assistant" ? ids : ids.filter(isReadCommand));
+}
+
+interface Props {
+  meta: Meta;
+  known: readonly Command[];
+  onMade: () => void;
+  onClose: () => void;
+}
+
+export function NewAgent({ meta, known, onMade, onClose }: Props) {
+  const [step, setStep] = useState(0);
+  const [label, setLabel] = useState("");
+  const [days, setDays] = useState("90");
+  const [preset, setPreset] = useState<Preset>("read");
+  const [chosen, setChosen] = useState(presetCommands(meta, known, "read"));
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const make = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (chosen.size === 0) {
+      setProblem(new Problem(0, { detail: t("scopes.none") }));
+      return;
+    }
+    setBusy(true);
+    try {
+      setToken(await issueToken({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }));
+      setProblem(null);
+      setStep(2);
+      onMade();
+    } catch (error) {
+      setProblem(Problem.from(error));
+    }
+    setBusy(false);
+  };
+  const choose = (next: Preset) => {
+    setPreset(next);
+    if (next !== "custom") {
+      setChosen(presetCommands(meta, known, next));
+    }
+  };
+  return (
+    <section class="new-agent" aria-labelledby="making">
+      <h2 id="making">{t("create")}</h2>
+      <ol class="stepper">
+        {STEPS.map((each, place) => (
+          <li key={each} aria-current={place === step ? "step" : undefined} class={place < step ? "done" : undefined}>
+            {t(`step.${each}`)}
+          </li>
+        ))}
+      </ol>
+      {step === 0 && (
+        <form class="stack" onSubmit={(event) => (event.preventDefault(), setStep(1))}>
+          <TextField name="label" label={t("label")} help={t("label.help")} value={label} maxLength={100} required autofocus onInput={(event) => setLabel(event.currentTarget.value)} />
+          <div class="field">
+            <span class="name">{t("person")}</span>
+            <span>{t("person.you", { name: meta.caller.name })}</span>
+          </div>
+          <SelectField
+            name="life"
+            label={t("life")}
+            value={days}
+            onChange={setDays}
+            options={LIVES_DAYS.map((each) => [String(each), plural(each, t("days.one"), t("days"))])}
+          />
+          <div class="row">
+            <Button type="submit" look="strong">
+              {t("next")}
+            </Button>
+            <Button onClick={onClose}>{t("cancel")}</Button>
+          </div>
+        </form>
+      )}
+      {step === 1 && (
+        <form class="stack" onSubmit={(event) => void make(event)}>
+          <Faults problem={problem} />
+          <div class="agent-columns">
+            <div class="stack">
+              <fieldset class="presets">
+                <legend>{t("scopes")}</legend>
+                {PRESETS.map((each) => (
+                  <label key={each} class="preset">
+                    <input type="radio" name="preset" checked={preset === each} onChange={() => choose(each)} />
+                    <span>
+                      <b>{t(`preset.${each}`)}</b>
+                      <span class="quiet">{t(`preset.${each}.text`)}</span>
+                    </span>
+                  </label>
+                ))}
+              </fieldset>
+              {preset === "custom" && <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />}
+            </div>
+            <div class="agent-column">
+              <Widget title={t("may")}>
+                <PermissionMatrix rows={permissionsOf(meta, known, chosen)} />
+              </Widget>
+              <details>
+                <summary>{t("sees")}</summary>
+                <TokenAccess meta={meta} chosen={chosen} />
+              </details>
+            </div>
+          </div>
+          <div class="row">
+            <Button type="submit" look="strong" busy={isBusy}>
+              {t("make")}
+            </Button>
+            <Button onClick={() => setStep(0)}>{t("back")}</Button>
+            <Button look="plain" onClick={onClose}>
+              {t("cancel")}
+            </Button>
+          </div>
+        </form>
+      )}
+      {step === 2 && <NewToken token={token} label={label} onDone={onClose} />}
+    </section>
+  );
+}
