@@ -23,13 +23,13 @@ MAX_BEFORE = 5
 """Maximum number of previous questions that are interpreted."""
 MAX_SUGGESTIONS = 3
 CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
-"""The confidence of an answer, 0 to 1."""
+"""The confidence of an answer with a corrected name, of a model's answer, and of an answer that ignores some words."""
 CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
-"""The weight of each condition in the decision whether an answer that ignores some words is useful."""
+"""The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
 _REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 
@@ -58,7 +58,7 @@ async def answer(
     is_settled = reading.beyond or (found.status == "answered" and not with_model)
     if is_settled or not store.settings.ask_model_url:
         return found
-    # Imported here: few installations have a model, and importing its client makes every start 0.1 s slower.
+    # Import the module only here: few installations have a model, and the import would make every start 0.1 s slower.
     from countersign.store.ask import model
 
     filter = await model.filter_of(store, question, at)
@@ -66,7 +66,7 @@ async def answer(
 
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
-    """The answer to the interpreted question, with the unused words, or the reason why there is none."""
+    """The answer to the interpreted question, with the unused words, or the reason why there is no answer."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
@@ -137,8 +137,8 @@ def _is_turned_round(reading: Reading) -> bool:
 
 
 def _is_worth_telling(reading: Reading) -> bool:
-    """Whether an answer that ignores some words is useful: it needs two conditions or more, and must not be about one
-    product of which something else was asked."""
+    """Whether an answer that ignores some words is useful. The question must have two or more conditions. The answer
+    must not describe one product if the question asks for something else about the product."""
     filter = reading.filter
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")

@@ -1,5 +1,6 @@
-"""Bind the items of a question to each other from left to right: "not" to the next slot, "or" between two values of a
-slot, "only" to the platform or channel beside it.
+"""Bind the items of a question to each other, from left to right. An item is a word or phrase with a meaning. A slot is
+a condition of the filter, such as the platform. "not" negates the next slot, "or" joins two values of a slot, and
+"only" restricts the platform or channel beside it.
 
 Besides the slots of the filter there are classes of items. `answer`, `find`, `order`, `when`, `field`, `time` and
 `number` become members of the filter, in key=value pairs also `limit` and `by`. `not`, `only`, `or`, `and` and `but`
@@ -21,8 +22,8 @@ from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
 MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
-"""Slots of which a product has several values: if a question lists several values, the product must have all of
-them."""
+"""Slots for which a product can have several values. If a question lists several values, the product must have all
+values."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _JOINED = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
@@ -114,7 +115,7 @@ class Bound:
         begin = self.words[self.sentence.start : self.sentence.start + 1]
         tail = [word for word in self.words if word != "?"][-3:]
         if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
-            # "It isn't free, is it?" asks whether the statement before it is true, without its "not".
+            # "It isn't free, is it?" asks whether the product is free, so the "not" is dropped.
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
@@ -141,7 +142,7 @@ class Bound:
         elif self._is_negated and not self._negated_slot:
             # "Except those without …" is a double negation.
             self.found["guard"].append(item)
-        # "Isn't it free?" asks whether it is.
+        # "Isn't it free?" asks whether the product is free.
         elif not (is_first and word in AUXILIARIES):
             self._is_negated = True
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
@@ -196,7 +197,7 @@ class Bound:
         self._negated_slot = self._joint = ""
 
     def _find(self, item: Item) -> None:
-        # "no Linux version" negates the platform, not the releases; "a Linux version" means a platform as well.
+        # "no Linux version" negates the platform, not the releases. "a Linux version" also refers to the platform.
         last = self.values[-1] if self.values else item
         if (last.slot, last.end) == ("platform", item.start) and not self.of("product"):
             return
@@ -208,8 +209,8 @@ class Bound:
             self.when = item.value
 
     def _denies_releases(self, item: Item) -> bool:
-        """Whether "not" refers to releases: to all of them, or in "never released as stable" to those in the channel
-        that follows."""
+        """Whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as in
+        "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
         following = self._items[self._items.index(item) + 1 :][:1]
         if is_denied and not (following and following[0].slot == "channel"):
@@ -227,7 +228,7 @@ class Bound:
             self._version(item)
 
     def _version(self, item: Item) -> None:
-        """Add a condition on the version, or on the next or previous one, as in "right before 2.9.0"."""
+        """Add a condition on the version, or on the version before or after it, as in "right before 2.9.0"."""
         step = self.found.pop("step", [])[-1:]
         for each in step:
             self.limit = 1
@@ -255,7 +256,7 @@ class Bound:
             item.slot = "title" if self.found["titled"] else "text"
         if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
-        # "You won't know X. What is it?"
+        # In "You won't know X. What is it?", the negation does not refer to the product.
         is_aside = item.slot == "product" and not self.sentence.has(item)
         item.is_negated |= self._is_negated and not is_aside
         item.joint = item.joint or self._joint

@@ -10,7 +10,7 @@ MAX_WORDS = 14
 _MONTHS = str.split("january february march april may june july august september october november december")
 _MONTH_OF = {name[:size]: place for place, name in enumerate(_MONTHS) for size in (3, 4, len(name))}
 _WORDS_TOO = frozenset(str.split("may mar dec jan"))
-"""Months that can also be other words if they are not part of a longer time."""
+"""Names of months that can also be other words, such as "may". Such a name alone is not a time."""
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
 _NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
@@ -18,7 +18,7 @@ _NUMBERS = {name: at for at, name in enumerate(str.split("one two three four fiv
     "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,
 }  # fmt: skip
 _UNITS = {"day": (0, 1), "week": (0, 7), "fortnight": (0, 14), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}
-"""The months and days of each unit."""
+"""The number of months and the number of days of each unit."""
 _PARTS = {
     form: (place * size, size)
     for noun, size in (("quarter", 3), ("half", 6))
@@ -71,14 +71,14 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     if linked is not None:
         return linked
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
-    # A range can end at a moment; an event "in" a moment means its day.
+    # A range can begin or end at a moment. An event "in" a moment happened on the day of the moment.
     whole = Range(*(_day(since) if since == until else first))
     ends |= {"until": Range(None, until), "in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
 
 
 def _until(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
-    """The range from one time to a second one that follows it; in "in May or June", two adjacent months are one
+    """The range from one time to a second time that follows. In "in May or June", two adjacent months form one
     range."""
     link = _LINK.match(text, end)
     last, last_end = _period(text, link.end(), now) if link else (None, end)
@@ -101,7 +101,8 @@ def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] 
 
 
 def _begun(since: datetime, until: datetime) -> datetime:
-    """Move the first of two times before the second: if only the second has a year, the first gets the same one."""
+    """Move the first of two times before the second, by whole years. If only the second time has a year, the first time
+    then gets this year or the year before."""
     years = since.year - until.year + (since.replace(year=until.year) >= until)
     return since.replace(year=since.year - max(0, years))
 
@@ -152,7 +153,7 @@ def _part(match: re.Match[str], now: datetime) -> _Period:
 
 
 def _month(match: re.Match[str], now: datetime) -> _Period:
-    """A month, or a day of a month; without a year, the most recent one that has begun."""
+    """A month, or a day of a month. Without a year, the most recent such month or day that has begun."""
     month, day = _MONTH_OF[match["month"]], int(match["day"] or match["nth"] or 0)
     year = int(match["year"] or now.year - ((month + 1, day) > (now.month, now.day)))
     return _day(date(year, month + 1, day)) if day else _months(year * 12 + month, 1)
@@ -187,7 +188,7 @@ _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|unt
 """The first of two days of a month: "1 to 8 November"."""
 _LINK = re.compile(" (to|until|till|through|-|and|or) ")
 _LINKED = (("", "in", "since"), ("between",))
-"""The openings that permit a second time: the second tuple is for times joined by "and"."""
+"""The opening words that permit a second time. The second tuple is for times joined by "and"."""
 _ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
 _UNIT = rf"(?P<unit>{_either(_UNITS)})s?"
 _COUNT = rf"(?P<n>\d{{1,3}}|{_either(_NUMBERS)}) {_UNIT}"

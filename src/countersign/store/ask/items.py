@@ -1,8 +1,9 @@
 """Recognise the items of a question: names of the catalog, times, phrases of the lexicon, words of the catalog's
 texts.
 
-Each word belongs to the longest item that contains it, from left to right. An unrecognised word is looked up with a
-typing error. Words that are still unknown are recorded, because an answer lists the words that it does not use.
+Each word belongs to the longest item that contains it, from left to right. If a word is not recognised, similar words
+are looked up, in case the word has a typing error. Words that are still unknown are recorded, because an answer lists
+the words that it does not use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +48,7 @@ _ARTICLES = frozenset(str.split("the a an our my your this"))
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
 }  # fmt: skip
-"""The priority of each kind of item if a word sequence can be several; the highest is chosen."""
+"""The priority of each kind of item. If a word sequence can be of several kinds, the highest priority is chosen."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _COMPARISONS = frozenset([">", "<", ">=", "<="])
 _SIGNS = {"since": ">=", "until": "<=", "dated": "="}
@@ -296,7 +297,7 @@ class _KnownItems(_Question):
 
 
 class _UnknownItems(_Question):
-    """Looks up unrecognised words: first in titles, tags and descriptions, then with a typing error."""
+    """Looks up unrecognised words: first in titles, tags and descriptions, then as words with a typing error."""
 
     def __init__(self, database: Database, question: str, tokens: list[WordToken], recognition: Recognition) -> None:
         super().__init__(question, tokens)
@@ -332,7 +333,7 @@ class _UnknownItems(_Question):
         if self._is_known(run) and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
-        # A following number distinguishes titles of frequent words: "Caml Pilot 088342".
+        # Titles of frequent words can differ only by a number at the end, as in "Caml Pilot 088342".
         ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
         spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
         return [span for span in spans if self._is_run(*span)]

@@ -120,9 +120,9 @@ for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNOR
 
 
 def respelled(word: str) -> str:
-    """The known word that a mistyped one probably means, or an empty text. The words differ by one inserted, deleted or
-    transposed letter, or in long words by one replaced letter: short words with one replaced letter are mostly other
-    words."""
+    """The known word that a mistyped word probably means, or an empty text. The words differ by one inserted, deleted
+    or transposed letter. Long words may also differ by one replaced letter. A short word with one replaced letter is
+    mostly a different word."""
     forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
     near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
     meant = next((each for each in near if _is_typing_error(word, each)), "")

@@ -1,7 +1,8 @@
 """POST and GET /ask: questions in natural language (API document; decisions 10), also in the forms of NLWeb.
 
-NLWeb has two generations: flat members with unnamed events that carry `message_type`, and questions nested in an object
-with the `_meta` form (specification 0.54). Streams are server-sent events (WHATWG HTML §9.2).
+NLWeb is a protocol for questions to web sites, with two generations. In the first, the members of a question are flat,
+and the events of a stream have no name but a `message_type`. In the second (specification 0.54), the question is nested
+in an object, and answers have the member `_meta`. Streams are server-sent events (WHATWG HTML §9.2).
 """
 
 import re
@@ -44,15 +45,16 @@ Question = Annotated[
     ),
 ]
 _MODES = (
-    "`list` and `summarize` answer from the catalog; `generate` has a model read the question, where one is configured."
+    "`list` and `summarize` answer from the catalog. With `generate`, a language model reads the question; this needs "
+    "a configured model."
 )
 Mode = Annotated[Literal["list", "summarize", "generate"], msgspec.Meta(description=_MODES)]
 Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a stream of server-sent events.")]
-QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
+QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id that the caller chooses for the question.")]
 Unused = Annotated[Short, msgspec.Meta(description="NLWeb; accepted, without effect.")]
 Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first; one a line.")]
 Questions = Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")]
-Standalone = Annotated[Short, msgspec.Meta(description="The question in words that need none before it.")]
+Standalone = Annotated[Short, msgspec.Meta(description="The question, understandable without the previous questions.")]
 
 
 class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -378,7 +380,7 @@ async def _stream(call: StoreRequest[Any, Any], question: _Question) -> AsyncGen
     try:
         events = _EVENTS[question.form](*await _outcome(call.context, question))
     except Refused as refused:
-        # The header was sent: the error can only be part of the stream.
+        # The response has begun, so the error can only be sent as part of the stream.
         events = iter([_refusal(call, question, refused)])
     for name, data in events:
         yield _event(name, data)

@@ -28,7 +28,7 @@ AUXILIARIES = frozenset(
 )
 """Words that begin a yes/no question."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
-"""The slots that a sentence naming the product adds to such a question."""
+"""The slots that a question can also take from the other sentence that names the product."""
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why whether what's who's how's"))
 _REQUESTS = frozenset(
     str.split("show list give find tell name so please just kindly enumerate identify state specify compare count")
@@ -63,11 +63,11 @@ MAX_WORDS_OF_LIMIT = 12
 """The maximum number of words of a part that begins with a negation or "only" and restricts the question beside it."""
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
-"""The slots that count in sentences that are neither the question nor its context."""
+"""The slots that are used from sentences that are neither the question nor its context."""
 _OF_UNMARKED = (_CONDITIONS - {"time", "tag", "text"}) | {"and", "or", "not", "only"}
 _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
-"""The slots that count only in the question itself, if the question names its subject."""
+"""The slots that are used only from the question itself, if the question names its subject."""
 
 
 @dataclass(slots=True)
@@ -140,8 +140,8 @@ class _Text:
         return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
 
     def _request(self, sentence: Sentence) -> Sentence:
-        """The part of a sentence that asks: after a colon or a dash, after ", what …" if no condition precedes it,
-        and before ", I …"."""
+        """The part of a sentence that asks the question. It begins after a colon or a dash, or at ", what …" if no
+        condition precedes this clause. It ends before ", I …"."""
         start, end = sentence
         start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
         last = max(self._starts(_CONDITIONS, start, end), default=start)
@@ -217,7 +217,8 @@ class _Text:
 
 
 class Scope(_Text):
-    """The sentence that asks, and its context: the sentence that names its subject, if it needs one."""
+    """The sentence that asks the question, and its context: the sentence that names the subject, if the question does
+    not name the subject itself."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         super().__init__(tokens, items)
@@ -258,7 +259,7 @@ class Scope(_Text):
         return is_of_found or is_short
 
     def limits(self, item: Item) -> bool:
-        """Whether the item is in a part beside the question that limits what is found."""
+        """Whether the item is in a part beside the question that restricts the results."""
         return item.slot in _OF_LIMITS and True in [part.has(item) for part in self._limiting]
 
     def _asking(self) -> Sentence:
@@ -266,8 +267,8 @@ class Scope(_Text):
         return max(enumerate(self._all), key=lambda each: (self._rank(each[1]), each[0]), default=(0, _NOWHERE))[1]
 
     def _rank(self, sentence: Sentence) -> int:
-        """The rank of the sentence: a question mark ranks above a question word at the start, and that above a
-        request. "True?" belongs to the sentence before it."""
+        """The rank of the sentence. A question mark at the end ranks highest, then a question word at the start, then a
+        request. A short sentence without a known word, such as "True?", is not a question by itself."""
         size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
         if self._word(sentence.end - 1) == "?":
             return 4 * (is_known or size > 2)
