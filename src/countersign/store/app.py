@@ -95,7 +95,7 @@ ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOO
 
 @asynccontextmanager
 async def open_store(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
-    """Like `lifespan.open_store`, but opens a store to serve, and records the last uses of grants when the block ends.
+    """Open a store as `lifespan.open_store` does, for a server. When the block ends, record the last uses of grants.
 
     Raises:
         BadSetting, Unavailable: the same conditions as in `lifespan.open_store`.
@@ -223,8 +223,8 @@ async def run_maintenance(store: Store) -> None:
 
 
 async def end_all_access(transaction: Transaction, master: MasterKey) -> None:
-    """End every session, token, agent, consent and mailed link of a store that was restored from a backup: any of them
-    may have been ended or used since the backup. Passwords, client secrets and redeem codes do not change.
+    """End every session, token, agent, consent and mailed link of a store that was restored from a backup. Some of them
+    may have been ended or used after the backup was made. Passwords, client secrets and redeem codes do not change.
 
     Raises:
         DecryptionFailed: the master key does not belong to the store.

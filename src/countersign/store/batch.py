@@ -52,7 +52,7 @@ class Operation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """`parallel` operations are independent of each other; `atomic` ones have an effect together or none."""
+    """`parallel` operations are independent of each other. Of `atomic` operations, either all take effect or none."""
 
     operations: Annotated[
         list[Operation],
@@ -65,7 +65,7 @@ class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BatchResult(msgspec.Struct, omit_defaults=True):
-    """The response to one operation; a body that is not an object is its member `items`."""
+    """The response to one operation. A body that is not an object is sent as the member `items` of an object."""
 
     status: int
     body: dict[str, Any]
@@ -80,7 +80,7 @@ class BatchResponse(msgspec.Struct):
 
 HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
 ANSWERS_BYTES = 32 << 20
-"""The maximum for all responses together, shared equally by the operations."""
+"""The maximum size of all responses together. Each operation has an equal share of this size."""
 
 _AS_JSON = ("content-type", "application/json")
 _FORBIDDEN_IN_PATH = re.compile(r"[\x00-\x20\x7f#\\]")
@@ -89,8 +89,8 @@ _URL = "!$%&'()*+,-./:;=?@_~[]"
 
 
 def requests_of(operations: Sequence[Operation], base_url: str, key: str | None) -> list[Subrequest]:
-    """The requests of the operations, in their order. With the batch's own Idempotency-Key each gets one derived from
-    it, unless it has its own: a repeated batch repeats the effect of none.
+    """The requests of the operations, in the same order. If the batch has an Idempotency-Key, each write without its
+    own key gets a key that is derived from the batch's key. So a repeated batch has no second effect.
 
     Raises:
         InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
@@ -142,10 +142,11 @@ def _headers(sent_headers: dict[str, str], pointer: str) -> dict[str, str]:
 
 
 class NestedTransaction:
-    """Reads and writes in one transaction of a database. One task uses it at a time.
+    """A database whose reads and writes are all part of one outer transaction. One task uses it at a time.
 
-    Its transactions are parts of it: they are durable, and their after-commit callbacks run, once it commits. After
-    `until_s` (monotonic clock) it raises Unavailable, since other writers wait for its end.
+    When the outer transaction commits, the transactions of this database become durable, and their after-commit
+    callbacks run. After `until_s` (monotonic clock), every call raises Unavailable, because other writers wait for the
+    end of the outer transaction.
     """
 
     def __init__(self, dialect: Dialect, transaction: Transaction, *, until_s: float = inf) -> None:
@@ -153,7 +154,7 @@ class NestedTransaction:
         self._transaction = transaction
         self._until_s = until_s
         self._is_spoilt = False
-        # Never set: the outer database has its own.
+        # This event is never set, because the outer database has its own event.
         self.broken = asyncio.Event()
 
     @property
@@ -170,7 +171,7 @@ class NestedTransaction:
         return await self._in_time().fetch_one(statement, *values)
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows; the deadline is the transaction's own."""
+        """All rows. The deadline is `until_s` instead of the read deadline."""
         return await self._in_time().fetch(statement, *values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
@@ -179,9 +180,10 @@ class NestedTransaction:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A block whose writes wait for the outer commit. An exception makes the outer transaction fail.
+        """A block whose writes become durable with the outer commit. An exception makes the outer transaction fail.
 
-        A savepoint for each would cost two round trips, and the caller rolls everything back anyway."""
+        The block has no savepoint of its own, because a savepoint costs two round trips. The caller rolls the whole
+        outer transaction back instead."""
         try:
             yield self._in_time()
         except BaseException:
@@ -216,7 +218,7 @@ class BatchRolledBack(Refused):
 
 
 class _RollBack(Exception):
-    """Leaves the block of the savepoint, so that the batch is rolled back."""
+    """Raised to leave the block of the savepoint, so that the batch is rolled back."""
 
 
 async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
@@ -301,11 +303,11 @@ ASK_PATH = f"{PREFIX}/ask"
 
 
 async def prepare_batch(call: BatchCall) -> list[Response] | None:
-    """Run a batch that needs no transaction of its own, before one is begun."""
+    """Run a batch that needs no common transaction, before the transaction of the request begins."""
     requests = _requests(call)
     if call.body.mode == "parallel":
         return await parallel(call, requests)
-    # Reads do not need the writer; and anonymous callers, API keys and unclaimed agents cannot write.
+    # Reads need no write transaction. Anonymous callers, API keys and unclaimed agents cannot write.
     if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
         return (await in_order(call, requests))[0]
     return None
@@ -334,8 +336,9 @@ async def replay_batch(call: BatchCall, replayed: Response) -> Response:
 
 
 def _is_transient(mode: str, answers: Sequence[Response], body: bytes) -> bool:
-    """Whether a repeat must run again: an error that may succeed on retry must not be stored as the response to its key
-    for a day. Nor can a long response of a rolled-back batch be rebuilt, which would run its operations."""
+    """Whether a repeated request must run again instead of getting the stored response. If a retry may succeed, the
+    error must not be stored for a day. A long response is not stored, but rebuilt from its operations. This is not
+    possible after a rollback, because it would run the operations."""
     if any(each.status == 429 or each.status >= 500 for each in answers):
         return True
     return mode == "atomic" and len(body) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)

@@ -21,8 +21,8 @@ MAX_GRANTS = 100_000
 
 
 class LastUses:
-    """The last use of each grant in one worker, since the last `take`. A killed worker loses the uses since then: they
-    are informational only."""
+    """The last use of each grant (registration, consent or API key) in one worker, since the last `take`. A worker that
+    is killed loses these uses, which are informational only."""
 
     def __init__(self) -> None:
         self._uses: dict[str, Instant] = {}
@@ -43,7 +43,7 @@ class LastUses:
 
 
 class CachedObject(Protocol):
-    """What a worker caches of a store; made of the store's database at its first use."""
+    """An object that a worker caches for a store. It is created from the store's database at its first use."""
 
     def __init__(self, database: Database) -> None: ...
 
@@ -52,8 +52,8 @@ CachedT = TypeVar("CachedT", bound=CachedObject)
 
 
 class WorkerMemory:
-    """What one worker keeps in memory about a store, one object for each type. The database is the store's own: within
-    an atomic batch, the objects show what was committed before."""
+    """The objects that one worker keeps in memory for a store, one for each type. They read the store's own database,
+    so that they never contain uncommitted changes of an atomic batch."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -74,12 +74,13 @@ VERSIONS = ("catalog", "identity")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One running store. `root_url` has no trailing slash; `is_loopback` is true if it is reachable from this
-    machine only; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
-    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` typed codes. `key_sets`
-    caches the keys of trusted issuers, `memory` is what this worker keeps in memory. `way_in` is the hint for callers
-    without a credential, if it is not to obtain a token; `problems_url` is the base of problem pages, `capability_url`
-    the base of addresses that work without a token, if different from `root_url`."""
+    """One running store. `root_url` has no trailing slash. `is_loopback` is true if only this machine can reach the
+    store. `versions` reads the change counters of catalog and identity; the values are never older than the call.
+
+    `cursors` signs page cursors, `addresses` signs addresses and forms, and `codes` signs typed codes. `key_sets`
+    caches the keys of trusted issuers. `way_in` replaces the hint to obtain a token, for callers without a credential.
+    `problems_url` is the base address of problem pages, and `capability_url` is the base address of links that work
+    without a token. Both are empty if they do not differ from `root_url`."""
 
     settings: Settings
     root_url: str

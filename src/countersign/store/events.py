@@ -46,8 +46,8 @@ async def key_added(transaction: Transaction, org_id: str, keyid: str) -> None:
 async def agent_added(
     transaction: Transaction, registration_id: str, granted: frozenset[str], roles: Mapping[str, str]
 ) -> None:
-    """An agent got write access in the organisations in which its person has these roles. Agents with read access only
-    emit no event: they are private to the person."""
+    """An agent got write access in the organisations in which its person has these roles. If the agent has only read
+    access, no event is sent, because the agent is private to the person."""
     for org_id, role in roles.items():
         if granted & scopes.OF_ROLE[role] - scopes.READING:
             await _emit(transaction, org_id, "agent.added", f"agents/{registration_id}")

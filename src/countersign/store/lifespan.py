@@ -55,7 +55,7 @@ async def open_store(
     Raises:
         Behind: the database is not up to date, and `upgrades` is false.
         BadSetting: a setting cannot be used.
-        Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
+        Moved: the directory's database was moved to PostgreSQL, and the setting for PostgreSQL is missing.
         InstallationMismatch: database, directory and blob store do not belong to one installation.
         Unavailable: database, blob store or key cannot be reached.
     """
@@ -72,7 +72,7 @@ async def open_store(
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
             max_bytes=settings.storage_mib << 20,
-            # The sandbox limits its data sets, and their numbers are not part of the store's metrics.
+            # Only a data set of the sandbox has a storage limit. Its metrics are separate from the store's metrics.
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
@@ -139,18 +139,18 @@ def blob_store_name(settings: Settings) -> str:
 
 
 def installation_places(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
-    """The stores of the installation's id."""
+    """The locations that store the installation's id."""
     return InstallationPlaces(
         Path(settings.data), settings.database_url, SERVICE, database, files, blob_store_name(settings)
     )
 
 
 def _counters(settings: Settings, data: Path) -> Counters:
-    # A bounded store has few callers.
+    # A store with a storage limit is a data set of the sandbox, and has few callers.
     local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
     if not settings.counters_url:
         return local
-    # Importing its client takes 0.2 s, so import it only if configured.
+    # Import the client only if it is configured, because the import takes 0.2 s.
     from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
     return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
@@ -160,9 +160,9 @@ def _counters(settings: Settings, data: Path) -> Counters:
 async def sole_node(settings: Settings) -> AsyncGenerator[None]:
     """Prevent other nodes during the block from serving this database with local rate limits or files.
 
-    Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
-    limit would silently be multiplied by their number. Each node stores files in its own directory unless
-    COUNTERSIGN_BLOBS_URL names a store; files that were uploaded to one node would be missing on the others.
+    Unless COUNTERSIGN_COUNTERS_URL names a shared server, each node counts requests in its own memory. Two nodes would
+    then allow twice the limit. Unless COUNTERSIGN_BLOBS_URL names a shared blob store, each node stores files in its
+    own directory. Files that were uploaded to one node would then be missing on the other nodes.
 
     Raises:
         BadSetting: another node serves the database already.

@@ -46,7 +46,7 @@ ENCRYPTED_COLUMN = EncryptedColumn(
 
 
 async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Envelope]]:
-    """The organisation's keys, oldest first, and the rotations between them; both empty before its first key."""
+    """The organisation's keys, oldest first, and the rotations between them. Without a key, both lists are empty."""
     rows = await reader.fetch(SELECT_CHAIN, org_id)
     rotations = [msgspec.json.decode(rotation, type=Envelope) for _, _, rotation in rows if rotation is not None]
     return [PublicKey(keyid, public) for keyid, public, _ in rows], rotations
@@ -65,7 +65,7 @@ async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[i
 async def add(
     transaction: Transaction, master: MasterKey, org_id: str, number: int, key: SigningKey, rotation: Envelope | None
 ) -> bool:
-    """Append a key to the chain; False if a concurrent call appended one first."""
+    """Append a key to the chain. Return False if a concurrent call appended a key first."""
     rotation_json = None if rotation is None else msgspec.json.encode(rotation).decode()
     sealed = encrypt(master, key.private, PURPOSE)
     row = (org_id, number, key.public.keyid, key.public.public, sealed, rotation_json, clock.now())
@@ -122,14 +122,15 @@ ADMIN = "admin:org"
 
 
 async def list_signing_keys(call: StoreRequest[OrgQuery, Nothing]) -> Response:
-    """List the organisation's signing keys, oldest first; the last one signs."""
+    """List the organisation's signing keys, oldest first; the last key is the current key."""
     org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     listed, _ = await chain(call.context.database, org.id)
     return response.json(listed)
 
 
 async def rotate_signing_key(call: StoreRequest[OrgQuery, Nothing]) -> Response:
-    """Rotate to a new key, signed by the previous one; clients that trust that one accept it automatically."""
+    """Rotate to a new key, which the previous key signs. Clients that trust the previous key accept the new key
+    automatically."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     return response.json(await rotate(call.transaction, call.context, org.id, org.slug), 201)
 

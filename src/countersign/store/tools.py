@@ -52,7 +52,8 @@ def _flat(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 
 
 def _only_choice(schema: Schema) -> Schema | None:
-    """The only alternative to null in the schema: clients can omit a member, but few can send null."""
+    """The only alternative to null in the schema, if there is one. Null is dropped because few clients can send it, and
+    all can omit the member."""
     choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     return choices[0] if len(choices) == 1 else None
 
@@ -261,7 +262,8 @@ NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("POST", "/search_catalog"): "search_catalog",
     }
 )
-"""The documented operations that are useful as tools. Agents obtain keys and tokens before."""
+"""The documented operations that are useful as tools. Operations that issue keys or tokens are not included, because an
+agent needs a key or token before it calls tools."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 

@@ -1,4 +1,4 @@
-"""/org/webhooks: where the events of an organisation are sent; requires admin:org."""
+"""/org/webhooks: the addresses that receive the events of an organisation; requires admin:org."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -71,8 +71,9 @@ class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Webhook(msgspec.Struct, omit_defaults=True):
-    """A receiver of events. `types` is null where it receives all; `failures` counts failed attempts since
-    `delivered_at`, the last success; only the response that creates or rotates `secret` contains it."""
+    """A receiver of events. `types` is null if the receiver gets events of all types. `failures` is the number of
+    failed attempts since `delivered_at`, the last success. Only the response that creates or rotates `secret` contains
+    it."""
 
     id: Uuid
     url: Uri
@@ -85,8 +86,8 @@ class Webhook(msgspec.Struct, omit_defaults=True):
 
 class Delivery(msgspec.Struct):
     """The delivery of one event to one receiver. `state` is `waiting` (next attempt at `due_at`), `delivered` or
-    `given_up`; `answer` is the status of the last answer, `fault` is `timeout` or `unreachable` where there was
-    none."""
+    `given_up`. `answer` is the status of the last response. If there was no response, `fault` is `timeout` or
+    `unreachable`."""
 
     event_id: Uuid
     type: str
@@ -137,7 +138,7 @@ async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 
 
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
-    """Have events sent to an address; only this response contains the secret that signs them."""
+    """Register an address that receives events; only this response contains the secret that signs the events."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     box, sent = outbox_of(call.context), call.body
     receiver, secret = await receivers.add(call.transaction, box, org.id, sent.url, sent.types)
@@ -152,7 +153,7 @@ async def remove_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
 
 
 async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Rotate the secret; the previous one signs beside it for a day."""
+    """Rotate the secret. For one day, events are signed with both the new and the previous secret."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     secret = await receivers.rotate(call.transaction, outbox_of(call.context), org.id, _id(call))
     return response.json(_webhook_body(await receivers.one(call.transaction, org.id, _id(call)), secret))

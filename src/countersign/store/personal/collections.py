@@ -64,7 +64,7 @@ class CollectionWrite(msgspec.Struct, forbid_unknown_fields=True):
         msgspec.Meta(
             min_length=1,
             max_length=100,
-            # Neither control characters, nor those that change the direction of text.
+            # The name must not contain control characters or characters that change the direction of text.
             pattern=r"^(?=[\s\S]*\S)[^\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]*(?!\n)$",
             extra={"needs": "must be 1 to 100 visible characters, and not blank"},
         ),
@@ -89,7 +89,7 @@ async def find_collection(reader: Reader, owner: str, collection_id: str) -> Col
     """The owner's collection with this id.
 
     Raises:
-        CollectionNotFound: there is none.
+        CollectionNotFound: the owner has no collection with this id.
     """
     row = await reader.fetch_one(ONE, owner, collection_id.lower())
     if row is None:

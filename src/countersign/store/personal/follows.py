@@ -69,7 +69,7 @@ Kind = Literal["product", "org"]
 
 
 class LimitReached(Refused):
-    """The caller has as many of these as the service keeps for one caller."""
+    """The caller has the maximum number of follows, collections or products in a collection."""
 
     status = 409
     code = "limit_reached"

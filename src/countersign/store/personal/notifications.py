@@ -1,7 +1,8 @@
 """/me/notifications: releases of what the caller follows, updates of what it owns, and codes that it redeemed.
 
-Notifications are derived from releases, follows and entitlements of the last 90 days: none can be lost, and a release
-writes nothing for its followers. Only the moment until which they were seen is stored.
+Notifications are derived from releases, follows and entitlements of the last 90 days. So no notification can be lost,
+and the publication of a release writes nothing for its followers. The database only stores the time until which the
+owner has seen the notifications.
 """
 
 from datetime import datetime
@@ -48,7 +49,7 @@ _EVENTS = """
     FROM entitlement e
     WHERE e.owner = $1 AND e.revoked_at IS NULL AND e.granted_at > $2 AND e.source LIKE 'batch:%'
 """
-# The same release of a product that is both owned and followed is one event: an update.
+# If the owner both owns and follows a product, each of its releases is one event, of the type `update`.
 PAGE = f"""
     SELECT n.type, n.at, n.id, c.card, r.version, r.channel, r.notes
     FROM (
@@ -79,7 +80,7 @@ SET_SEEN = """
 
 
 class NotifiedRelease(msgspec.Struct):
-    """The release that a notification is about; `notes` are its first 300 characters."""
+    """The release that a notification is about; `notes` contains the first 300 characters of the release notes."""
 
     version: str
     channel: ChannelName
@@ -99,7 +100,7 @@ class Notification(msgspec.Struct, kw_only=True):
 
 
 class NotificationList(msgspec.Struct):
-    """A page of notifications of the last 90 days, newest first. `unseen` counts to 100."""
+    """A page of notifications of the last 90 days, newest first. `unseen` is the number of unseen ones, at most 100."""
 
     items: list[Notification]
     unseen: int
@@ -114,13 +115,13 @@ class NotificationsQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True
 
 
 class Seen(msgspec.Struct, forbid_unknown_fields=True):
-    """Until when the notifications were seen; left out: until now."""
+    """The time until which the notifications were seen; by default now."""
 
     until: Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z(?!\n)$")] | None = None
 
 
 async def seen_at(reader: Reader, owner: str) -> Instant:
-    """Until when the owner has seen the notifications."""
+    """The time until which the owner has seen the notifications."""
     row = await reader.fetch_one(SEEN_AT, owner)
     return Instant(0) if row is None else Instant(row[0])
 
@@ -162,7 +163,7 @@ def _item(row: Row, seen: Instant) -> bytes:
 
 
 async def mark_seen(call: StoreRequest[Nothing, Seen]) -> Response:
-    """Mark the notifications as seen, until now or until a moment. A moment before the last one has no effect."""
+    """Mark the notifications as seen, until now or until a given time. A time before the stored time has no effect."""
     now = clock.now()
     until = now if call.body.until is None else _moment(call.body.until)
     await call.transaction.run(SET_SEEN, call.caller.owner, min(now, until))
