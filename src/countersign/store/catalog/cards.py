@@ -1,4 +1,4 @@
-"""What lists and pages show of a product, read from its tables: one product, or many at once."""
+"""The members of a product that lists and pages show. They are read from the tables for one product or for many."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -83,7 +83,7 @@ class NewestRelease(NamedTuple):
 
 
 class OwnCover(NamedTuple):
-    """The cover that the publisher uploaded last; `color` is unknown for those of early versions."""
+    """The cover that the publisher uploaded last. `color` is None if an early version of the program stored it."""
 
     media: Media
     color: str | None
@@ -91,7 +91,7 @@ class OwnCover(NamedTuple):
 
 
 class ProductRecord(NamedTuple):
-    """A product with what the catalog's row of it contains."""
+    """A product, with the further values that its row in the catalog contains."""
 
     detail: ProductDetail
     org_id: str
@@ -130,12 +130,12 @@ async def read_products(reader: Reader, product_ids: Sequence[str]) -> list[Prod
 
 
 def latest_of(newest: Sequence[NewestRelease]) -> NewestRelease:
-    """The release that a product is shown with: the newest of the channel stable, else the newest of all."""
+    """The release that lists show: the newest of the channel stable, or the newest of all if stable has no release."""
     return next((each for each in newest if each.channel == "stable"), newest[0])
 
 
 def card_of(detail: ProductDetail) -> Product:
-    """What lists show of the product."""
+    """The members of the product that lists show."""
     return Product(
         id=detail.id,
         slug=detail.slug,
@@ -156,7 +156,7 @@ def card_of(detail: ProductDetail) -> Product:
 
 
 def cover_of(slug: str, kind: Kind, tags: Sequence[str], own: OwnCover | None = None) -> Cover:
-    """The product's own cover; else its placeholder."""
+    """The product's own cover, or its placeholder cover if it has no own cover."""
     drawn = placeholder.describe(slug, kind, tags)
     if own is not None:
         color, media = own.color or drawn.color, own.media

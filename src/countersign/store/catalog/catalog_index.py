@@ -1,7 +1,9 @@
-"""Sets of products in memory, by which lists are counted: one bit for each product, for each value of a filter.
+"""Sets of products in memory, to count the products of a list. Each value of a filter has a set, with one bit for each
+product.
 
-The sets of a worker follow the table `catalog_index`: each change of a product has the catalog's version in the row's
-`changed`, so that a worker whose sets are older reads the rows that are newer. Counting is then a conjunction of sets.
+The sets of a worker are a copy of the table `catalog_index`. When a product changes, its row gets the catalog's new
+version in `changed`. A worker with older sets then reads only the newer rows. A count is the size of an intersection of
+sets.
 """
 
 import asyncio
@@ -18,14 +20,14 @@ KINDS, ACCESS = ("game", "app", "tool"), ("free", "entitled")
 PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
 CHANNELS = ("stable", "beta", "nightly", "alpha")
 MAX_WORDS = 128
-"""The maximum number of tags, and of organisations, that have a set in memory: the most frequent ones. Others are read
-when they are needed, which is quick because they are rare."""
+"""The maximum number of tags, and of organisations, that have a set in memory. Only the most frequent have a set. The
+products of a rare value are read when they are needed, which is quick because they are few."""
 MAX_DAYS = 16
-"""The maximum number of days that have a set of the products released since."""
+"""The maximum number of days for which there is a set of the products that were released since the day."""
 MAX_STEP = 2_000
-"""With more changed rows than this, all sets are read anew."""
+"""If more rows than this have changed, all sets are read again."""
 MAX_STRAYS = 5_000
-"""After this many changes of values without a set, all sets are read anew: a value may have become frequent."""
+"""After this many changes of values without a set, all sets are read again: such a value may have become frequent."""
 
 PUT = """
     INSERT INTO catalog_index (
@@ -78,8 +80,8 @@ async def put_downloads(transaction: Transaction, product_id: str, downloads: in
 async def put(
     transaction: Transaction, detail: ProductDetail, changed: int, published_at: Instant, updated_at: Instant
 ) -> None:
-    """Write the product's row, and what it changes in the counts of its publisher. `changed` is the catalog's new
-    version, whose row is locked by this transaction."""
+    """Write the product's row, and update the counts of its publisher. `changed` is the catalog's new version, whose
+    row is locked by this transaction."""
     counted = await transaction.fetch_one(COUNTED, detail.id) or (0, 0)
     (releases,) = await transaction.fetch_one(PUBLISHED_RELEASES, detail.id) or (0,)
     is_public = int(detail.status == "public")
@@ -215,7 +217,7 @@ class _Sets:
         self.version = max(self.version, row.changed)
 
     def _new_word(self, word: str) -> ProductSet | None:
-        """An empty set for the value, if there is room. While there is, every value has a set."""
+        """Add an empty set for the value. Return None if the maximum number of sets is reached."""
         name = word.partition(":")[0]
         if self.words[name] >= MAX_WORDS:
             return None
@@ -240,7 +242,7 @@ class CatalogIndex:
         self._lock = asyncio.Lock()
 
     async def follow(self, version: int, since: Iterable[Instant] = ()) -> None:
-        """Bring the sets to this version of the catalog, with those of products published since these moments.
+        """Update the sets to this version of the catalog. Add the sets of products that were published since `since`.
 
         Raises:
             Unavailable: the database cannot be reached, or the read exceeded its deadline.
@@ -257,13 +259,13 @@ class CatalogIndex:
                     await self._read_all()
                 else:
                     self._sets.apply(rows)
-            # A version that no row has: something changed that lists are not counted by.
+            # If no row has this version, the change does not affect the sets.
             self._sets.version = max(self._sets.version, version)
             for moment in sorted(wanted - self._sets.since.keys()):
                 await asyncio.to_thread(self._sets.add_since, moment)
 
     async def _read_all(self) -> None:
-        # The rows are of one snapshot, which may be newer than the version: its changes are then applied twice.
+        # The snapshot may be newer than the requested version. Its newest changes are then applied a second time later.
         rows = await self._database.scan(EVERY_ROW)
         self._sets = await asyncio.to_thread(_Sets, rows)
         self._is_read = True
@@ -276,7 +278,7 @@ class CatalogIndex:
         return found.bits
 
     def published_since(self, moment: Instant) -> int:
-        """The products that were published since a moment, one of those of the last `follow`."""
+        """The products that were published since a time, which must be one of the times of the last `follow`."""
         return self._sets.since[moment].bits
 
     def tags(self) -> dict[str, int]:

@@ -40,13 +40,13 @@ class Counts(msgspec.Struct):
 
 
 class _Filters(NamedTuple):
-    """The products of a list: those that it shows without filters, and those of each filter by its name."""
+    """The products of a list as bits: all products without a filter, and the products of each filter by its name."""
 
     everything: int
     sets: dict[str, int]
 
     def products(self, without: str = "") -> int:
-        """The products that all filters leave, or all but one."""
+        """The products that match all filters, or all filters except the filter `without`."""
         left = self.everything
         for name, bits in self.sets.items():
             if name != without:
@@ -80,10 +80,10 @@ async def count(store: Store, query: PageQuery, wanted: str) -> Counts:
 
 
 async def _follow(store: Store, index: CatalogIndex, days: list[Instant], query: PageQuery) -> None:
-    """Bring the sets up to date, with those of the days since which releases are counted or filtered."""
+    """Update the sets, and add the sets for the days that the counts or the filter need."""
     if query.since is not None and query.channel is None:
         days = [*days, query.since]
-    # Within an atomic batch, its own changes are not counted: they may be rolled back.
+    # In an atomic batch, the changes of the batch are not counted, because they may be rolled back.
     is_own = store.database is store.memory.database
     await index.follow((await store.versions())[0] if is_own else -1, days)
 

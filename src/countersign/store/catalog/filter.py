@@ -1,5 +1,5 @@
-"""The filter object: the meaning of a question, the form in which agents and models send queries, and the only input
-of a lookup.
+"""The filter object. A question is translated into a filter, agents and models send their queries as a filter, and a
+lookup in the catalog takes only a filter.
 
 Times are RFC 3339 texts in UTC; the range includes `since` and excludes `until`. A filter can also be written as
 text, such as `kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.

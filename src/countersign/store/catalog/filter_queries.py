@@ -153,7 +153,7 @@ async def total(database: Database, query: Filter) -> int:
 
 async def has_rows(database: Database, query: Filter) -> bool:
     """Whether any row matches."""
-    # Without an order: PostgreSQL would read and sort all matching rows to find the first one of a frequent tag.
+    # Do not order the rows, because PostgreSQL would read and sort all matching rows to find the first one.
     statement = SqlBuilder()
     text = f"SELECT 1 FROM {_FROM[query.find]} WHERE {_where(statement, query)}{_dated_only(query)} LIMIT 1"
     return bool(await database.scan(text, *statement.values))
@@ -342,7 +342,7 @@ def _conditions(statement: SqlBuilder, query: Filter, without: Sequence[str]) ->
 
 
 def _of_bits(statement: SqlBuilder, slot: str, condition: Values) -> list[str]:
-    # Never `=`: PostgreSQL assumes that an expression rarely equals a value, and reads and sorts the complete table.
+    # Do not use `=`. PostgreSQL assumes that an expression rarely equals a value, and reads and sorts the whole table.
     clauses: list[str] = []
     for values, test in ((condition.any, "> 0"), (condition.none, "< 1")):
         if values:

@@ -1,4 +1,4 @@
-"""GET /store/home: what the front page shows, in one answer that is the same for every caller."""
+"""GET /store/home: the content of the front page, in one response that is the same for every caller."""
 
 import msgspec
 
@@ -101,7 +101,7 @@ async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
     The answer is the same for every caller.
     """
     store: Store = call.context
-    # Within an atomic batch, its own changes are not shown: they may be rolled back.
+    # In an atomic batch, the changes of the batch are not shown, because they may be rolled back.
     is_own = store.database is store.memory.database
     version = (await store.versions())[0] if is_own else 0
     return Response(200, await store.memory.get(HomeCache).body(version))

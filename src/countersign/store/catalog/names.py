@@ -50,8 +50,8 @@ _PUBLISHERS = """
     LIMIT 300
 """
 _PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
-# Tags of drafts only do not count. The first row in index order: with EXISTS, PostgreSQL would read the whole table
-# for an unused tag.
+# Tags that only drafts have are ignored. The statement selects the first row in the order of the index, because with
+# EXISTS, PostgreSQL would read the whole table for an unused tag.
 _TAGS = """
     WITH wanted(value) AS (VALUES {keys})
     SELECT w.value FROM wanted w
@@ -201,8 +201,8 @@ async def products_like(
     database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
 ) -> list[tuple[str, str]]:
     """Products that the text may name with a typing error or incompletely, the closest first: slug, title.
-    `is_known`: its words are words of the catalog, and possibly not a name. `known`: the `spellings_of` several
-    texts, including this one."""
+    `is_known` is true if the words of the text occur in the catalog, so that the text may not be a name. `known` is the
+    result of `spellings_of` for several texts, including this text."""
     known = await spellings_of(database, [text]) if known is None else known
     likest = _closest(text, await _with_words(database, {word: known[word] for word in _significant_words(text)}))
     is_word = is_known and " " not in text
@@ -245,8 +245,8 @@ async def publisher_of(database: Database, slug: str) -> str:
 
 
 async def resolved(database: Database, slot: str, text: str) -> str | None:
-    """The value of the slot product, org or tag that this text names, exactly or with a typing error; None if there is
-    none."""
+    """The value of the slot product, org or tag that this text names, exactly or with a typing error; None if no value
+    matches."""
     for each in await exact(database, [WordSpan(0, 1, text)]):
         if each.slot == slot:
             return each.value

@@ -23,8 +23,8 @@ PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 AT_ONCE = 500
 ENCODING = 2
-"""The number of the rows' encoding. Increase it when card or detail change: the rows of an installation are rewritten
-when the new version starts."""
+"""The version of the encoding of rows. Increase this number when the form of card or detail changes. When the new
+version of the program starts, it rewrites all rows that have a lower number."""
 
 DELETE_PUBLIC = "DELETE FROM catalog_public WHERE product_id = $1"
 PUT_PUBLIC = """
@@ -97,7 +97,8 @@ def license_key(name: str | None) -> str:
 
 
 async def complete_public(database: Database) -> None:
-    """Write the lookup keys of rows that a migration inserted: SQL cannot remove accents."""
+    """Write the lookup keys of rows that a migration inserted. A migration cannot write them in SQL, because SQL cannot
+    remove accents."""
     while rows := await database.fetch(WITHOUT_KEYS, AT_ONCE):
         async with database.transaction() as transaction:
             await transaction.run_many(
@@ -138,7 +139,8 @@ WEIGHT_OF_DESCRIPTION = 1
 async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = True) -> None:
     """Rewrite the catalog's rows of a product, and increment the catalog's version.
 
-    `reindex=False` does not rewrite search words and facets other than channels, for changes of releases or media.
+    With `reindex=False`, search words are not rewritten, and of the facets only channels are rewritten. This is enough
+    after a change of releases or media.
     """
     found = await read_products(transaction, [product_id])
     if not found:
@@ -182,7 +184,7 @@ async def refresh_organisation(transaction: Transaction, org_id: str) -> None:
 
 
 async def _reencode(transaction: Transaction, product_ids: Sequence[str]) -> None:
-    # Lock the rows first: a concurrent change must not be overwritten by what was read before it.
+    # Lock the rows before the products are read. Otherwise a concurrent change could be overwritten with older values.
     await transaction.run_many(LOCK_ENTRY, [(product_id,) for product_id in sorted(product_ids)])
     records = await read_products(transaction, product_ids)
     await transaction.run_many(PUT_ENTRY, [_entry(record) for record in records])
@@ -202,7 +204,8 @@ async def _index(transaction: Transaction, record: ProductRecord) -> None:
 
 
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
-    """Each search word of a product with its weight: title over tags over description."""
+    """Map each search word of a product to its weight. A word has the weight of the most important text that contains
+    it: the title, then the tags, then the description."""
     found: dict[str, int] = {}
     sources = (
         (description, WEIGHT_OF_DESCRIPTION),

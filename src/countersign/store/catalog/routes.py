@@ -47,7 +47,7 @@ _detail = msgspec.json.Decoder(ProductDetail)
 
 def atom_feed(encoded: bytes, newest: Sequence[ReleaseRow], root_url: str, base_url: str) -> bytes:
     """The Atom feed (RFC 4287) of a product with this encoded detail and these published releases, the newest first.
-    Its ids are those of product and releases, which do not change when either is renamed."""
+    The ids in the feed are the ids of the product and its releases, which never change."""
     product = _detail.decode(encoded)
     page = f"{root_url}/products/{product.slug}"
     updated = clock.rfc3339(clock.Instant(newest[0].at)) if newest else product.created_at
@@ -84,7 +84,7 @@ NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
 FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
-"""The query members that a cursor carries, in this order; new ones are added at the end."""
+"""The query members that a cursor contains, in this order. New members must be added at the end."""
 KEYS = {
     "title": (str, str),
     "-published_at": (int, str),
@@ -96,7 +96,7 @@ KEYS = {
 
 Kind: TypeAlias = Literal["releases", "drafts"]
 ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[ReleaseRow]]]
-"""Reads a number of releases after a position."""
+"""A function that reads a number of releases after a position."""
 
 
 async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
@@ -114,7 +114,7 @@ async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     if query.facets is not None:
         counted = encode(await facets.count(call.context, page_query, query.facets))[1:-1]
         return Response(200, b'{"items":[%b],"next_cursor":%b,%b}' % (b",".join(items), following, counted))
-    # The tags of the products identify the page as well as its bytes do, and are much shorter.
+    # Compute the entity tag of the page from the entity tags of its products, which are much shorter than the page.
     etag = etag_of(b"%b%b" % ("".join([row[6] for row in rows]).encode(), following))
     return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following), etag=etag)
 
@@ -159,8 +159,9 @@ def _filter_values(query: ListQuery) -> list[str]:
 
 
 def _continue_query(query: ListQuery, position: cursor.Position) -> ListQuery:
-    """The query of a further page: the cursor's filter, which the parameters may repeat but not change."""
-    # A cursor of an earlier version carries fewer filters.
+    """The query of a further page, with the filter of the cursor. Parameters may repeat this filter, but not change
+    it."""
+    # A cursor of an earlier version contains fewer filters.
     made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
     values_sent = _filter_values(query)
     if values_sent == made_for:

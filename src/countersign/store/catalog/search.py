@@ -36,7 +36,7 @@ def deletion_variants(word: str) -> set[str]:
 def prefix_end(word: str) -> str:
     """The exclusive upper bound, by code point, of the terms that a search word matches as a prefix.
 
-    A single letter matches only itself: as a prefix it would match a large part of the catalog.
+    A single letter matches only itself, because as a prefix it would match a large part of the catalog.
     """
     return word + ("\U0010ffff" if len(word) > 1 else " ")
 
@@ -66,9 +66,10 @@ BY_TITLE = "e.title, e.product_id"
 BY_NEWEST = "e.published_at DESC, e.product_id DESC"
 BY_RELEVANCE = "-hit.score, e.title, e.product_id"
 RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
-"""The orders by a column of the table `catalog_index`, highest first."""
+"""Maps each order to the column of the table `catalog_index` that it sorts by, highest value first."""
 OF_INDEX = ("kind:", "access:")
-"""The filters that are tested by columns of the table `catalog_index`, which has indexes of them in these orders."""
+"""The prefixes of facets that are tested with columns of `catalog_index`. The table has indexes for these columns, in
+the orders of `RANKED`."""
 HAS_FACET = """
     EXISTS (
         SELECT 1 FROM catalog_facet f
@@ -82,7 +83,7 @@ HAS_RELEASE = """
             AND r.published_at >= {since}
     )
 """
-# The score of one search word for one product: exact match, then prefix, then typing error.
+# The score of one search word for one product. An exact match scores highest, then a prefix, then a typing error.
 WORD_HITS = """
     SELECT product_id, max(score) AS score
     FROM (
@@ -148,7 +149,7 @@ def search_words(question: str) -> list[str]:
 
 def page(query: PageQuery) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status, etag. The score is
-    of the search, or the column of a ranked order."""
+    the score of the search, or in a ranked order the value of the column."""
     statement = SqlBuilder()
     source, conditions, facets = _source(statement, query)
     if query.words:
@@ -171,8 +172,9 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
 
 
 def _source(statement: SqlBuilder, query: PageQuery) -> tuple[str, list[str], list[str]]:
-    """The tables to read in the order of the page if an index has it, their conditions, and the facets that are left.
-    SQLite preserves the order of a CROSS JOIN; otherwise it reads the whole catalog for four facets."""
+    """Return the tables to read, their conditions, and the facets that remain to be tested. If an index has the order
+    of the page, its table is read first. SQLite keeps the order of tables only in a CROSS JOIN. Otherwise it would read
+    the whole catalog for four facets."""
     facets = list(query.facets)
     if query.sort in RANKED:
         conditions = [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
@@ -202,7 +204,7 @@ def _published(statement: SqlBuilder, since: Instant, channel: str | None) -> st
 
 
 def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
-    """ORDER BY, and the condition that selects the rows after the last row."""
+    """The ORDER BY clause, and the condition that selects the rows after the last row of the previous page."""
     after = [statement.value(value) for value in query.after]
     if query.sort == "-published_at":
         return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []

@@ -102,8 +102,8 @@ async def suggest(call: StoreRequest[SuggestQuery, Nothing]) -> Response:
 
 
 async def _products(database: Database, searched: list[str]) -> list[bytes]:
-    """The encoded products with these words, of which the last may be the beginning of a word of the title. Without
-    any, those that the search finds with typing errors."""
+    """The encoded products with these words. The last word may be the beginning of a word of the title. If no product
+    matches, return the products that the search matches with typing errors."""
     statement = SqlBuilder()
     *others, last = searched
     word, end = statement.value(last), statement.value(prefix_end(last))
@@ -126,7 +126,7 @@ async def _publishers(database: Database, typed: str) -> list[SuggestedPublisher
 
 
 async def _tags(store: Store, beginning: str) -> list[FacetCount]:
-    """The most frequent tags that begin so: those with a set in memory first, then rare ones."""
+    """The most frequent tags that begin with the text: first tags with a set in memory, then rare tags."""
     index = store.memory.get(CatalogIndex)
     is_own = store.database is store.memory.database
     await index.follow((await store.versions())[0] if is_own else -1)

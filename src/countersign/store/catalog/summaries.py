@@ -17,7 +17,8 @@ _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?!\w)")
 _CODE = re.compile(r"`+([^`]+)`+")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SENTENCE = re.compile(r"^.+?([.!?…][\"'”’)\]]*(?=\s+[^\sa-z]|$)|[。！？])")
-# What is read of a description and of its first paragraph. Some expressions take quadratic time.
+# The maximum number of characters that are read of a description and of its first paragraph. They are limited because
+# some regular expressions take quadratic time.
 _MAX_READ, _MAX_PARAGRAPH = 4_000, 600
 
 

@@ -15,7 +15,8 @@ _SEMVER = re.compile(
 )
 _ZEROS = re.compile(r"(?<!\.0)(?:\.0)+\Z")
 _NEITHER, _PACKAGING, _SEMVER_KIND = "0", "1", "1"
-# After the release numbers: development and pre-releases before the release itself, post-releases after it.
+# The part of the key after the release numbers. It sorts development releases and pre-releases before the release
+# itself, and post-releases after it.
 _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
 
 
@@ -52,7 +53,7 @@ def _number(value: int) -> str:
 
 
 def _numbers(values: list[int]) -> str:
-    """Numbers up to the last non-zero; a shorter list sorts before a longer one with the same start."""
+    """The key of release numbers, without trailing zeros. A list sorts before a longer list that begins with it."""
     while values and values[-1] == 0:
         values = values[:-1]
     return "".join(f"1{_number(value)}" for value in values) + "0"

@@ -13,7 +13,7 @@ from countersign.store.catalog.covers import landscapes, patterns
 from countersign.store.catalog.covers.primitives import HEIGHT, PALETTES, WIDTH, Numbers, Palette, hash_of
 
 REVISION = 1
-"""Is increased when the bytes of any cover change: the addresses of all covers change with it."""
+"""Increase this number when the bytes of any cover change. The addresses of all covers then change too."""
 MAX_CACHED = 512
 """How many drawn covers a process keeps: at most 12 MiB."""
 
@@ -22,8 +22,8 @@ Draw: TypeAlias = Callable[[Palette, Numbers, float], str]
 
 
 class Motif(NamedTuple):
-    """A motif: how it is drawn, and where its disc is. `sun` is the least x of the disc and its range, from which the
-    motif's first number chooses; `focus` is where a motif without such a disc has its subject."""
+    """A motif: how it is drawn, and where its disc is. `sun` is the least x of the disc, and the size of the range from
+    which the first random number selects the x. `focus` is the position of the subject of a motif without a disc."""
 
     draw: Draw
     sun: tuple[float, float] | None = None
@@ -58,7 +58,7 @@ BY_KIND = {"game": _GAMES, "app": _APPS, "tool": _TOOLS}
 
 
 def _by_word(words: dict[str, str]) -> dict[str, str]:
-    """Each word with its motif, from motifs with their words."""
+    """Map each word to its motif. `words` maps each motif to its words, separated by spaces."""
     return {word: motif for motif, listed in words.items() for word in listed.split()}
 
 
@@ -101,7 +101,7 @@ BY_TAG = _by_word(
 
 
 class Placeholder(NamedTuple):
-    """What a list says of a placeholder cover without drawing it. `version` changes when the bytes do."""
+    """The description of a placeholder cover, which lists show without the drawing. `version` changes with the bytes."""
 
     motif: str
     version: str
@@ -110,7 +110,8 @@ class Placeholder(NamedTuple):
 
 
 def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
-    """The motif: by the first word of the slug that has one, else by the first such tag, else one of the kind's."""
+    """The motif of the first word of the slug that has a motif, or of the first tag that has one. Otherwise, a motif of
+    the kind of product."""
     known = [BY_TITLE_WORD[word] for word in slug.split("-") if word in BY_TITLE_WORD]
     known += [BY_TAG[tag] for tag in tags if tag in BY_TAG]
     of_kind = BY_KIND.get(kind, _APPS)
@@ -118,7 +119,7 @@ def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
 
 
 def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
-    """The placeholder cover of a product, not drawn."""
+    """The description of a product's placeholder cover. The cover is not drawn."""
     seed, motif = hash_of(slug), motif_of(slug, kind, tags)
     palette = PALETTES[(seed >> 8) % len(PALETTES)]
     version = hashlib.sha256(f"{REVISION}/{motif}/{slug}".encode()).hexdigest()[:12]
@@ -151,7 +152,7 @@ cache_info = draw_motif.cache_info
 
 
 def _sun(motif: Motif, number: Numbers) -> float:
-    """The x of the disc, which takes the first number; 0 for a motif without."""
+    """The x of the disc, from the first random number; 0 for a motif without a disc."""
     return 0.0 if motif.sun is None else motif.sun[0] + number() * motif.sun[1]
 
 
@@ -160,7 +161,7 @@ def _is_mirrored(seed: int) -> bool:
 
 
 def _focus(seed: int, motif: str) -> Focus:
-    """The third of the cover in which its subject is."""
+    """The third of the cover (left, center or right) that shows the subject."""
     chosen = MOTIFS[motif]
     focus = chosen.focus
     if chosen.sun is not None:
@@ -171,13 +172,13 @@ def _focus(seed: int, motif: str) -> Focus:
 
 
 def _between(one: str, other: str) -> str:
-    """The colour in the middle of two."""
+    """The mean of two colours."""
     pairs = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
     return f"#{bytes((first + second) // 2 for first, second in pairs).hex()}"
 
 
 def _gradients(palette: Palette) -> str:
-    """Sky `s`, glow `g`, globe `o`, haze `h`, beam `b` and vignette `v`."""
+    """The SVG gradients, with their ids: sky `s`, glow `g`, globe `o`, haze `h`, beam `b` and vignette `v`."""
     glow, spark, near = palette.glow, palette.spark, palette.near
     return (
         '<defs><linearGradient id="s" x2="0" y2="1">'

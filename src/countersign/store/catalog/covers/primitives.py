@@ -1,4 +1,4 @@
-"""What every motif draws with: seeded numbers, twelve palettes, and SVG elements."""
+"""The parts from which motifs are drawn: seeded random numbers, twelve palettes, and SVG elements."""
 
 import math
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def hash_of(text: str) -> int:
 
 
 class Numbers:
-    """Seeded numbers (mulberry32): each call returns the next one, at least 0 and below 1."""
+    """Seeded random numbers (mulberry32). Each call returns the next number, at least 0 and below 1."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
@@ -62,7 +62,7 @@ def num(value: float) -> str:
 
 
 def element(name: str, /, **attributes: str | float) -> str:
-    """An empty element: texts stand as they are, numbers with at most one decimal, `_` in a name becomes `-`."""
+    """An empty element. Texts are not changed, numbers have at most one decimal, and `_` in a name becomes `-`."""
     shown = "".join(
         f' {key.replace("_", "-")}="{value if isinstance(value, str) else num(value)}"'
         for key, value in attributes.items()

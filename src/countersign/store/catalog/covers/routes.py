@@ -16,7 +16,8 @@ from countersign.store.context import Store
 
 SVG = "image/svg+xml"
 IMMUTABLE, REVALIDATED, PRIVATE = "public, max-age=31536000, immutable", "public, no-cache", "private, no-cache"
-# A browser that opens the address itself runs and loads nothing; pages of other origins may show the image.
+# If a browser opens the address as a page, it runs no script and loads nothing. Pages of other origins may show the
+# image.
 INERT = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'none'; sandbox"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),
@@ -68,7 +69,7 @@ ROUTES = (
         produces=(SVG,),
         compressed=True,
         cross_origin=True,
-        # A page shows dozens of covers: counted, a few pages would use up the quota of an address.
+        # A page shows dozens of covers. If these requests counted, a few pages would use up the quota of an address.
         counted=False,
         reads=("If-None-Match",),
         sends=_SENDS,
