@@ -1,4 +1,4 @@
-"""Entitlements to products: granting, revoking, GET /library, and what owners say of the products in it."""
+"""Entitlements to products: granting, revoking, GET /library, and the owners' own notes and settings for products."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -50,7 +50,7 @@ IN_COLLECTION = """
 HAS_WORD = """
     EXISTS (SELECT 1 FROM catalog_term t WHERE t.product_id = e.product_id AND t.term >= {word} AND t.term < {end})
 """
-# Newer releases in the channel of the downloaded one: an update never leads to another channel.
+# Selects products with a newer release in the channel of the downloaded release. An update never changes the channel.
 HAS_UPDATE = """
     EXISTS (
         SELECT 1
@@ -233,7 +233,7 @@ class LibraryUpdate(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LibraryItem(msgspec.Struct):
-    """What the owner says of a product: whether it is hidden, a note, and the last download."""
+    """The owner's settings for a product: whether the product is hidden, a note, and the last download."""
 
     hidden: bool
     note: str | None

@@ -1,6 +1,6 @@
 """The demonstration: publishers with products, releases and codes, made with a fixed clock and fixed ids.
 
-Downloads alone are of the last weeks before the day it is made.
+Only the numbers of downloads depend on the current day: they are of the last weeks before it.
 """
 
 import asyncio
@@ -57,16 +57,17 @@ OF_PLAYER = {
     "gantry": date(2026, 9, 12),
     "driftwood-kingdom": date(2026, 10, 28),
 }
-"""What the player owns, and since when."""
+"""The products that the player owns, each with the day since when."""
 FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
 BLOBS_AT_ONCE = 8
 MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
-"""Bytes of a build's largest file: few, because there are 200 builds."""
+"""The size of a build's largest file, in bytes. The files are small, because there are 200 builds."""
 
 
 async def seed(store: Store) -> bool:
-    """Insert the demonstration data in one transaction; False, without changes, if there is data already."""
+    """Insert the demonstration data in one transaction. If the store already has data, change nothing and return
+    False."""
     if await store.database.fetch_one(ANY_ORGANISATION) is not None:
         return False
     hashed = await passwords.hash_password(PASSWORD)

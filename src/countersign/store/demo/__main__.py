@@ -1,6 +1,6 @@
 """`python -m countersign.store.demo DIRECTORY` makes the template of the sandbox's data sets.
 
-It is a process of its own: clock and ids are fixed for the whole process.
+It runs in a separate process, because the clock and the ids are fixed for the whole process.
 """
 
 import asyncio

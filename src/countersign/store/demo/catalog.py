@@ -56,7 +56,7 @@ class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def license(self) -> str:
-        """The licence: games and what requires a code are proprietary."""
+        """The licence. Games, and products that require a code, are proprietary."""
         return "Apache-2.0" if self.access == "free" and self.kind != "game" else "proprietary"
 
 
