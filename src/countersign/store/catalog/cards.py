@@ -83,7 +83,7 @@ class NewestRelease(NamedTuple):
 
 
 class OwnCover(NamedTuple):
-    """The cover that the publisher uploaded last. `color` is None if an early version of the program stored it."""
+    """The cover that the publisher uploaded last. Covers that early versions stored have no `color`."""
 
     media: Media
     color: str | None

@@ -101,7 +101,7 @@ BY_TAG = _by_word(
 
 
 class Placeholder(NamedTuple):
-    """The description of a placeholder cover, which lists show without the drawing. `version` changes with the bytes."""
+    """The description of a placeholder cover, without the drawing, for lists. `version` changes with the bytes."""
 
     motif: str
     version: str
