@@ -182,8 +182,8 @@ _FILTERS = ("q", "kind", "collection", "update", "hidden", "sort")
 
 
 class Update(msgspec.Struct):
-    """A newer release in the channel of the downloaded one. Sizes are in bytes, for the platform of the download: null
-    if it has no such file, or no prepared delta."""
+    """A newer release in the channel of the downloaded release. `size` and `delta_size` are in bytes, for the platform
+    of the download. They are null if the release has no file for the platform, or no prepared delta."""
 
     version: str
     channel: ChannelName
@@ -193,8 +193,8 @@ class Update(msgspec.Struct):
 
 
 class Owned(Described, kw_only=True):
-    """A product of the library: when it was granted, the newest release of each channel, and what its owner says of it.
-    `installed_version` is the one that was last downloaded, `collections` are ids."""
+    """A product of the library: the time when it was granted, the newest release of each channel, and the owner's
+    settings. `installed_version` is the version that was last downloaded. `collections` contains ids."""
 
     granted_at: Moment
     channels: list[Channel]
@@ -206,7 +206,7 @@ class Owned(Described, kw_only=True):
 
 
 class LastDownload(msgspec.Struct, forbid_unknown_fields=True):
-    """The release that was downloaded, for which platform (null: files for no platform), and when; left out: now."""
+    """The downloaded release, the platform (null for files without a platform), and the time (by default now)."""
 
     version: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     platform: Platform | None = None

@@ -78,8 +78,8 @@ async def delete_unused(transaction: Transaction, days: int) -> None:
 
 
 _TIERS = (
-    "What the key is for: `community` for public reads, `agent` for those and the sandbox with a higher quota, "
-    "`sandbox` for the sandbox alone."
+    "What the key is for: `community` for public reads; `agent` for public reads and the sandbox, with a higher quota; "
+    "`sandbox` only for the sandbox."
 )
 
 
@@ -102,7 +102,8 @@ WINDOW_S = 3600
 
 
 async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
-    """Provision a key: `community` for public reads, `agent` for those and the sandbox, `sandbox` for that alone."""
+    """Provision a key: `community` for public reads, `agent` for public reads and the sandbox, `sandbox` only for the
+    sandbox."""
     store = call.context
     quota_left = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
     if not quota_left.allowed:

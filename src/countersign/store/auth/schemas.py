@@ -39,7 +39,7 @@ class TokenResponse(msgspec.Struct):
 
 
 class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The scopes that a signed-in page requests: fewer than the person has."""
+    """The scopes that a signed-in page requests, to get a token with fewer scopes than the person has."""
 
     scope: str | None = None
 
@@ -124,8 +124,8 @@ class Client(msgspec.Struct):
 
 
 class NewClient(msgspec.Struct, forbid_unknown_fields=True):
-    """A client to create, with at most the scopes of its creator; with `redirect_uris`, people can allow it to act for
-    them, and with `implicit` (discouraged) it gets its token in the redirect address."""
+    """A client to create, with at most the scopes of its creator. If the client has `redirect_uris`, people can allow
+    the client to act for them. With `implicit` (discouraged), the client gets its token in the redirect address."""
 
     name: Name
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1, max_length=6)]
@@ -141,7 +141,7 @@ class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Downloaded(msgspec.Struct):
-    """The downloads of one version for one platform; null where its files name no platform."""
+    """The downloads of one version for one platform. `platform` is null for files without a platform."""
 
     product: str
     version: str

@@ -131,7 +131,7 @@ class EventError(msgspec.Struct):
 
 
 async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Receive a security event; a revocation ends what its issuer asserted about the subject."""
+    """Receive a security event. A revocation revokes the registrations of the subject that its issuer asserted."""
     try:
         event = await verify(call.context, await _read_body(call))
     except TokenRejected as refused:

@@ -209,7 +209,7 @@ async def load_keys(database: Database, master: MasterKey) -> KeyRing:
 
 
 async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
-    """The stored ring, if there is one.
+    """The stored ring, or None if no ring is stored.
 
     Raises:
         DecryptionFailed: the master key is not the one that encrypted the ring.

@@ -56,7 +56,7 @@ class _Filters(NamedTuple):
 
 async def count(store: Store, query: PageQuery, wanted: str) -> Counts:
     """Count all products of the list, and the values of the wanted facets, which are separated by commas. A facet is
-    counted without the filter by itself.
+    counted without the filter on the same facet.
 
     Raises:
         Unavailable: the products of a search or a rare value could not be read before the read deadline.

@@ -29,8 +29,8 @@ class CoverImage(msgspec.Struct):
 
 
 class Cover(msgspec.Struct, kw_only=True):
-    """The cover of a product, 16:9. `color` is a ground to show while it loads, `focus` where its subject is. A
-    `placeholder` was drawn by the store, has no text, and may be mirrored."""
+    """The cover of a product, 16:9. `color` is the colour to show while the image loads, and `focus` is the position of
+    the subject. A `placeholder` was drawn by the store, has no text, and may be mirrored."""
 
     url: UriReference
     srcset: list[CoverImage]
@@ -132,7 +132,7 @@ class FacetCount(msgspec.Struct):
 
 
 class ProductList(msgspec.Struct, omit_defaults=True):
-    """A page of products; with `facets` also the number of products on all pages, and the counts of each facet."""
+    """A page of products. With `facets`, also the number of products on all pages, and the counts of each facet."""
 
     items: list[Product]
     next_cursor: str | None

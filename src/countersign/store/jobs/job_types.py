@@ -36,8 +36,8 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class JobStatus(msgspec.Struct):
-    """The state of a job. `progress` is 0 to 1 and never decreases within an attempt; `attempts` is how often it was
-    started; `result` is set when it is completed, `error` (problem details) when it failed."""
+    """The state of a job. `progress` is 0 to 1 and never decreases within an attempt. `attempts` is the number of times
+    that the job was started. A completed job has a `result`, a failed job has an `error` (problem details)."""
 
     job_id: Uuid
     status: Status
@@ -52,8 +52,8 @@ class JobStatus(msgspec.Struct):
 
 
 class JobList(msgspec.Struct):
-    """A page of jobs, newest first; `next_cursor` is null on the last one. A result of more than 64 KiB is null here;
-    get the job itself for it."""
+    """A page of jobs, newest first; `next_cursor` is null on the last page. A result of more than 64 KiB is null here;
+    only the job itself shows this result."""
 
     items: list[JobStatus]
     next_cursor: str | None

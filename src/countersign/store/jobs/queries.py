@@ -181,7 +181,7 @@ async def counts(database: Database) -> dict[Status, int]:
 
 
 async def oldest_s(database: Database) -> dict[Status, float]:
-    """The age in seconds of the oldest queued and the oldest running job; 0 if there is none."""
+    """The age in seconds of the oldest queued job and of the oldest running job; 0 if no such job exists."""
     now = clock.now()
     none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
     return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}

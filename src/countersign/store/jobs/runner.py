@@ -195,7 +195,7 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob,
 
 
 def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob) -> Refused | None:
-    """The reason why a leased job must not be started, if there is one."""
+    """The reason why a leased job must not be started, or None if the job may be started."""
     if job.cancelled:
         return JobCancelled("the job was cancelled")
     if job.losses >= MAX_LOSSES_PER_ATTEMPT * store.settings.job_attempts:

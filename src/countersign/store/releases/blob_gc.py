@@ -2,9 +2,9 @@
 
 It removes only files that the database knows and that have been unreferenced for a day. Files that the database
 never knew are counted and reported. Nothing is removed if the database and the blob store belong to different
-installations. Nothing is removed either if the database was restored from a backup, and the collector removed files
-after the time of the backup. If one run would remove more than a tenth of the files, it only completes the removals
-that an earlier run began.
+installations. Nothing is removed either if the database was restored from a backup, and the collector ran after the
+time of the backup. If one run would remove more than a tenth of the files, it only completes the removals that an
+earlier run began.
 
 Every step can be interrupted and is resumed by the next run; several runs may be concurrent, on any nodes.
 """

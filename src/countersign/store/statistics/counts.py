@@ -1,7 +1,8 @@
-"""Counting: one row a day for each metric of a release on a platform.
+"""Daily counts: one row a day for each metric of a release on a platform.
 
-Downloads and follows are counted in the transaction that they happen in. Redemptions are counted from their own rows,
-every few minutes: a counter that every redemption of a product writes would make them wait for each other.
+Downloads and follows are counted in the transaction in which they happen. Redemptions are counted every few minutes,
+from the rows of the table of redemptions. If each redemption incremented a counter, redemptions of the same product
+would wait for each other.
 """
 
 from collections import Counter
@@ -87,8 +88,8 @@ def day_of(instant: Instant) -> str:
 
 
 async def count_download(transaction: Transaction, artifact_id: str, *, is_update: bool) -> None:
-    """Count a download of a file with its bytes, or of a build that a client begins to install or update to, whose
-    bytes are not known."""
+    """Count a download of a file, with its bytes. With `is_update`, count that a client begins to install a build, or
+    to update to it; the number of bytes is then not known."""
     day = day_of(clock.now())
     await transaction.run(COUNT_DOWNLOAD, artifact_id, day)
     await transaction.run(COUNT_UPDATE if is_update else COUNT_BYTES, artifact_id, day)
@@ -142,7 +143,7 @@ async def put(transaction: Transaction, rows: Iterable[tuple[str, str, str, str,
 
 
 async def _count_redemptions(transaction: Transaction, first: str, now: Instant) -> None:
-    """Count each day from the first one on again."""
+    """Count the redemptions of the first day and of each later day again."""
     start = clock.from_datetime(datetime.fromisoformat(f"{first}T00:00:00Z"))
     for _ in range(MAX_DAYS):
         if start > now:

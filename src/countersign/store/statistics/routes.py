@@ -134,7 +134,7 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 class _Range(NamedTuple):
-    """What is counted: an organisation's metric on some days, of one product or of all."""
+    """The selected numbers: one metric of an organisation on some days, for one product or for all."""
 
     org_id: str
     metric: str
@@ -258,7 +258,7 @@ def _require_sensible(query: StatsQuery) -> None:
 
 
 def _steps(first: date, last: date, step: Step) -> list[date]:
-    """The first day of each step, the first one cut to the range."""
+    """The first day of each step. The first step begins at the first day of the range."""
     days = (first + timedelta(days=number) for number in range((last - first).days + 1))
     return list(dict.fromkeys(max(first, _start_of(day, step)) for day in days))
 
@@ -270,7 +270,7 @@ def _start_of(day: date, step: Step) -> date:
 
 
 def _points(steps: Sequence[date], values: dict[date, int], query: StatsQuery, start: int = 0) -> list[Point]:
-    """A point for each step: the sum of its days, or the number that was reached on its last one."""
+    """A point for each step: the sum of its days, or for followers the number on its last day."""
     sums = dict.fromkeys(steps, 0)
     for day, value in values.items():
         sums[max(steps[0], _start_of(day, query.step))] += value

@@ -137,7 +137,7 @@ class Pending(msgspec.Struct):
 
 
 class Claimed(msgspec.Struct):
-    """The person has claimed the agent: its assertion, to be exchanged at the token endpoint."""
+    """The response after a person has claimed the agent, with the assertion to exchange at the token endpoint."""
 
     status: str
     registration_id: str
@@ -157,7 +157,7 @@ class ClaimedToken(TokenResponse):
 
 
 class Me(msgspec.Struct, omit_defaults=True):
-    """The caller of a token (agent-auth 7.5); `roles` are by organisation, and a client has none."""
+    """The caller of a token (agent-auth 7.5). `roles` maps organisations to the caller's role; a client has no role."""
 
     sub: str
     client_id: str

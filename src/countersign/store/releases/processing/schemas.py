@@ -39,7 +39,8 @@ class DeltaPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class BuildResult(msgspec.Struct):
-    """The build of an artifact: sizes in bytes, `new_chunks` and `stored` are what this build added."""
+    """The build of an artifact. Sizes are in bytes. `new_chunks` and `stored` are the number and the size of the chunks
+    that this build added."""
 
     artifact_id: str
     manifest_sha256: str
