@@ -39,6 +39,12 @@ export function number(value: number): string {
   return new Intl.NumberFormat(language).format(value);
 }
 
+/** A part of a whole, or a change with its sign. */
+export function percent(value: number, isChange = true): string {
+  const digits = Math.abs(value) < 0.1 ? 1 : 0;
+  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits, ...(isChange ? { signDisplay: "exceptZero" } : {}) }).format(value);
+}
+
 export function money(minor: number, currency: string): string {
   const format = new Intl.NumberFormat(language, { style: "currency", currency });
   const digits = format.resolvedOptions().maximumFractionDigits ?? 2;

@@ -9,6 +9,7 @@ import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
+import { PartBar } from "../dashboard/tiles";
 import { pivotFields, PivotTable } from "./pivot_table";
 import "./figures.css";
 
@@ -105,7 +106,7 @@ function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field:
           <span class="bar-name">
             <Named meta={meta} field={field} value={each.value} />
           </span>
-          <span class="bar" aria-hidden="true" style={{ "--part": `${(each.count / most) * 100}%` }} />
+          <PartBar part={each.count / most} />
           <a class="bar-count" href={address(each.value)} aria-label={`${String(each.value ?? t("nothing"))}: ${number(each.count)}`}>
             {number(each.count)}
           </a>

@@ -36,6 +36,7 @@ WORK = (
     Place("users", "/users"),
     Place("users-invite", "/users", ("button:text-is('Invite a person')",)),
     Place("dashboard", "/dashboard"),
+    Place("dashboard-table", "/dashboard?board=crm&period=custom", (".widget .end button >> nth=0",)),
     Place("connect", "/connect"),
     Place("log", "/audit"),
     Place("log-entry", "/audit/{audit_entry}"),

@@ -37,7 +37,7 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
 
 async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/dashboard")
+        await desk.sign_in(page, "alice", "/dashboard?board=party")
         figure = page.locator(".figure:has(h2:text-is('Parties by Kind'))")
         await figure.get_by_text("Table").click()
         await expect(figure.locator("tbody tr")).to_have_count(2)
@@ -52,7 +52,7 @@ async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: B
 async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
     root = desk.caller("root")
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "root", "/dashboard")
+        await desk.sign_in(page, "root", "/dashboard?board=crm")
         figure = page.locator(".figure:has(h2:has-text('Leads by'))")
         await page.select_option("#across-lead", label="Source")
         table = figure.locator("table")

@@ -1,0 +1,72 @@
+// The periods of a dashboard: its first and last day, and the steps in which its charts count.
+import { today } from "../home/own_records";
+
+export type Step = "day" | "week" | "month";
+
+export interface Period {
+  from: string;
+  to: string;
+  step: Step;
+}
+
+export const PERIODS = ["7d", "30d", "90d", "12w", "year", "custom"] as const;
+export type PeriodName = (typeof PERIODS)[number];
+
+const DAY_MS = 86_400_000;
+const MOST_DAYS = 45;
+const MOST_WEEKS_DAYS = 400;
+
+export function addDays(day: string, count: number): string {
+  return new Date(Date.parse(day) + count * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The first day of the step that a day is in; a week begins on Monday. */
+export function startOf(day: string, step: Step): string {
+  if (step === "month") {
+    return `${day.slice(0, 8)}01`;
+  }
+  return step === "week" ? addDays(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
+}
+
+/** The first day of the step after the one that begins on this day. */
+export function nextStart(day: string, step: Step): string {
+  return step === "month" ? startOf(addDays(day, 31), "month") : addDays(day, step === "week" ? 7 : 1);
+}
+
+/** The days on which the steps of a period begin. */
+export function startsOf({ from, to, step }: Period): string[] {
+  const found: string[] = [];
+  for (let day = startOf(from, step); day <= to; day = nextStart(day, step)) {
+    found.push(day);
+  }
+  return found;
+}
+
+/** The period of a name, up to today; a custom one as it is said. */
+export function periodOf(name: string, from: string | null, to: string | null): Period {
+  const last = today();
+  switch (name) {
+    case "7d":
+      return { from: addDays(last, -6), to: last, step: "day" };
+    case "30d":
+      return { from: addDays(last, -29), to: last, step: "day" };
+    case "90d":
+      return { from: addDays(last, -89), to: last, step: "week" };
+    case "year":
+      return { from: startOf(addDays(last, -334), "month"), to: last, step: "month" };
+    case "custom": {
+      const first = from ?? addDays(last, -29);
+      const end = to ?? last;
+      const days = (Date.parse(end) - Date.parse(first)) / DAY_MS;
+      return { from: first <= end ? first : end, to: end, step: days <= MOST_DAYS ? "day" : days <= MOST_WEEKS_DAYS ? "week" : "month" };
+    }
+    default:
+      return { from: startOf(addDays(last, -77), "week"), to: last, step: "week" };
+  }
+}
+
+/** The period of the same length before. */
+export function before({ from, to, step }: Period): Period {
+  const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
+  return { from: addDays(from, -length), to: addDays(from, -1), step };
+}

@@ -1,0 +1,236 @@
+// The tiles of a dashboard: a figure with its change, a series over time, its parts, and the records that matter most.
+import { useState } from "preact/hooks";
+import { Chip } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
+import { RequestResult } from "../../shared/components/states";
+import { Chart, type ChartSeries, ChartTable, Legend, Spark, TableSwitch } from "../../shared/chart";
+import { date, number, percent, shortDate, translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import { go } from "../../shared/router";
+import { type Field, inLanguage, type Measure, type Meta, type Model, type Row, run } from "../api";
+import { isOpen } from "../home/own_records";
+import { addressOf, fieldOf, may, nounOf, titleOf, workflowField } from "../models";
+import { formatMoney } from "../values/money";
+import { optionLabel, optionTone, StateChip } from "../values/options";
+import type { Condition } from "../values/operators";
+import { Value } from "../values/value";
+import { Widget } from "../widgets/widget";
+import { formatOf, headline } from "./format";
+import { addDays, nextStart, type Period } from "./periods";
+import { dateOf, loadSeries, type Series } from "./series";
+
+const t = translator("dashboard");
+
+export interface TileProps {
+  meta: Meta;
+  model: Model;
+  period: Period;
+  filter: readonly Condition[];
+}
+
+export function listAddress(model: Model, filter: readonly Condition[], order = ""): string {
+  return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order && `&order=${order}`}`;
+}
+
+/** What pressing a step of a chart leads to: the records of its days. */
+function opener({ model, period, filter }: TileProps, measure: Measure, days: readonly string[]) {
+  const field = dateOf(model, measure);
+  return (index: number) => {
+    const start = days[index];
+    if (field && start) {
+      const from = start < period.from ? period.from : start;
+      const end = addDays(nextStart(start, period.step), -1);
+      const until = end > period.to ? period.to : end;
+      const conditions: Condition[] = [...filter, { field: field.name, op: "gte", value: from }, { field: field.name, op: "lte", value: until }];
+      go(listAddress(model, conditions));
+    }
+  };
+}
+
+export function Kpi({ model, measure, series }: { model: Model; measure: Measure; series: Series }) {
+  const format = formatOf(model, measure);
+  return (
+    <section class="kpi" aria-label={inLanguage(measure.label, measure.fn)}>
+      <p class="tile-label">{inLanguage(measure.label, measure.fn)}</p>
+      <p class="kpi-value">
+        {headline(series.total, format, model, measure)} <Change {...{ measure, series }} />
+      </p>
+      <Spark values={series.points.map((each) => each.value)} />
+    </section>
+  );
+}
+
+const LARGE_CHANGE = 9.99;
+
+function Change({ measure, series: { total, previous } }: { measure: Measure; series: Series }) {
+  if (total === null || !previous.total) {
+    return null;
+  }
+  const change = (total - previous.total) / Math.abs(previous.total);
+  const isGood = change === 0 ? undefined : change > 0 === (measure.better === "up");
+  return (
+    <span class={isGood === undefined ? "change" : isGood ? "change good" : "change bad"} title={t("change.of", { value: percent(change) })}>
+      {change !== 0 && <Icon name={change > 0 ? "arrow-up" : "arrow-down"} size="s" />}
+      {Math.abs(change) > LARGE_CHANGE ? `> ${percent(Math.sign(change) * LARGE_CHANGE)}` : percent(change)}
+      <span class="hidden-text"> {t("change")}</span>
+    </span>
+  );
+}
+
+/** A measure over time, with the period before as a dashed line. */
+export function OverTime(props: TileProps & { measure: Measure; series: Series }) {
+  const { model, measure, series, period } = props;
+  const [isTable, setTable] = useState(false);
+  const format = formatOf(model, measure);
+  const name = inLanguage(measure.label, measure.fn);
+  const title = t(`per.${period.step}`, { name });
+  const days = series.points.map((each) => each.at);
+  const lines: ChartSeries[] = [
+    { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
+    { name: t("previous"), values: days.map((_, place) => series.previous.points[place]?.value ?? null), hue: 6, isDashed: true },
+  ];
+  const chart = { title, days, series: lines, kind: "line", height: 240, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
+  return (
+    <Widget title={title} size="wide8" beside={<Legend series={lines} />} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
+      {isTable ? <ChartTable {...chart} /> : <div class="widget-chart"><Chart {...chart} onOpen={opener(props, measure, days)} /></div>}
+    </Widget>
+  );
+}
+
+function labelOf(period: Period) {
+  return (day: string) => (period.step === "week" ? t("week.of", { day: shortDate(day) }) : date(day));
+}
+
+const MOST_PARTS = 5;
+
+/** How many records there were in each step, by the values of a field. */
+export function Parts(props: TileProps & { measure: Measure; by: Field; size: string }) {
+  const { model, measure, by, period, filter, size } = props;
+  const [isTable, setTable] = useState(false);
+  const found = useRequest((signal) => loadSeries({ ...props, by }, signal), [model.name, by.name, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
+  const title = t("parts", { name: inLanguage(measure.label, measure.fn), field: nounOf(by.label) });
+  return (
+    <Widget title={title} size={size} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
+      <RequestResult of={found}>
+        {(series) => {
+          const days = series.points.map((each) => each.at);
+          const named = series.groups.filter((each) => each.key !== null);
+          const first = named.slice(0, MOST_PARTS);
+          const bars: ChartSeries[] = first.map((each, place) => ({ name: nameOf(by, each.key), values: each.points.map((point) => point.value), hue: place + 1 }));
+          const rest = series.groups.filter((each) => !first.includes(each));
+          if (rest.length > 0) {
+            bars.push({ name: t(named.length > MOST_PARTS ? "others" : "none"), values: days.map((_, place) => rest.reduce((sum, each) => sum + (each.points[place]?.value ?? 0), 0)), hue: 6 });
+          }
+          const chart = { title, days, series: bars, kind: "bars", height: 210, dayLabel: labelOf(period) } as const;
+          return isTable ? (
+            <ChartTable {...chart} />
+          ) : (
+            <div class="widget-chart">
+              <Legend series={bars} />
+              <Chart {...chart} onOpen={opener(props, measure, days)} />
+            </div>
+          );
+        }}
+      </RequestResult>
+    </Widget>
+  );
+}
+
+function nameOf(field: Field, value: unknown): string {
+  return optionLabel(field, String(value));
+}
+
+/** How many records are in each state now. */
+export function States({ model, filter, state }: TileProps & { state: Field }) {
+  const found = useRequest(
+    async (signal) => (await run<{ value: unknown; count: number }[]>(model.name, "count_by", { field: state.name, filter }, signal)).value,
+    [model.name, JSON.stringify(filter)],
+    { keepsPrevious: true },
+  );
+  return (
+    <Widget title={t("states", { models: model.plural, field: nounOf(state.label) })} size="wide4">
+      <RequestResult of={found}>
+        {(counts) => {
+          const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
+          const largest = Math.max(1, ...counts.map((each) => each.count));
+          const all = counts.reduce((sum, each) => sum + each.count, 0);
+          return (
+            <ul class="states">
+              {(state.options ?? []).map((value) => (
+                <li key={value}>
+                  <StateChip field={state} value={value} />
+                  <PartBar part={countOf(value) / largest} tone={optionTone(state, value) ?? "grey"} />
+                  <a class="number" href={listAddress(model, [...filter, { field: state.name, op: "eq", value }])}>
+                    {number(countOf(value))}
+                  </a>
+                  <span class="number quiet">{all > 0 && percent(countOf(value) / all, false)}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </RequestResult>
+    </Widget>
+  );
+}
+
+/** A bar of a part of its width. */
+export function PartBar({ part, tone = "" }: { part: number; tone?: string }) {
+  return (
+    <svg class={`part-bar ${tone}`} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="ground" width="100" height="10" rx="1" />
+      <rect class="part" width={Math.max(part > 0 ? 1 : 0, part * 100)} height="10" rx="1" />
+    </svg>
+  );
+}
+
+const ROWS = 7;
+
+/** The open records with the largest amounts, or the ones that are due next. */
+export function Largest({ meta, model, filter, money, due, size }: TileProps & { money: Field | undefined; due: Field | undefined; size: string }) {
+  const state = workflowField(model);
+  const conditions = [...filter, ...isOpen(state)];
+  const by = money ?? due;
+  const input = { filter: conditions, order: by ? [{ field: by.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
+  const found = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
+  const title = t(money ? "largest" : "next", { models: nounOf(model.plural) });
+  const name = fieldOf(model, model.shown_as);
+  return (
+    <Widget title={title} size={size} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
+      <RequestResult of={found}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <p class="widget-empty">{t("nothing")}</p>
+          ) : (
+            <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+              <table class="mini">
+                <thead>
+                  <tr>
+                    <th scope="col">{name?.label ?? model.label}</th>
+                    {by && (
+                      <th scope="col" class="number">
+                        {by.label}
+                      </th>
+                    )}
+                    {state && <th scope="col">{state.label}</th>}
+                  </tr>
+                </thead>
+                <tbody>
+                  {rows.map((row) => (
+                    <tr key={row.id}>
+                      <th scope="row" class="cut">
+                        {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}
+                      </th>
+                      {by && <td class="number">{money ? typeof row[by.name] === "number" && formatMoney(Number(row[by.name])) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}
+                      {state && <td>{row[state.name] ? <StateChip field={state} value={String(row[state.name])} /> : <Chip>{t("none")}</Chip>}</td>}
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </RequestResult>
+    </Widget>
+  );
+}
