@@ -19,6 +19,7 @@ const t = translator("approvals");
 
 const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
 
+const CHANGE_TONES: Record<string, Tone | undefined> = { deleted: "bad", created: "good", changed: undefined };
 const RISK_TONES: Record<string, Tone | undefined> = { high: "bad", medium: "warn", low: "good" };
 
 export function PlanState({ plan, now_ms }: { plan: Plan; now_ms: number }) {
@@ -70,7 +71,7 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
             <p>
               <TextChange parts={[{ text: plan.why, isChanged: true }]} />
             </p>
-            <footer>{t("why.untrusted")}</footer>
+            <small>{t("why.untrusted")}</small>
           </div>
         </blockquote>
       ) : (
@@ -128,13 +129,21 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
 
 /** What else happens to other records: each by its name where the API names it, else in its words. */
 function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
-  const affected = plan.affected ?? [];
+  // The API names the records of the proposal itself first.
+  const own = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
+  const affected = (plan.affected ?? []).filter((each) => !own.has(`${each.model}/${each.id}`));
   if (plan.effects.length === 0 && affected.length === 0) {
     return null;
   }
   return (
     <section class="effects">
       <h3>{t("effects")}</h3>
+      {affected.length > 0 &&
+        plan.effects.map((each) => (
+          <p key={each} class="quiet">
+            <UntrustedText text={each} />
+          </p>
+        ))}
       <ul class="effect-list">
         {affected.map((each) => {
           const model = modelOf(meta, each.model);
@@ -144,7 +153,7 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
               <strong class="cut">{each.name ? <UntrustedText text={each.name} /> : <RecordTitle model={model} of={each} isBare />}</strong>
               <span class="quiet cut">{model?.label}</span>
               <span class="right">
-                <Chip tone={each.change === "deleted" ? "bad" : "warn"}>{t(each.change === "deleted" ? "deleted" : "cleared")}</Chip>
+                <Chip tone={CHANGE_TONES[each.change]}>{t(each.change in CHANGE_TONES ? (`change.${each.change}` as "change.changed") : "change.changed")}</Chip>
               </span>
             </li>
           );

@@ -56,7 +56,8 @@ export function PlanSentence({ meta, plan, count = 1 }: { meta: Meta; plan: Plan
   if (count > 1 || !target.id) {
     return phraseOf(meta, plan, count);
   }
-  const name = plan.record_name ? <bdi>{escapeInvisible(plan.record_name)}</bdi> : <RecordTitle model={modelOf(meta, target.model)} of={target} isBare />;
+  const isMasked = fieldOf(model, model?.title_field ?? "")?.masked === true;
+  const name = plan.record_name && !isMasked ? <bdi>{escapeInvisible(plan.record_name)}</bdi> : <RecordTitle model={modelOf(meta, target.model)} of={target} isBare />;
   const text = general ? t(`title.${general}`, { model: noun, name: NAME }) : t("title.action", { action: kindOf(meta, plan), name: NAME });
   const [before = "", after = ""] = text.split(NAME);
   return (

@@ -23,9 +23,11 @@ export function loadRecordCounts(meta: Meta): () => void {
   const ended = new AbortController();
   const count = async (model: Model) => {
     // Not by `call`: that the session has ended is said when the person does something.
-    const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: ended.signal }).catch(() => null);
-    if (answer) {
+    try {
+      const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: ended.signal });
       setRecordCount(model.name, ((await answer.json()) as Envelope<{ total: number }>).value.total);
+    } catch {
+      // The sidebar then shows no number.
     }
   };
   const all = async () => {

@@ -51,7 +51,7 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
         await page.fill("#username", "alice")
         await page.fill("#password", "countersign-demo")
         await page.press("#password", "Enter")
-        await page.wait_for_selector("h1:text-is('Modelle')")
+        await page.wait_for_selector(".side-person:has-text('Angemeldet als')")
         await page.goto("/models/lead/import")
         await page.set_input_files("#file", a_file(GOOD))
         await expect(page.locator("#column-2")).to_have_value("source")

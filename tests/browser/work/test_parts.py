@@ -100,7 +100,7 @@ async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(brows
         await page.fill("#username", "carol")
         await page.fill("#password", "countersign-demo")
         await page.press("#password", "Enter")
-        await page.wait_for_selector("h1:text-is('Modelle')")
+        await page.wait_for_selector(".side-person:has-text('Angemeldet als')")
         await page.goto(f"/models/invoice/records/{invoice}")
         await page.click("[data-action='invoice.post']")
         await page.click("dialog[open] .button.strong")
