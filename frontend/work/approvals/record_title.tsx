@@ -22,7 +22,7 @@ export function RecordTitle({ model, of, isBare = false }: TitleProps) {
   if (!model) {
     return <>{t("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
   }
-  const record: Row = referencedRecord(model, of.id).value ?? { id: of.id, revision: 0, [model.shown_as]: toldOf(model, of.id) };
+  const record: Row = referencedRecord(model, of.id).value ?? { revision: 0, [model.shown_as]: toldOf(model, of.id), id: of.id };
   const field = fieldOf(model, model.shown_as);
   const said = record[model.shown_as];
   if (field?.masked && said) {

@@ -387,7 +387,7 @@ async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_l
         assert above.index("Posted blind") < above.index("What changes")
 
         carol.run("invoice_line.create", invoice=invoice, description="Later", unit_price_minor=1, tax_bp=0)
-        await page.keyboard.press("a")
+        await sign(page)
         await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         assert carol.run("invoice.get", id=invoice)["state"] == "draft"
 
