@@ -227,7 +227,19 @@ BUILTIN_INPUTS: Mapping[str, Schema] = {
     },
     "session.revoke": {"id": {"type": "string", "description": "id of the session; left out: your own"}},
     "agent_token.revoke": {"id": _ID},
+    "agent_token.calls": {
+        "id": _ID,
+        "after": {"type": "integer", "minimum": 0},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+    },
     "user.invite": {"id": _ID},
+    "user.deactivate": {"id": _ID},
+    "user.home": {},
+    "user.recent": {"limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 20}},
+    "user.find": {
+        "q": {"type": "string", "minLength": 1, "maxLength": 100},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+    },
     "audit_entry.verify": {},
 }
 _REQUIRED: Mapping[str, list[str]] = {
@@ -235,6 +247,9 @@ _REQUIRED: Mapping[str, list[str]] = {
     "plan.withdraw": ["id"],
     "plan.propose": ["steps"],
     "agent_token.revoke": ["id"],
+    "agent_token.calls": ["id"],
+    "user.deactivate": ["id"],
+    "user.find": ["q"],
     "user.invite": ["id"],
 }
 

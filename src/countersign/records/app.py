@@ -1,13 +1,14 @@
 """The assembly of the records service: its resources and its routes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from countersign import __version__
+from countersign.declare.fields.field import Stored
 from countersign.kernel import installation_id
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database import migration_marker
@@ -30,10 +31,11 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
-from countersign.records.commands import audit_history, command, csv_import, export
+from countersign.records.commands import audit_history, call_log, command, csv_import, export, page_models
 from countersign.records.commands.audit_history import with_audit
+from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.command import Answering
-from countersign.records.commands.run import Body, Engine, Run
+from countersign.records.commands.run import Body, Check, Engine, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
@@ -56,6 +58,7 @@ SERVICE = ServiceTables(
 )
 TEND_EVERY_S = 60
 LETTERS_EVERY_S = 10
+CALLS_EVERY_S = 2
 
 @dataclass(frozen=True, slots=True)
 class RecordsService:
@@ -158,19 +161,33 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsServic
         render=redaction.render,
         token_guesses=TokenGuessLimit(counters),
         checks={
-            "grant": partial(grants.check_grant, records.registry, names),
-            "role": partial(grants.check_role, records.registry, names),
-            "setting": partial(policy.check_setting, records.registry, names),
+            "grant": _check_of(partial(grants.check_grant, records.registry, names)),
+            "role": _check_of(partial(grants.check_role, records.registry, names)),
+            "setting": _check_of(partial(policy.check_setting, records.registry, names)),
+            "view": page_models.check_view,
+            "dashboard": page_models.check_dashboard,
+            "favourite": page_models.check_favourite,
+            "comment": page_models.check_comment,
         },
         commands=names,
+        calls=CallLog(records.database),
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
     return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
+def _check_of(check: Callable[[Mapping[str, Stored]], None]) -> Check:
+    """Return a check that needs only the values."""
+
+    async def checked(_: Run, values: Mapping[str, Stored]) -> None:
+        check(values)
+
+    return checked
+
+
 def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
     """Return the caller with a view that is limited to the plans and audit entries that exist for it."""
-    return with_audit(with_plans(caller, dialect), dialect)
+    return with_audit(with_plans(page_models.with_comments(caller, dialect), dialect), dialect)
 
 
 async def _history(run: Run, model: str, body: Body) -> object:
@@ -230,6 +247,7 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
     engine, callers = service.engine, service.callers
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
+        periodic(engine.calls.write, every_s=CALLS_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         sender.send_deliveries(changes.outbox_of(service.records)),
     ):
@@ -244,3 +262,4 @@ async def tend(service: RecordsService) -> None:
         await sessions.forget_old_failures(transaction)
         await outbox.forget_old(transaction, service.records.settings.webhook_days)
         await idempotency.forget_old(transaction)
+        await call_log.forget_old(transaction)

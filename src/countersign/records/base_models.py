@@ -1,6 +1,21 @@
 """The models of the engine: users, roles, grants, sessions, agent tokens, settings, plans and audit entries."""
 
-from countersign.declare import Bool, LongText, Model, Module, Moment, Number, Option, Ref, Select, Structure, Text
+from collections.abc import Mapping
+
+from countersign.declare import (
+    CALLER,
+    Bool,
+    LongText,
+    Model,
+    Module,
+    Moment,
+    Number,
+    Option,
+    Ref,
+    Select,
+    Structure,
+    Text,
+)
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 """The models that define the rights of callers. Writing one of their records changes the rights of callers."""
@@ -19,6 +34,7 @@ class User(Model, label_de="Benutzer", icon="user", shown_as="username", subtitl
         help="About plans that wait for the person; a digest unless none are wanted",
     )
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
+    last_seen_at = Moment(readonly=True, help="When the person last called the service, to about a minute")
 
 
 class RoleRecord(Model, name="role", label_de="Rolle", plural_de="Rollen", icon="shield-check"):
@@ -83,6 +99,10 @@ class AgentToken(
     issued_at = Moment(readonly=True)
     expires_at = Moment(readonly=True)
     ended_at = Moment(readonly=True)
+    last_used_at = Moment(readonly=True)
+    calls_24h = Structure(readonly=True, help="Its calls of the last 24 hours")
+    refused_24h = Structure(readonly=True, help="Those of them that were refused")
+    proposals_open = Structure(readonly=True, help="Its plans that wait for a decision")
 
 
 class Setting(Model, label_de="Einstellung", plural_de="Einstellungen", icon="settings"):
@@ -174,11 +194,73 @@ class AuditEntry(
     request_id = Text(readonly=True)
 
 
+PAGE_MODELS = frozenset({"view", "favourite", "dashboard", "comment"})
+"""The models of pages. Agents have none of them, so that a person's notes and layouts do not become their input."""
+
+STAMPED: Mapping[str, tuple[str, ...]] = {"comment": ("written_at",)}
+"""By model, the instants that the service sets when a record is created."""
+
+_KEPT = ("get", "list", "search", "create", "update", "delete")
+_NAME_LENGTH = 200
+_JSON_LENGTH = 50_000
+
+
+class SavedView(
+    Model, name="view", label_de="Ansicht", plural_de="Ansichten", icon="list", shown_as="name", commands=_KEPT
+):
+    """A saved view of a list: its filters, order and columns, for its owner or shared with everyone."""
+
+    owner = Ref("user", required=True, readonly=True, default=CALLER, on_delete="cascade")
+    model = Text(required=True, max_length=100, index=True)
+    name = Text(required=True, max_length=_NAME_LENGTH)
+    shared = Bool(required=True, default=False, help="Whether everyone who reads the model sees the view")
+    query = LongText(max_length=_JSON_LENGTH, help="The query object as JSON: filter and order")
+    columns = LongText(max_length=_JSON_LENGTH, help="The columns as JSON: names of fields, or objects with a width")
+    density = Select(Option("compact", de="Kompakt"), Option("relaxed", de="Weit"), default="compact")
+
+
+class Favourite(
+    Model, label_de="Favorit", plural_de="Favoriten", icon="bookmark", shown_as="name", commands=_KEPT
+):
+    """A page that a person has marked."""
+
+    owner = Ref("user", required=True, readonly=True, default=CALLER, on_delete="cascade")
+    name = Text(required=True, max_length=_NAME_LENGTH)
+    path = Text(required=True, max_length=500, help="The address of the page, from /")
+    position = Number(default=0, min_value=0, max_value=1_000)
+
+
+class Dashboard(
+    Model, label_de="Dashboard", plural_de="Dashboards", icon="layout-dashboard", shown_as="name", commands=_KEPT
+):
+    """A dashboard: tiles with figures, charts and lists, for its owner or shared with everyone."""
+
+    owner = Ref("user", required=True, readonly=True, default=CALLER, on_delete="cascade")
+    name = Text(required=True, max_length=_NAME_LENGTH)
+    shared = Bool(required=True, default=False, help="Whether everyone sees it; the figures are the viewer's")
+    tiles = LongText(max_length=_JSON_LENGTH, help="The tiles as JSON")
+
+
+class Comment(
+    Model, label_de="Kommentar", plural_de="Kommentare", icon="message-square", shown_as="record", commands=_KEPT
+):
+    """A comment on a record. Whoever sees the record reads it."""
+
+    author = Ref("user", readonly=True, default=CALLER, on_delete="clear")
+    model = Text(required=True, max_length=100)
+    record = Text(required=True, max_length=24, index=True, help="The id of the record")
+    text = LongText(required=True, personal="NOTES", max_length=10_000)
+    written_at = Moment(readonly=True, index=True)
+
+
 MODULE = Module(
     "base",
     label="Base",
     label_de="Verwaltung",
     icon="settings",
     version="1.1.0",
-    models=(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
+    models=(
+        *(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
+        *(SavedView, Favourite, Dashboard, Comment),
+    ),
 )

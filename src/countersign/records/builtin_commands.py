@@ -8,11 +8,12 @@ import msgspec
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.records import home
 from countersign.records.access import invitations, sessions
 from countersign.records.approvals import plan_commands as plans
 from countersign.records.audit import verify
 from countersign.records.audit.verify import ChainReport, What
-from countersign.records.commands import crud, no_escalation, record_writer
+from countersign.records.commands import call_log, command, crud, find, no_escalation, record_writer
 from countersign.records.commands.command import Answering
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
@@ -82,9 +83,17 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "session": {
         "revoke": "Ends a session and answers it as it is afterwards. Without an id it ends the caller's own session."
     },
-    "agent_token": {"revoke": "Ends an agent's token on every worker and answers it as it is afterwards. Requires id."},
+    "agent_token": {
+        "revoke": "Ends an agent's token on every worker and answers it as it is afterwards. Requires id.",
+        "calls": "Lists the calls of an agent's token of the last seven days, newest first. Requires id; `after` is "
+        "the cursor of the previous response.",
+    },
     "user": {
-        "invite": "Creates a one-time link, valid for a day, with which a person sets a password. Requires id."
+        "invite": "Creates a one-time link, valid for a day, with which a person sets a password. Requires id.",
+        "deactivate": "Switches a person off; its sessions and agents end at once. Requires id.",
+        "home": "Answers the caller's first page: waiting plans, due records, tickets, recent records, activity.",
+        "recent": "Lists the records that the caller opened last.",
+        "find": "Finds records of all models by their name. Requires q.",
     },
     "audit_entry": {"verify": "Reads the whole audit and reports every entry that was changed or is missing."},
 }
@@ -100,8 +109,14 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
             "watch": plans.watch,
         },
         "session": {"revoke": _revoke_session},
-        "agent_token": {"revoke": _revoke_agent_token},
-        "user": {"invite": _invite},
+        "agent_token": {"revoke": _revoke_agent_token, "calls": _calls},
+        "user": {
+            "invite": _invite,
+            "deactivate": _deactivate,
+            "home": home.home,
+            "recent": home.recent,
+            "find": find.find,
+        },
         "audit_entry": {"verify": AuditCheck().verify},
     }
 
@@ -158,3 +173,52 @@ async def _invite(run: Run, model: str, body: Body) -> object:
         secret = await invitations.invite(transaction, record.id, lesser_id)
         await record_writer.record_audit(inside, "user.invite", view.model, record.id, {})
     return {"link": invitations.address(run.engine.records, secret)}
+
+
+MAX_CALLS = 200
+
+
+class CallEntry(msgspec.Struct):
+    """A call of an agent: what it called, on which record, how it ended and how long it took; never the content."""
+
+    number: int
+    at: str
+    tool: str
+    record_id: str | None
+    result: str
+    ms: float
+
+
+class CallPage(msgspec.Struct):
+    """The newest calls of a token, and the cursor of the next call."""
+
+    calls: list[CallEntry]
+    cursor: int
+
+
+async def _calls(run: Run, model: str, body: Body) -> object:
+    """Return the calls of an agent's token that the caller sees, the newest first."""
+    refuse_unknown_keys(body, ("id", "after", "limit"), "agent_token.calls")
+    after, limit = body.get("after", 0), body.get("limit", 50)
+    if type(after) is not int or after < 0 or after > 2**53 - 1:
+        raise BadInput("after must be the cursor of an earlier response")
+    if type(limit) is not int or not 1 <= limit <= MAX_CALLS:
+        raise BadInput(f"limit must be an integer from 1 to {MAX_CALLS}")
+    await crud.read_record(run, model, body.get("id"))
+    await run.engine.calls.write()
+    found = await call_log.calls_after(run.reader, str(body["id"]), after, limit)
+    entries = [
+        CallEntry(each.number, clock.rfc3339(each.at), each.tool, each.record_id, each.result, each.elapsed_us / 1_000)
+        for each in found
+    ]
+    return CallPage(entries, max((each.number for each in found), default=after))
+
+
+async def _deactivate(run: Run, model: str, body: Body) -> object:
+    """Switch a person off. It is the update of `is_active`, with all its checks."""
+    target_id = _only_id(body, "user.deactivate")
+    async with run.writing() as inside:
+        view = inside.view_of("user")
+        prepared = await command.check(inside, view, "update", {"id": target_id, "is_active": False})
+        record_id = await command.apply(inside, prepared)
+        return await command.result(inside, prepared, record_id)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from countersign.kernel import telemetry
+from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
@@ -66,17 +66,21 @@ class Dispatch:
         """
         actor = actor_of(caller, request_id)
         run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
+        started_s, result = clock.monotonic_s(), "refused"
         try:
             if key is None or not command.writes(view.model, name):
                 value, is_replayed = await self._value(run, view, name, body), False
             else:
                 call = KeyedCall(key, f"{view.model.name}.{name}", body, view)
                 value, is_replayed = await self.keyed.answer(run, call, lambda it: self._value(it, view, name, body))
+            result = "proposed" if isinstance(value, proposals.Proposal) else "ok"
             return CommandOutcome(_denied(run, view), value, is_replayed)
         except TooManyUnknownTokens as refused:
             if refused.is_first:
                 await self._note_guessing(run, view)
             raise
+        finally:
+            self.engine.calls.note(caller, f"{view.model.name}.{name}", body.get("id"), result, started_s)
 
     async def _note_guessing(self, run: Run, view: ModelView) -> None:
         """Record the guessing attempt in the audit and the log, since the transaction of the command is rolled back."""

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, Unpack
 
 import msgspec
 
+from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import routing
 from countersign.kernel.http.problems import MethodNotAllowed
@@ -103,6 +104,7 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     parsed_query = list_search.read_query(run, model, "list", body)
     list_search.statement(run, model, parsed_query)
     denied = run.view_of(model).denied
+    run.engine.calls.note(run.caller, f"{model}.list", None, "ok", clock.monotonic_s())
 
     async def pieces() -> AsyncGenerator[bytes]:
         yield b'{"denied":%b,"value":[' % encode(denied)

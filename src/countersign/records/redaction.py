@@ -11,7 +11,7 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import plan_summary, rights, staleness, steps
-from countersign.records.commands import mask_output, prepared_command, unmask_input
+from countersign.records.commands import call_log, mask_output, prepared_command, unmask_input
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
 from countersign.records.masking import placeholder_tokens
@@ -52,8 +52,22 @@ async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> No
     elif reading.view.model.name == "plan":
         async for each in CooperativeIterator(values):
             await _plan(run, each, places)
+    elif reading.view.model.name == "agent_token":
+        await _tokens(run, values, places)
     else:
         raise LookupError(f"{reading.view.model.name} has structures without a renderer")
+
+
+async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:
+    """Fill the counts of agents' tokens."""
+    names = ("calls_24h", "refused_24h", "proposals_open")
+    for start in range(0, len(values), ENTRIES_TOGETHER):
+        some = values[start : start + ENTRIES_TOGETHER]
+        counts = await call_log.counts(run.reader, [str(each[0]) for each in some])
+        for each in some:
+            for name, count in zip(names, counts[str(each[0])], strict=True):
+                if name in places:
+                    each[places[name]] = count
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:

@@ -129,7 +129,7 @@ class RecordTools:
         try:
             model, _, command_name = name.partition("__")
             view = require_command(context.caller, model, command_name)
-            if command_name in command.FOR_PAGES:
+            if not command.is_tool(model, command_name):
                 raise NotFound("not found")
             body = decode.json_object(arguments)
             if is_whole_list(command_name, body):
@@ -207,7 +207,7 @@ def _tools(view: View, approvals: Approvals | None, own: BuiltinCommands) -> lis
         _tool(each, name, own, approvals)
         for each in view.models.values()
         for name in each.commands
-        if name not in command.FOR_PAGES
+        if command.is_tool(each.model.name, name)
     ]
 
 

@@ -123,12 +123,25 @@ async def _people(scene: Scene) -> None:
         await office.agent(person, "plan.*", name=f"{person}'s spare")
         spare = await office.first("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
+        await _pages(scene, person, str(spare["id"]))
         before = {each["id"] for each in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sessions.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
             each["id"] for each in await _sessions(office, user) if each["id"] not in before
         )
+
+
+async def _pages(scene: Scene, person: str, token_id: str) -> None:
+    """A view, a dashboard, a favourite and a comment of the person, on a token that others do not see."""
+    values: dict[str, dict[str, object]] = {
+        "view": {"model": "lead", "name": person},
+        "dashboard": {"name": person},
+        "favourite": {"name": person, "path": "/"},
+        "comment": {"model": "agent_token", "record": token_id, "text": "x"},
+    }
+    for model, each in values.items():
+        scene.owned[model, person] = (await scene.office.value(person, f"{model}.create", **each))["id"]
 
 
 async def _sessions(office: Office, user: str) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ SEEN = f"{READ} related series"
 """What reading a record and searching bring along."""
 ALL = f"{SEEN} create update delete export import history count_by"
 
+KEPT = f"{READ} create update delete"
+
 COMMANDS: Mapping[str, str] = {
     "party": ALL,
     "address": ALL,
@@ -21,20 +23,28 @@ COMMANDS: Mapping[str, str] = {
     "invoice": f"{ALL} post settle reopen cancel",
     "invoice_line": ALL,
     "payment": ALL,
-    "user": f"{ALL} invite",
+    "user": f"{ALL} invite deactivate home find recent",
     "role": ALL,
     "user_role": ALL,
     "grant": ALL,
     "setting": ALL,
     "session": f"{READ} revoke",
-    "agent_token": f"{READ} revoke",
+    "agent_token": f"{READ} revoke calls",
+    "view": KEPT,
+    "dashboard": KEPT,
+    "favourite": KEPT,
+    "comment": KEPT,
     "plan": f"{READ} reject withdraw propose watch",
     "audit_entry": f"{READ} export verify",
 }
 """Every command there is, by model. An administrator has them all."""
 
 EVERYBODY: Mapping[str, str] = {
-    "user": "get related",
+    "user": "get related home find recent",
+    "view": KEPT,
+    "dashboard": KEPT,
+    "favourite": KEPT,
+    "comment": KEPT,
     "session": COMMANDS["session"],
     "agent_token": COMMANDS["agent_token"],
     "plan": COMMANDS["plan"],
@@ -68,7 +78,7 @@ ROLES: Mapping[str, Mapping[str, str]] = {
         "payment": COMMANDS["payment"],
     },
     "keeper": {
-        **{model: COMMANDS[model] for model in COMMANDS if model not in ("user", "session", "agent_token", "plan")},
+        **{model: COMMANDS[model] for model in COMMANDS if model not in EVERYBODY},
         "audit_entry": f"{READ} export",
     },
     "none": {},
@@ -123,19 +133,26 @@ AGENTS: Mapping[str, tuple[str, str]] = {
 }
 """Whose agents they are, and by which scope. Erin had alice's role when she made hers, and has it no longer."""
 
-NEVER_AGENTS = frozenset({"plan.reject", "user.invite", "session.revoke", "audit_entry.verify"})
+NEVER_AGENTS = frozenset(
+    {
+        *("plan.reject", "user.invite", "session.revoke", "audit_entry.verify"),
+        *("user.home", "user.find", "user.recent", "user.deactivate", "agent_token.calls"),
+        *(f"{model}.{name}" for model in ("view", "dashboard", "favourite", "comment") for name in KEPT.split()),
+    }
+)
 """What no scope gives to an agent."""
 
 WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdraw"})
 """What an agent may do with its own plans whatever its scopes are."""
 
-NO_TOOLS = frozenset({"related", "series"})
-"""The generated commands that are for pages, and no tools."""
+NO_TOOLS = frozenset({"related", "series", "home", "find", "recent", "calls", "deactivate"})
+PAGES = frozenset({"view", "dashboard", "favourite", "comment"})
+"""The commands and the models that are for pages, and no tools."""
 
 
 def as_tools(held: frozenset[str] | set[str]) -> set[str]:
     """Of the commands of a caller, those that are tools for it."""
-    return {each for each in held if each.partition(".")[2] not in NO_TOOLS}
+    return {each for each in held if each.partition(".")[2] not in NO_TOOLS and each.partition(".")[0] not in PAGES}
 
 
 PROPOSED_ONLY = frozenset(
@@ -181,10 +198,11 @@ ROUTES: Mapping[str, str] = {
 WITHOUT_REF: Mapping[str, frozenset[str]] = {"carol's biller": frozenset({"invoice.create", "invoice.import"})}
 """What is not offered to a caller that does not read the records which a required ref must name: an invoice's party."""
 
-ONES_OWN = frozenset({"user", "session", "agent_token"})
+ONES_OWN = frozenset({"user", "session", "agent_token", "view", "dashboard", "favourite", "comment"})
 """Models of which everybody has records of their own, and sees others' only by a role."""
 
 SEES_OTHERS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("view", "dashboard", "favourite", "comment"), frozenset({"administrator"})),
     "user": frozenset({"administrator", "sales_manager", "clerk"}),
     "session": frozenset({"administrator"}),
     "agent_token": frozenset({"administrator"}),

@@ -40,6 +40,7 @@ NEW: dict[str, dict[str, object]] = {
 ABOUT_ONE = frozenset({"get", "update", "delete", "history", "related", "revoke", "invite", "reject", "withdraw"})
 FILTERED = frozenset({"list", "search", "export", "count_by"})
 ALONE = {"create": 400, "import": 400, "series": 400, "propose": 400, "watch": 200, "verify": 200}
+ALONE |= {"home": 200, "recent": 200, "find": 400, "deactivate": 400}
 """What is about no record, and how an empty input of it is answered."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -73,7 +74,7 @@ def asked(model: str, name: str, record_id: str) -> dict[str, object]:
         return {}
     if is_about_one(model, name):
         rest = {"reason": "no"} if name == "reject" else {}
-        is_read = name in ("get", "history", "related", "revoke", "invite", "withdraw", "reject")
+        is_read = name in ("get", "history", "related", "calls", "revoke", "invite", "withdraw", "reject")
         return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
     only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
     return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only

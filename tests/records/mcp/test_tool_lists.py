@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from countersign.kernel.mcp.tools import PAGE, ToolList
-from countersign.records.commands.command import APPROVAL, FOR_PAGES
+from countersign.records.commands.command import APPROVAL, is_tool
 from tests.records.mcp.desk import REVISIONS, Desk, request
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
@@ -84,7 +84,7 @@ async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: Desk, revi
     for who in ("root", "alice", "bob", "carol", agent):
         answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
         named = {each["id"] for each in answer.json()["commands"]}
-        expected = {each.replace(".", "__") for each in named if each.partition(".")[2] not in FOR_PAGES}
+        expected = {each.replace(".", "__") for each in named if is_tool(*each.split("."))}
         assert (len(expected) < len(named)) == (who != agent)
         assert {each["name"] for each in await both.tools(who, revision)} == expected
     assert {each["name"] for each in await both.tools(agent)} < {each["name"] for each in await both.tools("alice")}

@@ -11,8 +11,8 @@ from countersign.declare.rules.declarations import Declarations, of_module
 OWN: Mapping[str, tuple[str, ...]] = {
     "plan": ("reject", "withdraw", "propose", "watch"),
     "session": ("revoke",),
-    "agent_token": ("revoke",),
-    "user": ("invite",),
+    "agent_token": ("revoke", "calls"),
+    "user": ("invite", "home", "find", "recent", "deactivate"),
     "audit_entry": ("verify",),
 }
 """The built-in commands of the built-in models. They are not generated."""

@@ -87,7 +87,7 @@ TABLES = frozenset(
         "seeded_grant",
         *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
         *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency", "installation"),
-        "schema_migration",
+        *("schema_migration", "agent_call", "recent_record"),
     }
 )
 """The names of the engine's own tables, which cannot be model names."""

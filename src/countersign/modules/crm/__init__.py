@@ -1,6 +1,6 @@
 """Sales: leads from the first contact to won or lost, and what is done about them."""
 
-from countersign.declare import Grant, Module, Role
+from countersign.declare import CALLER, Grant, Module, Role, where
 from countersign.modules.crm.activity import Activity
 from countersign.modules.crm.lead import Lead
 
@@ -16,6 +16,12 @@ PLAIN = (
     "lost_reason",
 )
 
+SHARING = tuple(
+    Grant(model=name, commands=("get",), write=("shared",), rows=(where("owner", eq=CALLER),))
+    for name in ("view", "dashboard")
+)
+"""The right to share one's views and dashboards with everyone."""
+
 module = Module(
     "crm",
     version="1.0.0",
@@ -27,6 +33,7 @@ module = Module(
     roles=(
         Role(
             "sales_manager",
+            *SHARING,
             Grant(model="lead", commands="*", clear="*", write="*"),
             Grant(model="activity", commands="*", clear="*", write="*"),
             Grant(model="user", clear=("username", "is_active")),

@@ -11,6 +11,7 @@ from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, R
 from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.records.access.view import READING, ModelView, Rows, View, Visibility
+from countersign.records.base_models import PAGE_MODELS
 
 READS: Final = frozenset({"get", "list", "search"})
 """The commands that a scope may name for all models at once."""
@@ -19,10 +20,13 @@ FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), 
 """The commands that every agent may run on its own plans, even without a scope for them (decisions, 4)."""
 
 NEVER: Final = frozenset(
-    {("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")}
+    {
+        *(("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")),
+        *(("user", "home"), ("user", "find"), ("user", "recent"), ("user", "deactivate"), ("agent_token", "calls")),
+    }
 )
 """The commands that agents may never run, whatever their scopes. With them, an agent could decide on plans, obtain a
-set-up link, end sessions of people, or verify the whole audit."""
+set-up link, end sessions of people, or verify the whole audit. Others are for pages alone."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 
@@ -34,7 +38,7 @@ def is_scope(text: str) -> bool:
 
 def covers(scope: str, model: str, command: str) -> bool:
     """Return whether the scope includes the command. No scope includes a command in `NEVER`."""
-    if (model, command) in NEVER:
+    if (model, command) in NEVER or model in PAGE_MODELS:
         return False
     wanted_model, _, wanted = scope.partition(".")
     if wanted_model == "*":
@@ -50,12 +54,32 @@ RIGHTS = frozenset({UNMASK})
 
 _OWN = (where("user", eq=CALLER),)
 _READ_AND_REVOKE = ("get", "list", "search", "revoke")
+_TOKENS = (*_READ_AND_REVOKE, "calls")
+
+_KEPT = ("get", "list", "search", "create", "update", "delete")
+_OWNED = (where("owner", eq=CALLER),)
+_SHARED = (where("shared", eq=True),)
+_READ = ("get", "list", "search")
+_PAGES = (
+    # Only roles with a grant to write `shared` share views and dashboards.
+    Grant(model="view", commands=_KEPT, clear="*", write=("model", "name", "query", "columns", "density"), rows=_OWNED),
+    Grant(model="view", commands=_READ, clear="*", rows=_SHARED),
+    Grant(model="dashboard", commands=_KEPT, clear="*", write=("name", "tiles"), rows=_OWNED),
+    Grant(model="dashboard", commands=_READ, clear="*", rows=_SHARED),
+    Grant(model="favourite", commands=_KEPT, clear="*", write="*", rows=_OWNED),
+    Grant(model="comment", commands=(*_READ, "create"), clear="*", write="*"),
+    Grant(model="comment", commands=("update", "delete"), rows=(where("author", eq=CALLER),)),
+)
+"""The grants of pages: one's own views, dashboards and favourites, the shared ones, and comments."""
 
 EVERYBODY = (
     Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
-    Grant(model="agent_token", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
+    Grant(model="agent_token", commands=_TOKENS, clear="*", rows=_OWN),
     # Of its own row, the caller sees only the name, because a field that a grant shows in clear is clear on every row.
-    Grant(model="user", commands=("get",), clear=("username",), rows=(where("id", eq=CALLER),)),
+    Grant(
+        model="user", commands=("get", "home", "find", "recent"), clear=("username",), rows=(where("id", eq=CALLER),)
+    ),
+    *_PAGES,
     # Roles do not determine which plans a person may use. `approvals/rights.py` does.
     Grant(model="plan", commands="*", clear="*"),
 )

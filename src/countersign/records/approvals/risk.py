@@ -55,19 +55,11 @@ def assess(
 
 
 def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
-    fields = view.model.fields
     given = {name: each for name, each in step.given.items() if name in view.fields}
-    if view.model.name in RULING:
-        yield "high", "access_rights"
-    if step.command == "delete":
-        yield "high", "deletes"
-        if any(fields[name].personal for name in view.fields):
-            yield "high", "personal_data"
+    yield from _of_command(view, step)
     if any(each.origins for each in given.values()):
         yield "high", "personal_data"
-    move = None if view.model.workflow is None else view.model.workflow.moves.get(step.command)
-    if move is not None:
-        yield move.risk, "state_change"
+    fields = view.model.fields
     if any(isinstance(fields[name], Money) for name, each in given.items() if not each.is_default):
         yield "medium", "money_field"
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
@@ -75,6 +67,18 @@ def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
     for rule in view.model.risks:
         if _applies(view, step, rule, values):
             yield rule.level, rule.reason
+
+
+def _of_command(view: ModelView, step: Step) -> Iterator[_Found]:
+    if view.model.name in RULING:
+        yield "high", "access_rights"
+    if step.command == "delete":
+        yield "high", "deletes"
+        if any(view.model.fields[name].personal for name in view.fields):
+            yield "high", "personal_data"
+    move = None if view.model.workflow is None else view.model.workflow.moves.get(step.command)
+    if move is not None:
+        yield move.risk, "state_change"
 
 
 def _applies(view: ModelView, step: Step, rule: Risk, values: Mapping[str, Stored]) -> bool:

@@ -7,11 +7,12 @@ from typing import TypeAlias
 import msgspec
 
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands import crud, mask_output, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
-from countersign.records.commands.queries import DelegatedParameters, Scope, any_of
+from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import placeholder_tokens
 
@@ -81,6 +82,15 @@ WHERE e.record_id = $1 AND e.model = $2
 ORDER BY e.at DESC, e.number DESC
 """
 
+_CHANGES = """
+SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id, e.model, e.record_id
+FROM audit_entry AS e
+LEFT JOIN "user" AS u ON u.id = e.user_id
+WHERE e.at >= $1 AND e.model IN ({named}) AND e.record_id IS NOT NULL AND {visible}
+ORDER BY e.at DESC, e.id
+LIMIT {limit}
+"""
+
 ChangeRenderer: TypeAlias = Callable[
     [Run, ModelView | None, Mapping[str, list[object]]], Awaitable[dict[str, list[object]]]
 ]
@@ -140,3 +150,28 @@ async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
     if view is None or not view.sees_in_clear("username") or not user_ids:
         return own
     return own | await unmask_input.visible_ids(run, "user", sorted(user_ids))
+
+
+class RecordChange(msgspec.Struct):
+    """A change of a record; `by` is the user, if the caller sees that user."""
+
+    at: str
+    by: str | None
+    agent: str | None
+    command: str
+    model: str
+    record_id: str
+
+
+async def newest_changes(run: Run, models: Collection[str], since: Instant, limit: int) -> list[RecordChange]:
+    """Return the newest changes of records of these models that the caller sees, since an instant."""
+    parameters = Parameters(since)
+    visible = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
+    named = ", ".join(parameters.put(each) for each in models)
+    statement = _CHANGES.format(visible=visible, named=named, limit=parameters.put(limit))
+    rows = await run.engine.records.database.scan(statement, *parameters.values)
+    names = await _names(run, rows)
+    return [
+        RecordChange(clock.rfc3339(row[0]), names(row[5], row[2]), names(None, row[3]), row[1], row[6], row[7])
+        for row in rows
+    ]

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from countersign.declare import TODAY, Declared, FieldOf, Move, Where
 from countersign.declare.registry import Registry
 from countersign.records.access.view import ModelView
+from countersign.records.base_models import PAGE_MODELS
 from countersign.records.commands import crud, list_search, referring_records, series, workflow
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import PreparedCommand
@@ -108,13 +109,21 @@ READING: Mapping[str, Answering] = {
 }
 
 READ_ONLY = frozenset(
-    {"get", "list", "search", "count_by", "export", "history", "related", "series", "watch", "verify"}
+    {
+        *("get", "list", "search", "count_by", "export", "history", "related", "series", "watch", "verify"),
+        *("home", "recent", "find", "calls"),
+    }
 )
 """The names of all read-only commands, including built-in ones."""
 
-FOR_PAGES = frozenset({"related", "series"})
-"""The generated commands that only pages need. They are no MCP tools, since each would add one per model, and agents
+FOR_PAGES = frozenset({"related", "series", "home", "recent", "find", "calls", "deactivate"})
+"""The commands that only pages need. They are no MCP tools, since each would add one per model, and agents
 have search and count_by."""
+
+
+def is_tool(model: str, name: str) -> bool:
+    """Whether the command is offered over MCP."""
+    return name not in FOR_PAGES and model not in PAGE_MODELS
 
 
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:

@@ -16,6 +16,11 @@ _OWN_LABELS: Mapping[str, tuple[str, str]] = {
     "session.revoke": ("Sign out", "Abmelden"),
     "agent_token.revoke": ("Revoke", "Widerrufen"),
     "user.invite": ("Invite", "Einladen"),
+    "user.deactivate": ("Deactivate", "Deaktivieren"),
+    "user.home": ("My work", "Meine Arbeit"),
+    "user.recent": ("Recent", "Zuletzt geöffnet"),
+    "user.find": ("Find", "Finden"),
+    "agent_token.calls": ("Calls", "Aufrufe"),
     "audit_entry.verify": ("Verify", "Prüfen"),
 }
 """The labels of the built-in commands in English and German."""

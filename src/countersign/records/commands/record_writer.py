@@ -17,7 +17,7 @@ from countersign.records.access import sessions
 from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import ChainEntry
-from countersign.records.base_models import RULING
+from countersign.records.base_models import RULING, STAMPED
 from countersign.records.commands import preconditions, queries, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
 from countersign.records.commands.prepared_command import FieldInput
@@ -36,6 +36,7 @@ from countersign.records.schema.checks import sum_columns, total_of
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
+_COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
 """The maximum number of different token-like texts in one record."""
 _ONE_VALUE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
@@ -81,9 +82,10 @@ async def insert(
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
+    values |= {name: clock.now() for name in STAMPED.get(model.name, ()) if values.get(name) is None}
     values |= computed(model, values)
     require_in_range(run, model, values)
-    _check(run, model, values)
+    await _check(run, model, values)
     if not is_restored:
         await preconditions.require_rules(run, model, values, list(model.fields), given, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
@@ -117,7 +119,7 @@ async def update(
         return False
     require_in_range(run, model, values)
     after = {**record.values, **values}
-    _check(run, model, after)
+    await _check(run, model, after)
     await preconditions.require_rules(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
     await _require_unshared(run, model, record.id, values, command)
@@ -177,9 +179,19 @@ async def delete(
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
+    await _delete_comments(run, model, record.id, command)
     await value_aliases.unlink(run, model, record.id, before)
     await _after_write(run, model, record.id, {}, record.values, gone)
     await record_audit(run, command, model, record.id, changes)
+
+
+async def _delete_comments(run: Run, model: Declared, record_id: str, command: str) -> None:
+    """Delete the comments on a record, so that nothing said about it remains."""
+    comments = run.engine.registry.models.get("comment")
+    if comments is None or model is comments:
+        return
+    for (comment_id,) in await run.transaction.fetch(_COMMENTS, model.name, record_id):
+        await delete(run, comments, await find(run, comments, None, comment_id), command)
 
 
 async def record_audit(
@@ -298,10 +310,10 @@ def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) ->
         raise BadInput(f"{what} would lie outside {-LARGEST} to {LARGEST}: use smaller amounts")
 
 
-def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
+async def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
     check = run.engine.checks.get(model.name)
     if check is not None:
-        check(values)
+        await check(run, values)
 
 
 async def _require_unique(

@@ -1,7 +1,7 @@
 """A running command: its caller, its transaction, and the engine that commands share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
+from countersign.records.commands.call_log import CallLog
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
 from countersign.records.commands.select import Masks, RecordReader
@@ -29,7 +30,7 @@ class Rendering(Protocol):
         ...
 
 
-Check = Callable[[Mapping[str, Stored]], None]
+Check = Callable[["Run", Mapping[str, Stored]], Awaitable[None]]
 """Checks of a built-in model on a record's values beyond its fields; raises `Refused`."""
 
 
@@ -38,9 +39,9 @@ class Engine:
     """What commands use besides the database, made once per process.
 
     `render` and `checks` are code of layers above: how structures are shown, and by model what else must hold for its
-    values. `commands` are the names of all commands by model. The rest are caches: the `readers` of views, the filters
-    that match many records, with the number of uses left (see `sqlite_index_hints`), and the known `positions` in long
-    lists (see `seek_pagination`).
+    values. `commands` are the names of all commands by model, and `calls` notes what was called. The rest are caches:
+    the `readers` of views, the filters that match many records, with the number of uses left (see
+    `sqlite_index_hints`), and the known `positions` in long lists (see `seek_pagination`).
     """
 
     records: Records
@@ -52,6 +53,7 @@ class Engine:
     render: Rendering
     checks: Mapping[str, Check]
     commands: Commands
+    calls: CallLog
     readers: dict[tuple[int, str], tuple[object, RecordReader]] = field(
         default_factory=dict[tuple[int, str], tuple[object, RecordReader]]
     )

@@ -1,0 +1,164 @@
+"""The log of calls: what agents called and when, when people and tokens were last seen, and what people opened.
+
+A call only appends to a queue in memory; a background task writes the queue. Nothing of the content is kept.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from countersign.declare.fields.kinds import is_record_id
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.records.access.view import Caller
+
+KEPT_DAYS = 7
+MAX_QUEUE = 10_000
+"""The maximum number of calls that wait to be written. More calls displace the oldest ones."""
+MAX_BATCH = 500
+MAX_RECENT = 50
+"""The number of records that are kept for each person."""
+SEEN_EVERY_US = 60_000_000
+"""How often it is written at most that a person or a token was seen."""
+
+_VERSION = "calls"
+_ADD = """
+INSERT INTO agent_call (number, token_id, at, tool, record_id, result, elapsed_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+"""
+_FORGET = "DELETE FROM agent_call WHERE at < $1"
+_SEEN = 'UPDATE "user" SET last_seen_at = $2 WHERE id = $1 AND (last_seen_at IS NULL OR last_seen_at < $2)'
+_USED = "UPDATE agent_token SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"
+_OPENED = """
+INSERT INTO recent_record (user_id, model, record_id, at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (user_id, model, record_id) DO UPDATE SET at = excluded.at
+"""
+_TRIM = f"""
+DELETE FROM recent_record
+WHERE user_id = $1
+AND at < (SELECT min(kept.at) FROM (
+    SELECT at FROM recent_record WHERE user_id = $1 ORDER BY at DESC LIMIT {MAX_RECENT}
+) AS kept)
+"""
+_RECENT = f"SELECT model, record_id, at FROM recent_record WHERE user_id = $1 ORDER BY at DESC LIMIT {MAX_RECENT}"
+_CALLS = """
+SELECT number, at, tool, record_id, result, elapsed_us
+FROM agent_call
+WHERE token_id = $1 AND number > $2
+ORDER BY number DESC
+LIMIT $3
+"""
+
+
+class LoggedCall(NamedTuple):
+    """A call of an agent as it is logged."""
+
+    number: int
+    at: Instant
+    tool: str
+    record_id: str | None
+    result: str
+    elapsed_us: int
+
+
+class _AgentCall(NamedTuple):
+    token_id: str
+    at: Instant
+    tool: str
+    record_id: str | None
+    result: str
+    elapsed_us: int
+
+
+class CallLog:
+    """The calls that wait to be written."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._calls: deque[_AgentCall] = deque(maxlen=MAX_QUEUE)
+        self._opened: dict[tuple[str, str, str], Instant] = {}
+        self._seen: dict[tuple[bool, str], Instant] = {}
+        self._written: dict[tuple[bool, str], Instant] = {}
+
+    def note(self, caller: Caller, tool: str, record_id: object, result: str, started_s: float) -> None:
+        """Note a call that has ended. It waits for nothing."""
+        now = clock.now()
+        known = record_id if isinstance(record_id, str) and is_record_id(record_id) else None
+        who = (caller.is_agent, caller.credential_id if caller.is_agent else caller.user_id)
+        if now - self._written.get(who, 0) >= SEEN_EVERY_US:
+            self._seen[who] = now
+        if caller.is_agent:
+            elapsed_us = round((clock.monotonic_s() - started_s) * 1_000_000)
+            self._calls.append(_AgentCall(caller.credential_id, now, tool, known, result, elapsed_us))
+        elif known is not None and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
+            self._opened[caller.user_id, tool.removesuffix(".get"), known] = now
+
+    async def write(self) -> None:
+        """Write what waits, in one transaction.
+
+        Raises:
+            Unavailable: the database cannot be reached. What was taken from the queue is lost.
+        """
+        calls = [self._calls.popleft() for _ in range(min(len(self._calls), MAX_BATCH))]
+        opened, self._opened = self._opened, {}
+        seen, self._seen = self._seen, {}
+        if not (calls or opened or seen):
+            return
+        async with self._database.transaction() as transaction:
+            for (is_agent, who), at in sorted(seen.items()):
+                await transaction.run(_USED if is_agent else _SEEN, who, at)
+            for (user_id, model, record_id), at in sorted(opened.items()):
+                await transaction.run(_OPENED, user_id, model, record_id, at)
+            for user_id in sorted({each[0] for each in opened}):
+                await transaction.run(_TRIM, user_id)
+            for call in calls:
+                await transaction.run(_ADD, await versions.bump(transaction, _VERSION), *call)
+        if len(self._written) > MAX_QUEUE:
+            self._written.clear()
+        self._written |= seen
+
+
+async def forget_old(transaction: Transaction) -> None:
+    """Delete the calls that are older than a week."""
+    await transaction.run(_FORGET, clock.later(clock.now(), seconds=-KEPT_DAYS * 86_400))
+
+
+async def calls_after(reader: Reader, token_id: str, after: int, limit: int) -> list[LoggedCall]:
+    """Return the newest calls of a token with a number above `after`, the newest first."""
+    return [LoggedCall(*row) for row in await reader.fetch(_CALLS, token_id, after, limit)]
+
+
+async def recent_records(reader: Reader, user_id: str) -> list[tuple[str, str, Instant]]:
+    """Return the model, the id and the time of the records that a person opened last."""
+    return [(row[0], row[1], row[2]) for row in await reader.fetch(_RECENT, user_id)]
+
+
+_COUNTS = """
+SELECT token_id, count(*), count(CASE WHEN result = 'refused' THEN 1 END)
+FROM agent_call
+WHERE at >= $1 AND token_id IN ({places})
+GROUP BY token_id
+"""
+_OPEN = """
+SELECT agent_token, count(*)
+FROM plan
+WHERE state = 'pending' AND expires_at > $1 AND agent_token IN ({places})
+GROUP BY agent_token
+"""
+
+
+async def counts(reader: Reader, token_ids: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+    """Return by token its calls and its refused calls of the last 24 hours, and its plans that wait."""
+    places = ", ".join(f"${place}" for place in range(2, len(token_ids) + 2))
+    now = clock.now()
+    day_ago = clock.later(now, seconds=-86_400)
+    rows = await reader.fetch(_COUNTS.format(places=places), day_ago, *token_ids)
+    called = {row[0]: (int(row[1]), int(row[2])) for row in rows}
+    waiting = dict(await reader.fetch(_OPEN.format(places=places), now, *token_ids))
+    found: dict[str, tuple[int, int, int]] = {}
+    for each in token_ids:
+        calls, refused = called.get(each, (0, 0))
+        found[each] = (calls, refused, int(waiting.get(each, 0)))
+    return found

@@ -1,0 +1,76 @@
+"""Finding records by their names across all models that a caller reads."""
+
+import asyncio
+
+from countersign.declare import Field, Text
+from countersign.declare.rules.declarations import BASE
+from countersign.kernel.database.port import Row
+from countersign.records.access.people import folded
+from countersign.records.access.view import ModelView
+from countersign.records.commands import queries, record_names, unmask_input
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.presentation import title_field
+from countersign.records.commands.queries import Parameters, all_of
+from countersign.records.commands.record_names import RecordLine
+from countersign.records.commands.run import Body, Run
+
+DEFAULT_HITS = 10
+MAX_HITS = 50
+MAX_LENGTH = 100
+PER_MODEL = 5
+"""The maximum number of hits of one model, unless the limit leaves room for more."""
+
+
+async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
+    """Return the records whose name contains the text, as far as the caller reads the name in clear. Masked and hidden
+    fields are never searched.
+
+    Raises:
+        BadInput: the text or the limit is malformed, or the text contains a placeholder token.
+    """
+    refuse_unknown_keys(body, ("q", "limit"), "user.find")
+    text, limit = body.get("q"), body.get("limit", DEFAULT_HITS)
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH or "\0" in text:
+        raise BadInput(f"q must be a text of 1 to {MAX_LENGTH} characters")
+    if type(limit) is not int or not 1 <= limit <= MAX_HITS:
+        raise BadInput(f"limit must be an integer from 1 to {MAX_HITS}")
+    unmask_input.refuse_tokens(run, text, "q")
+    views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
+    found = await asyncio.gather(*(_hits(run, view, text.strip(), min(limit, PER_MODEL)) for view in views))
+    needle = folded(text.strip())
+    lines = [line for each in found for line in each]
+    # Names that begin with the text come first; within a model the order stays.
+    lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
+    run.spoken_of.update(line.model for line in lines[:limit])
+    return lines[:limit]
+
+
+def _is_searched(run: Run, view: ModelView) -> bool:
+    is_own = run.engine.registry.module_of[view.model.name].name == BASE and view.model.name != "user"
+    return not is_own and ("search" in view.commands or "list" in view.commands) and bool(_searched_fields(view))
+
+
+def _searched_fields(view: ModelView) -> list[Field]:
+    names = dict.fromkeys((title_field(view), view.model.shown_as, *view.model.subtitle_fields))
+    fields = [view.model.fields[name] for name in names if name in view.fields and view.sees_in_clear(name)]
+    return [each for each in fields if isinstance(each, Text) and each.is_folded]
+
+
+async def _hits(run: Run, view: ModelView, text: str, limit: int) -> list[RecordLine]:
+    parameters = Parameters()
+    scope = run.engine.reading(run.caller, view).scope(parameters)
+    contained = [queries.compared(scope, view.model.name, each, "contains", text) for each in _searched_fields(view)]
+    seen = queries.any_of(scope, view.model, view.reach("search" if "search" in view.commands else "list"))
+    where = all_of([f"({' OR '.join(contained)})", seen])
+    statement = (
+        f'SELECT t.id FROM "{view.model.name}" AS t WHERE {where} '
+        f"LIMIT {parameters.put(limit)}"
+    )
+    rows: list[Row] = await run.engine.records.database.scan(statement, *parameters.values)
+    return await lines(run, view, [row[0] for row in rows])
+
+
+async def lines(run: Run, view: ModelView, record_ids: list[str]) -> list[RecordLine]:
+    """Return the lines of those records that exist for the caller, in this order."""
+    values = await record_names.values_of(run, view, record_ids, record_names.line_fields(view))
+    return [record_names.line_of(view, values[each]) for each in record_ids if each in values]

@@ -1,0 +1,217 @@
+"""The first page of a person: plans that wait, records that are due, tickets, recent records, and activity."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from countersign.declare import Field, Ref, Select
+from countersign.declare.rules.declarations import BASE
+from countersign.kernel import clock
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import plan_commands
+from countersign.records.commands import audit_history, call_log, find, list_search
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.record_names import RecordLine
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record
+
+ITEMS = 6
+DUE_DAYS = 14
+FEED_DAYS = 14
+MAX_FEED = 20
+MAX_RECENT = 20
+_OPEN_TONES = ("info", "cyan", "violet", "warn")
+
+
+class RecentRecord(msgspec.Struct):
+    """A record that the person opened, and when."""
+
+    record: RecordLine
+    at: str
+
+
+class DueRecord(msgspec.Struct):
+    """An open record of the person with its date."""
+
+    record: RecordLine
+    due: object
+
+
+class OpenRecords(msgspec.Struct):
+    """The open records of the person in one model: how many, and the first by their date."""
+
+    model: str
+    owner_field: str
+    date_field: str | None
+    count: int
+    items: list[DueRecord]
+
+
+class FeedEntry(msgspec.Struct):
+    """A change of a record by a person or an agent."""
+
+    at: str
+    by: str | None
+    agent: str | None
+    command: str
+    record: RecordLine
+
+
+class WaitingPlans(msgspec.Struct):
+    """The plans that wait for a decision: how many, how many of high risk, and the newest."""
+
+    count: int
+    high: int
+    items: list[Record]
+
+
+class Home(msgspec.Struct):
+    """What a person finds on the first page."""
+
+    waiting: WaitingPlans
+    due: list[OpenRecords]
+    tickets: list[OpenRecords]
+    recent: list[RecentRecord]
+    feed: list[FeedEntry]
+
+
+async def home(run: Run, model: str, body: Body) -> Home:
+    """Return the first page of the calling person.
+
+    Raises:
+        BadInput: the input is not empty.
+    """
+    refuse_unknown_keys(body, (), "user.home")
+    views = [view for view in run.caller.view.models.values() if _has_work(run, view)]
+    assigned = {view.model.name: _owner_field(view) for view in views}
+    is_ticket = {name: ref is not None and ref.name == "assignee" for name, ref in assigned.items()}
+    found = [await _open_records(run, view, soon=not is_ticket[view.model.name]) for view in views]
+    kept = [each for each in found if each is not None and each.count]
+    return Home(
+        waiting=await _waiting(run),
+        due=[each for each in kept if not is_ticket[each.model]],
+        tickets=[each for each in kept if is_ticket[each.model]],
+        recent=(await _recent(run))[:ITEMS],
+        feed=await _feed(run),
+    )
+
+
+async def recent(run: Run, model: str, body: Body) -> list[RecentRecord]:
+    """Return the records that the person opened last and still sees, the newest first.
+
+    Raises:
+        BadInput: the input is malformed.
+    """
+    refuse_unknown_keys(body, ("limit",), "user.recent")
+    limit = body.get("limit", MAX_RECENT)
+    if type(limit) is not int or not 1 <= limit <= call_log.MAX_RECENT:
+        raise BadInput(f"limit must be an integer from 1 to {call_log.MAX_RECENT}")
+    return (await _recent(run))[:limit]
+
+
+async def _waiting(run: Run) -> WaitingPlans:
+    count, high = await plan_commands.count_waiting(run)
+    newest: Body = {
+        "filter": [{"field": "state", "op": "eq", "value": "pending"}],
+        "order": [{"field": "proposed_at", "dir": "desc"}],
+        "limit": ITEMS,
+    }
+    return WaitingPlans(count, high, await list_search.records(run, "plan", newest) if count else [])
+
+
+def _has_work(run: Run, view: ModelView) -> bool:
+    is_own = run.engine.registry.module_of[view.model.name].name == BASE
+    return not is_own and "search" in view.commands and _owner_field(view) is not None
+
+
+def _owner_field(view: ModelView) -> Ref | None:
+    """Return the first ref to a person that the caller reads."""
+    fields = (view.model.fields[name] for name in view.fields if view.sees_in_clear(name))
+    return next((each for each in fields if isinstance(each, Ref) and each.target == "user"), None)
+
+
+def _date_field(view: ModelView) -> Field | None:
+    """Return the date by which a record is due: that of the last measure with a date, or else the last date."""
+    measured = [each.date for each in view.model.measures if each.date and view.sees_in_clear(each.date)]
+    dates = [name for name in view.fields if view.model.fields[name].kind == "date" and view.sees_in_clear(name)]
+    names = measured or dates
+    return view.model.fields[names[-1]] if names else None
+
+
+async def _open_records(run: Run, view: ModelView, *, soon: bool) -> OpenRecords | None:
+    """Return the person's open records. With `soon`, only those that are due within two weeks."""
+    owner, day = _owner_field(view), _date_field(view)
+    if owner is None or (soon and day is None):
+        return None
+    conditions: list[dict[str, object]] = [{"field": owner.name, "op": "eq", "value": run.caller.user_id}]
+    conditions += _open_states(view)
+    if soon and day is not None:
+        last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
+        conditions.append({"field": day.name, "op": "lte", "value": last})
+    order = [] if day is None else [{"field": day.name}]
+    page = await list_search.search(run, view.model.name, {"filter": conditions, "order": order, "limit": ITEMS})
+    reading = run.engine.reading(run.caller, view)
+    names = ("id", *(() if day is None else (day.name,)))
+    rows = reading.members(page.rows, names)
+    lines = await find.lines(run, view, [str(row["id"]) for row in rows])
+    days = {str(row["id"]): None if day is None else row[day.name] for row in rows}
+    items = [DueRecord(line, days[line.id]) for line in lines]
+    return OpenRecords(view.model.name, owner.name, None if day is None else day.name, page.total, items)
+
+
+def _open_states(view: ModelView) -> list[dict[str, object]]:
+    """Return the condition that the record is in a state that is neither final nor a draft."""
+    name = view.model.state_field
+    if name is None or not view.sees_in_clear(name):
+        return []
+    field = view.model.fields[name]
+    states = (
+        [each.value for each in field.choices if field.tone(each, is_state=True) in _OPEN_TONES]
+        if isinstance(field, Select)
+        else []
+    )
+    return [{"field": name, "op": "in", "value": states}] if states else []
+
+
+async def _recent(run: Run) -> list[RecentRecord]:
+    await run.engine.calls.write()
+    opened = await call_log.recent_records(run.reader, run.caller.user_id)
+    lines = await _lines(run, [(model, record_id) for model, record_id, _ in opened])
+    return [
+        RecentRecord(lines[model, record_id], clock.rfc3339(at))
+        for model, record_id, at in opened
+        if (model, record_id) in lines
+    ]
+
+
+async def _lines(run: Run, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RecordLine]:
+    """Return the lines of those records that exist for the caller, with one statement for each model."""
+    wanted: dict[str, list[str]] = {}
+    for model, record_id in keys:
+        wanted.setdefault(model, []).append(record_id)
+    found: dict[tuple[str, str], RecordLine] = {}
+    for model, ids in wanted.items():
+        view = run.caller.view.models.get(model)
+        if view is not None and view.is_readable and run.engine.registry.module_of[model].name != BASE:
+            found |= {(model, line.id): line for line in await find.lines(run, view, list(dict.fromkeys(ids)))}
+    return found
+
+
+async def _feed(run: Run) -> list[FeedEntry]:
+    """Return the newest changes of records whose history the caller may read."""
+    models = [
+        name
+        for name, view in run.caller.view.models.items()
+        if "history" in view.commands and run.engine.registry.module_of[name].name != BASE
+    ]
+    if not models:
+        return []
+    since = clock.later(clock.now(), seconds=-FEED_DAYS * 86_400)
+    entries = await audit_history.newest_changes(run, models, since, MAX_FEED)
+    lines = await _lines(run, [(each.model, each.record_id) for each in entries])
+    return [
+        FeedEntry(each.at, each.by, each.agent, each.command, lines[each.model, each.record_id])
+        for each in entries
+        if (each.model, each.record_id) in lines
+    ]
+

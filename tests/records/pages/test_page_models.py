@@ -1,0 +1,143 @@
+"""Saved views, dashboards, favourites and comments: whose they are, who sees them, and what they may contain."""
+
+import json
+
+import pytest
+
+from tests.records.office import Office
+
+
+async def lead(office: Office, who: str = "alice", **values: object) -> str:
+    """A new lead."""
+    return str((await office.value(who, "lead.create", title="Trial", **values))["id"])
+
+
+async def test_a_view_is_seen_by_its_owner_alone_until_it_is_shared(office: Office) -> None:
+    query = json.dumps({"filter": [{"field": "stage", "op": "eq", "value": "new"}]})
+    view = await office.value("alice", "view.create", model="lead", name="New ones", query=query, columns='["title"]')
+
+    assert await office.all("view", "bob") == []
+    assert await office.refused("bob", "view.get", id=view["id"]) == "no such record"
+    await office.value("alice", "view.update", id=view["id"], shared=True)
+
+    assert [each["name"] for each in await office.all("view", "bob")] == ["New ones"]
+    assert await office.refused("bob", "view.update", id=view["id"], name="Mine") == "no such record"
+    assert await office.refused("bob", "view.delete", id=view["id"]) == "no such record"
+
+
+@pytest.mark.parametrize("model", ["view", "dashboard"])
+async def test_only_some_roles_share(office: Office, model: str) -> None:
+    values = {"model": "lead"} if model == "view" else {}
+
+    own = await office.value("bob", f"{model}.create", name="Mine", **values)
+
+    assert "shared" in await office.refused("bob", f"{model}.update", id=own["id"], shared=True)
+    assert "shared" in await office.refused("bob", f"{model}.create", name="Another", shared=True, **values)
+
+
+async def test_nobody_makes_a_view_for_somebody_else(office: Office) -> None:
+    other = (await office.first("user", username="bob"))["id"]
+
+    assert "owner" in await office.refused("alice", "view.create", model="lead", name="x", owner=other)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"query": "{"}, "view.query is not valid JSON"),
+        ({"query": '{"limit": 5}'}, "unknown key limit in view.query"),
+        ({"query": '{"filter": [{"field": 5}]}'}, "a filter condition needs field"),
+        ({"columns": '{"a": 1}'}, "view.columns is not valid JSON"),
+        ({"columns": json.dumps(["a"] * 101)}, "view.columns may have 100 columns at most"),
+        ({"model": "No model"}, "view.model must be the name of a model"),
+    ],
+)
+async def test_a_malformed_view_is_refused(office: Office, values: dict[str, str], text: str) -> None:
+    answer = await office.refused("alice", "view.create", **{"model": "lead", "name": "Odd", **values})
+
+    assert answer.startswith(text)
+
+
+async def test_a_dashboard_keeps_valid_tiles(office: Office) -> None:
+    tile = {"kind": "line", "model": "invoice", "fn": "sum", "field": "total_minor", "date": "issued", "step": "week"}
+    tiles = json.dumps([tile, {"kind": "text", "text": "Hello", "w": 12}])
+
+    made = await office.value("carol", "dashboard.create", name="Money", tiles=tiles, shared=True)
+
+    assert json.loads(made["tiles"])[0]["model"] == "invoice"
+    assert [each["name"] for each in await office.all("dashboard", "alice")] == ["Money"]
+
+
+@pytest.mark.parametrize(
+    ("tiles", "text"),
+    [
+        ([{"kind": "pie"}], "dashboard.tiles is not valid JSON"),
+        ([{"kind": "kpi", "w": 13}], "dashboard.tiles is not valid JSON"),
+        ([{"kind": "kpi", "script": "x"}], "dashboard.tiles is not valid JSON"),
+        ([{"kind": "kpi"}] * 25, "dashboard.tiles may have 24 tiles at most"),
+        ([{"kind": "list", "filter": [{"op": "eq"}]}], "a filter condition needs field"),
+    ],
+)
+async def test_malformed_tiles_are_refused(office: Office, tiles: object, text: str) -> None:
+    answer = await office.refused("alice", "dashboard.create", name="Odd", tiles=json.dumps(tiles))
+
+    assert answer.startswith(text)
+
+
+async def test_favourites_are_ones_own_and_lead_to_pages_of_the_service(office: Office) -> None:
+    await office.value("alice", "favourite.create", name="Leads", path="/models/lead")
+
+    assert [each["name"] for each in await office.all("favourite", "alice")] == ["Leads"]
+    assert await office.all("favourite", "bob") == []
+    for path in ("https://evil.example", "//evil.example", "/a b", "/\\evil.example"):
+        assert "favourite.path must be" in await office.refused("alice", "favourite.create", name="x", path=path)
+
+
+async def test_a_comment_is_seen_by_whoever_sees_its_record(office: Office) -> None:
+    record_id = await lead(office)
+    comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Call them")
+    about = [{"field": "record", "op": "eq", "value": record_id}]
+
+    assert comment["written_at"]
+    assert [each["text"] for each in await office.value("bob", "comment.list", filter=about)] == ["Call them"]
+    assert await office.value("carol", "comment.list", filter=about) == []
+    assert await office.refused("carol", "comment.get", id=comment["id"]) == "no such record"
+
+
+async def test_only_its_author_changes_a_comment(office: Office) -> None:
+    record_id = await lead(office)
+    comment = await office.value("bob", "comment.create", model="lead", record=record_id, text="First")
+
+    assert await office.refused("alice", "comment.update", id=comment["id"], text="Changed") == "no such record"
+    assert await office.refused("alice", "comment.delete", id=comment["id"]) == "no such record"
+    changed = await office.value("bob", "comment.update", id=comment["id"], text="Second")
+    assert changed["text"] == "Second"
+
+
+async def test_no_comment_is_made_on_a_hidden_or_missing_record(office: Office) -> None:
+    invoice = (await office.first("invoice"))["id"]
+
+    for model, record_id in (("invoice", invoice), ("lead", "0" * 24), ("nothing", invoice)):
+        answer = await office.refused("alice", "comment.create", model=model, record=record_id, text="Hello")
+        assert answer == "no such record"
+
+
+async def test_comments_go_with_their_record(office: Office) -> None:
+    record_id = await lead(office)
+    comment = await office.value("alice", "comment.create", model="lead", record=record_id, text="Private matter")
+
+    await office.value("alice", "lead.delete", id=record_id)
+
+    assert await office.refused("root", "comment.get", id=comment["id"]) == "no such record"
+    trail = await office.value(
+        "root", "audit_entry.list", filter=[{"field": "record_id", "op": "eq", "value": comment["id"]}]
+    )
+    assert [each["command"] for each in trail] != []
+    assert "Private matter" not in str(trail)
+
+
+async def test_agents_have_none_of_the_page_models(office: Office) -> None:
+    agent = await office.agent("root", "*")
+
+    for command in ("view.list", "dashboard.list", "favourite.list", "comment.list", "user.home", "user.find"):
+        assert (await office.call(agent, command)).status_code == 404
