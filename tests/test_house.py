@@ -29,6 +29,7 @@ OF_DECLARED_MODELS = (
     "commands/csv_format",
     "commands/csv_import",
     "commands/dependents",
+    "commands/find",
     "commands/list_search",
     "commands/record_writer",
     "commands/seek_pagination",

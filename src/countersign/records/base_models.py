@@ -244,7 +244,7 @@ class Dashboard(
 class Comment(
     Model, label_de="Kommentar", plural_de="Kommentare", icon="message-square", shown_as="record", commands=_KEPT
 ):
-    """A comment on a record. Whoever sees the record reads it."""
+    """A comment on a record. Everyone who sees the record reads it."""
 
     author = Ref("user", readonly=True, default=CALLER, on_delete="clear")
     model = Text(required=True, max_length=100)

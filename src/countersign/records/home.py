@@ -20,6 +20,8 @@ DUE_DAYS = 14
 FEED_DAYS = 14
 MAX_FEED = 20
 MAX_RECENT = 20
+_ASSIGNEE = "assignee"
+"""The name of the ref by which tickets are assigned. Other refs to a person name the owner of a record."""
 _OPEN_TONES = ("info", "cyan", "violet", "warn")
 
 
@@ -83,14 +85,11 @@ async def home(run: Run, model: str, body: Body) -> Home:
     """
     refuse_unknown_keys(body, (), "user.home")
     views = [view for view in run.caller.view.models.values() if _has_work(run, view)]
-    assigned = {view.model.name: _owner_field(view) for view in views}
-    is_ticket = {name: ref is not None and ref.name == "assignee" for name, ref in assigned.items()}
-    found = [await _open_records(run, view, soon=not is_ticket[view.model.name]) for view in views]
-    kept = [each for each in found if each is not None and each.count]
+    found = [each for view in views if (each := await _open_records(run, view)) is not None and each.count]
     return Home(
         waiting=await _waiting(run),
-        due=[each for each in kept if not is_ticket[each.model]],
-        tickets=[each for each in kept if is_ticket[each.model]],
+        due=[each for each in found if each.owner_field != _ASSIGNEE],
+        tickets=[each for each in found if each.owner_field == _ASSIGNEE],
         recent=(await _recent(run))[:ITEMS],
         feed=await _feed(run),
     )
@@ -138,25 +137,26 @@ def _date_field(view: ModelView) -> Field | None:
     return view.model.fields[names[-1]] if names else None
 
 
-async def _open_records(run: Run, view: ModelView, *, soon: bool) -> OpenRecords | None:
-    """Return the person's open records. With `soon`, only those that are due within two weeks."""
+async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
+    """Return the person's open records: all that are assigned, and those of its own that are due within two weeks."""
     owner, day = _owner_field(view), _date_field(view)
-    if owner is None or (soon and day is None):
+    if owner is None or (day is None and owner.name != _ASSIGNEE):
         return None
-    conditions: list[dict[str, object]] = [{"field": owner.name, "op": "eq", "value": run.caller.user_id}]
-    conditions += _open_states(view)
-    if soon and day is not None:
-        last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
-        conditions.append({"field": day.name, "op": "lte", "value": last})
-    order = [] if day is None else [{"field": day.name}]
-    page = await list_search.search(run, view.model.name, {"filter": conditions, "order": order, "limit": ITEMS})
-    reading = run.engine.reading(run.caller, view)
-    names = ("id", *(() if day is None else (day.name,)))
-    rows = reading.members(page.rows, names)
-    lines = await find.lines(run, view, [str(row["id"]) for row in rows])
-    days = {str(row["id"]): None if day is None else row[day.name] for row in rows}
-    items = [DueRecord(line, days[line.id]) for line in lines]
-    return OpenRecords(view.model.name, owner.name, None if day is None else day.name, page.total, items)
+    mine: dict[str, object] = {"field": owner.name, "op": "eq", "value": run.caller.user_id}
+    conditions = [mine, *_open_states(view), *([] if owner.name == _ASSIGNEE or day is None else [_soon(day)])]
+    by = "id" if day is None else day.name
+    query: Body = {"filter": conditions, "order": [{"field": by}], "limit": ITEMS}
+    page = await list_search.search(run, view.model.name, query)
+    rows = run.engine.reading(run.caller, view).members(page.rows, ("id", by))
+    days = {str(row["id"]): None if day is None else row[by] for row in rows}
+    items = [DueRecord(line, days[line.id]) for line in await find.lines(run, view, list(days))]
+    return OpenRecords(view.model.name, owner.name, None if day is None else by, page.total, items)
+
+
+def _soon(day: Field) -> dict[str, object]:
+    """Return the condition that a record is due within two weeks."""
+    last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
+    return {"field": day.name, "op": "lte", "value": last}
 
 
 def _open_states(view: ModelView) -> list[dict[str, object]]:

@@ -13,6 +13,7 @@ from countersign.records.approvals import policy
 from countersign.records.approvals.steps import Step
 from countersign.records.base_models import RULING
 from countersign.records.commands import preconditions
+from countersign.records.commands.prepared_command import FieldInput
 
 BULK = 20
 """The number of records above which a plan is of high risk."""
@@ -57,16 +58,20 @@ def assess(
 def _of_step(view: ModelView, step: Step) -> Iterator[_Found]:
     given = {name: each for name, each in step.given.items() if name in view.fields}
     yield from _of_command(view, step)
-    if any(each.origins for each in given.values()):
-        yield "high", "personal_data"
-    fields = view.model.fields
-    if any(isinstance(fields[name], Money) for name, each in given.items() if not each.is_default):
-        yield "medium", "money_field"
+    yield from _of_input(view, given)
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= policy.moved(view.model, step.command)
     for rule in view.model.risks:
         if _applies(view, step, rule, values):
             yield rule.level, rule.reason
+
+
+def _of_input(view: ModelView, given: Mapping[str, FieldInput]) -> Iterator[_Found]:
+    if any(each.origins for each in given.values()):
+        yield "high", "personal_data"
+    fields = view.model.fields
+    if any(isinstance(fields[name], Money) for name, each in given.items() if not each.is_default):
+        yield "medium", "money_field"
 
 
 def _of_command(view: ModelView, step: Step) -> Iterator[_Found]:

@@ -4,7 +4,7 @@ A call only appends to a queue in memory; a background task writes the queue. No
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from countersign.declare.fields.kinds import is_record_id
@@ -107,17 +107,25 @@ class CallLog:
         if not (calls or opened or seen):
             return
         async with self._database.transaction() as transaction:
-            for (is_agent, who), at in sorted(seen.items()):
-                await transaction.run(_USED if is_agent else _SEEN, who, at)
-            for (user_id, model, record_id), at in sorted(opened.items()):
-                await transaction.run(_OPENED, user_id, model, record_id, at)
-            for user_id in sorted({each[0] for each in opened}):
-                await transaction.run(_TRIM, user_id)
+            await _write_seen(transaction, seen)
+            await _write_opened(transaction, opened)
             for call in calls:
                 await transaction.run(_ADD, await versions.bump(transaction, _VERSION), *call)
         if len(self._written) > MAX_QUEUE:
             self._written.clear()
         self._written |= seen
+
+
+async def _write_seen(transaction: Transaction, seen: Mapping[tuple[bool, str], Instant]) -> None:
+    for (is_agent, who), at in sorted(seen.items()):
+        await transaction.run(_USED if is_agent else _SEEN, who, at)
+
+
+async def _write_opened(transaction: Transaction, opened: Mapping[tuple[str, str, str], Instant]) -> None:
+    for (user_id, model, record_id), at in sorted(opened.items()):
+        await transaction.run(_OPENED, user_id, model, record_id, at)
+    for user_id in sorted({each[0] for each in opened}):
+        await transaction.run(_TRIM, user_id)
 
 
 async def forget_old(transaction: Transaction) -> None:

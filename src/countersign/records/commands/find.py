@@ -28,21 +28,26 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
     Raises:
         BadInput: the text or the limit is malformed, or the text contains a placeholder token.
     """
+    text, limit = _read(body)
+    unmask_input.refuse_tokens(run, text, "q")
+    views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
+    found = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
+    needle = folded(text)
+    lines = [line for each in found for line in each]
+    # Names that begin with the text come first; within a model the order stays.
+    lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
+    run.spoken_of.update(line.model for line in lines[:limit])
+    return lines[:limit]
+
+
+def _read(body: Body) -> tuple[str, int]:
     refuse_unknown_keys(body, ("q", "limit"), "user.find")
     text, limit = body.get("q"), body.get("limit", DEFAULT_HITS)
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH or "\0" in text:
         raise BadInput(f"q must be a text of 1 to {MAX_LENGTH} characters")
     if type(limit) is not int or not 1 <= limit <= MAX_HITS:
         raise BadInput(f"limit must be an integer from 1 to {MAX_HITS}")
-    unmask_input.refuse_tokens(run, text, "q")
-    views = [view for view in run.caller.view.models.values() if _is_searched(run, view)]
-    found = await asyncio.gather(*(_hits(run, view, text.strip(), min(limit, PER_MODEL)) for view in views))
-    needle = folded(text.strip())
-    lines = [line for each in found for line in each]
-    # Names that begin with the text come first; within a model the order stays.
-    lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
-    run.spoken_of.update(line.model for line in lines[:limit])
-    return lines[:limit]
+    return text.strip(), limit
 
 
 def _is_searched(run: Run, view: ModelView) -> bool:

@@ -26,7 +26,7 @@ _Title = Annotated[str, Meta(max_length=200)]
 _Cells = Annotated[int, Meta(ge=0, le=1_000)]
 
 
-class Column(msgspec.Struct, forbid_unknown_fields=True):
+class ViewColumn(msgspec.Struct, forbid_unknown_fields=True):
     """A column of a saved view, with its width in pixels."""
 
     field: _Name
@@ -57,7 +57,7 @@ class Tile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _QUERY = msgspec.json.Decoder(dict[str, Any])
-_COLUMNS = msgspec.json.Decoder(list[str | Column])
+_COLUMNS = msgspec.json.Decoder(list[str | ViewColumn])
 _TILES = msgspec.json.Decoder(list[Tile])
 
 

@@ -81,8 +81,7 @@ async def insert(
     """
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
-    values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
-    values |= {name: clock.now() for name in STAMPED.get(model.name, ()) if values.get(name) is None}
+    values |= _initial(model, values)
     values |= computed(model, values)
     require_in_range(run, model, values)
     await _check(run, model, values)
@@ -103,6 +102,12 @@ async def insert(
     }
     await record_audit(run, command, model, record_id, changes)
     return record_id
+
+
+def _initial(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
+    """Return the totals of a new record, and the instants that the service sets."""
+    stamps = {name: clock.now() for name in STAMPED.get(model.name, ()) if given.get(name) is None}
+    return {name: 0 for name, field in model.fields.items() if field.sum_of is not None} | stamps
 
 
 async def update(
