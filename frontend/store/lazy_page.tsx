@@ -11,9 +11,11 @@ const t = translator("common");
 interface Props<Given> {
   load: () => Promise<ComponentType<Given>>;
   props: Given;
+  /** It is a part of a page that has its heading. */
+  isPart?: boolean;
 }
 
-export function LazyPage<Given extends object>({ load, props }: Props<Given>) {
+export function LazyPage<Given extends object>({ load, props, isPart = false }: Props<Given>) {
   const [found, setFound] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
@@ -28,7 +30,7 @@ export function LazyPage<Given extends object>({ load, props }: Props<Given>) {
   if (found instanceof Problem) {
     return (
       <>
-        <Heading title={t("failed")} />
+        {!isPart && <Heading title={t("failed")} />}
         <Failed problem={found} onRetry={() => (setFound(null), setRound(round + 1))} />
       </>
     );

@@ -12,8 +12,11 @@ import { Frame } from "./shell/frame";
 import "./shell.css";
 import "./catalog.css";
 import "./product.css";
+import "./publisher_page.css";
 
 const publisher = () => import("./publisher/pages");
+let publisherPage: typeof import("./pages/publisher_page") | null = null;
+const loadPublisherPage = async () => (publisherPage = await import("./pages/publisher_page")).PublisherPage;
 addIcons(ICONS);
 void loadSession();
 if (document.querySelector("#app .hero")) {
@@ -24,12 +27,19 @@ if (document.querySelector("#app .hero")) {
     addReply(target, await answer.json());
   }
 }
+if (document.querySelector("#app .publisher-page")) {
+  await loadPublisherPage().catch(() => null);
+}
 mount(
   "Countersign",
   [
     { template: "/", page: () => <Home /> },
     { template: "/browse", page: () => <Browse /> },
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
+    {
+      template: "/publishers/{slug}",
+      page: ({ slug }) => (publisherPage ? <publisherPage.PublisherPage slug={slug ?? ""} /> : <LazyPage load={loadPublisherPage} props={{ slug: slug ?? "" }} />),
+    },
     { template: "/library", page: () => <LazyPage load={async () => (await import("./pages/library")).Library} props={{}} /> },
     { template: "/redeem", page: () => <LazyPage load={async () => (await import("./pages/redeem")).Redeem} props={{}} /> },
     { template: "/following", page: () => <LazyPage load={async () => (await import("./pages/following")).Following} props={{}} /> },

@@ -62,6 +62,26 @@ def test_the_list_is_readable_without_a_script(demo: Running, built: None) -> No
     assert "Aurora Freight" not in page.text
 
 
+def test_a_publisher_is_readable_without_a_script(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/publishers/northwind-games", headers=PERSON)
+    api = httpx.get(f"{demo.url}/api/v1/publishers/northwind-games").json()
+
+    assert page.status_code == 200
+    assert f"<title>{api['name']} · " in page.text
+    assert f'<link rel="canonical" href="{demo.url}/publishers/northwind-games">' in page.text
+    assert 'href="/products/harbour-of-small-lights"' in page.text
+    replies = data_of(page.text, "application/json")
+    assert replies["/api/v1/publishers/northwind-games"] == api
+    assert len(replies) == 2
+
+
+def test_a_publisher_that_is_not_there_is_missing_for_people_too(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/publishers/none", headers=PERSON)
+
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+
+
 def test_a_publishers_text_stays_text() -> None:
     # Private: it is what everything written into a page goes through.
     written = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})

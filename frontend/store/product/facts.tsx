@@ -25,7 +25,7 @@ export function Facts({ product, offer: { release, file }, releases }: Props) {
     <>
       <dl class="panel-box fact-list">
         <Fact name={t("maker")}>
-          <a href={`/browse?org=${encodeURIComponent(product.org)}`}>{product.publisher?.name ?? product.org}</a>
+          <a href={`/publishers/${encodeURIComponent(product.org)}`}>{product.publisher?.name ?? product.org}</a>
         </Fact>
         {release && (
           <Fact name={t("latest.version")}>

@@ -178,7 +178,7 @@ async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
       note: `${t(`kind.${each.kind}`)} · ${each.publisher.name}`,
     })),
     ...value.publishers.map(({ slug, name }) => ({
-      address: `/browse?org=${encodeURIComponent(slug)}`,
+      address: `/publishers/${encodeURIComponent(slug)}`,
       label: name,
       icon: "building-2" as const,
       note: t("maker"),

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 PLATFORMS = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "Web"}
+MONOGRAM_COLOURS = 6
 FIRST_CARDS = 10
 """Covers of so many cards are loaded at once, and those of the others when they are scrolled to."""
 
@@ -63,6 +64,15 @@ def image(product: Mapping[str, Any], *, is_first: bool) -> str:
     """The cover of a product; its title is beside it."""
     lazy = "" if is_first else ' loading="lazy"'
     return f'<img src="{escape(product["cover"]["url"])}" alt="" width="640" height="360"{lazy}>'
+
+
+def monogram(slug: str, name: str) -> str:
+    """The first letter of a publisher's name, on the colour that the script gives it too."""
+    number = 0
+    for letter in slug:
+        number = (number * 131 + ord(letter)) & 0xFFFFFFFF
+    colour, letter = (number >> 8) % MONOGRAM_COLOURS, escape(name[:1].upper())
+    return f'<span class="monogram xl m{colour}" data-letters="{letter}"></span>'
 
 
 def preload(product: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ PAGE_SIZE = 24
 MAX_FIELDS = 20
 COUNTED = "kind,platform,access,since,tag"
 FIRST_SHELF = 6
+PUBLISHER_PAGE_SIZE = 60
 FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of the list that are passed to the API, in the order in which the script sends them."""
 
@@ -93,6 +94,7 @@ def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: s
             "/": lambda request: render_home(request, title),
             "/browse": lambda request: render_product_list(request, title),
             "/products/{slug}": lambda request: render_product(request, title),
+            "/publishers/{slug}": lambda request: render_publisher(request, title),
         },
         link_header=link,
     )
@@ -190,12 +192,54 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
 
 
+async def render_publisher(request: PageRequest, store: str) -> RenderedPage | None:
+    """Render a publisher with its products, or a page with status 404 if no publisher has this name. The order that the
+    query asks for is the script's matter."""
+    slug = request.values["slug"]
+    address = f"{API}/publishers/{quote(slug, safe='')}"
+    reply = await request.get(address)
+    if reply.status == 404:
+        return await render_missing(request, store)
+    if reply.status != 200:
+        return None
+    publisher = cast("dict[str, Any]", reply.members())
+    asked = {"limit": str(PUBLISHER_PAGE_SIZE), "facets": "kind", "org": publisher["slug"], "sort": "-updated_at"}
+    listed_at = f"{API}/products?{urlencode(asked)}"
+    reply = await request.get(listed_at)
+    if reply.status != 200:
+        return None
+    found = reply.members()
+    products = cast("list[dict[str, Any]]", found.get("items", []))
+    page = await _page(request, store)
+    name, text = escape(publisher["name"]), publisher["text"] or ""
+    newest = max(products, key=_released_at, default=None)
+    url = f"{request.address.root_url}/publishers/{quote(publisher['slug'])}"
+    head = (
+        f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(text)}">'
+        f'<meta property="og:title" content="{name}"><meta property="og:url" content="{escape(url)}">'
+    )
+    head += _data({address: publisher, listed_at: found}) + (store_cards.preload(newest) if newest else "")
+    banner = store_cards.image(newest, is_first=True) if newest else ""
+    body = (
+        f'<div class="wrap"><div class="publisher-page"><div class="banner">{banner}</div>'
+        f'<div class="publisher-head">{store_cards.monogram(publisher["slug"], publisher["name"])}'
+        f'<div class="grow"><div class="page-head"><h1>{name}</h1></div></div></div>'
+        f'<div class="publisher-about"><p class="prose written">{escape(text)}</p></div>'
+        f'<ul class="cards">{store_cards.cards(products, page.words)}</ul></div></div>'
+    )
+    return RenderedPage(f"{publisher['name']} · {store}", head, _framed(page, body))
+
+
 async def render_missing(request: PageRequest, store: str) -> RenderedPage:
-    """Render the page for a product that does not exist, or that the visitor cannot see."""
+    """Render the page for a product or publisher that does not exist, or that the visitor cannot see."""
     page = await _page(request, store)
     words = page.words
     body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/browse">{words["products"]}</a></p>'
     return RenderedPage(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
+
+
+def _released_at(product: Mapping[str, Any]) -> str:
+    return product["latest"]["published_at"] if product["latest"] else ""
 
 
 def _framed(page: _Page, body: str, address: str = "") -> str:
@@ -226,7 +270,7 @@ def _pictures(product: Mapping[str, Any]) -> str:
 
 
 def _facts(product: Mapping[str, Any], page: _Page) -> str:
-    maker = f'<a href="/browse?org={quote(product["org"])}">{escape(product["publisher"]["name"])}</a>'
+    maker = f'<a href="/publishers/{quote(product["org"])}">{escape(product["publisher"]["name"])}</a>'
     facts = {"maker": maker, "platforms": store_cards.platforms(product), "license": escape(product["license"] or "")}
     rows = "".join(f"<div><dt>{page.words[name]}</dt><dd>{value}</dd></div>" for name, value in facts.items() if value)
     access = page.words["free" if product["access"] == "free" else "entitled"]

@@ -14,9 +14,13 @@ STORE = (
     Place("product-of-many-releases", "/products/awl"),
     Place("product-of-others", "/products/brightwater-rally"),
     Place("product-missing", "/products/nothing-of-this-name"),
+    Place("publisher-page", "/publishers/northwind-games"),
+    Place("publisher-page-releases", "/publishers/northwind-games?tab=releases"),
+    Place("publisher-page-about", "/publishers/northwind-games?tab=about"),
+    Place("publisher-page-missing", "/publishers/nobody-of-this-name"),
     Place("library", "/library"),
     Place("library-list", "/library?view=list"),
-    Place("library-own", "/library", ("summary:has-text('Private notes') >> nth=0",)),
+    Place("library-own", "/library", (".card .get-more >> nth=0",)),
     Place("following", "/following"),
     Place("redeem", "/redeem"),
     Place("ask", "/questions"),
@@ -74,5 +78,6 @@ READABLE = (
     Place("browse", "/browse"),
     Place("product", "/products/aurora-freight"),
     Place("product-missing", "/products/nothing-of-this-name"),
+    Place("publisher-page", "/publishers/northwind-games"),
 )
 """What is there before, and without, a script."""

@@ -24,6 +24,7 @@ from countersign.store.catalog.covers.routes import SVG
 from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
+from countersign.store.demo.profiles import PROFILES
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
 from countersign.store.releases.permissions import OwnedProduct
@@ -79,10 +80,7 @@ async def seed(store: Store) -> bool:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
             with clock.fixed(moment(FOUNDED)):
-                orgs = {
-                    slug: (await organisations.create_organisation(transaction, slug, name)).id
-                    for slug, name in ORGANISATIONS
-                }
+                orgs = await _organisations(transaction)
             made: dict[str, str] = {}
             for each in products():
                 archives = {release.version: packed[each.slug, release.version] for release in each.releases}
@@ -90,6 +88,16 @@ async def seed(store: Store) -> bool:
             with clock.fixed(moment(SIGNED_UP)):
                 await _people(transaction, orgs[ORGANISATIONS[0][0]], hashed, made)
     return True
+
+
+async def _organisations(transaction: Transaction) -> dict[str, str]:
+    """Insert the publishers with their profiles; their ids by slug."""
+    orgs = {
+        slug: (await organisations.create_organisation(transaction, slug, name)).id for slug, name in ORGANISATIONS
+    }
+    for slug, (text, website) in PROFILES.items():
+        await transaction.run(queries.SET_PROFILE, orgs[slug], text, website)
+    return orgs
 
 
 async def is_open(reader: Reader) -> bool:

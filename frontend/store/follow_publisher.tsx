@@ -1,0 +1,100 @@
+// Following a publisher: it is kept with the account, so that it is the same in every browser.
+import { effect, signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { Icon } from "../shared/components/icon";
+import { Problem } from "../shared/problem";
+import { showToast } from "../shared/toast";
+import { translator } from "../shared/i18n";
+import { api } from "./api";
+import { me } from "./me";
+
+const t = translator("store");
+const tLibrary = translator("library");
+
+/** The publishers that the person follows, by slug; null until it is known. */
+export const followedPublishers = signal<ReadonlySet<string> | null>(null);
+
+let asked: string | null = null;
+
+/** Ask once for each person. */
+function load(): void {
+  effect(() => {
+    const who = me.value;
+    if (!who) {
+      followedPublishers.value = who === null ? new Set() : null;
+      asked = null;
+    } else if (asked !== who.email) {
+      asked = who.email;
+      void read();
+    }
+  });
+}
+
+async function read(): Promise<void> {
+  try {
+    const { items } = (await api.get("/api/v1/me/follows")).value;
+    followedPublishers.value = new Set(items.filter((each) => each.target.type === "org").map((each) => each.target.slug));
+  } catch {
+    // The button then follows, which has no effect where one follows already.
+    followedPublishers.value = new Set();
+  }
+}
+
+/** Follow a publisher, or stop following it; it shows at once, and is taken back where it is refused. */
+export async function follow(slug: string, isFollowed: boolean): Promise<void> {
+  const before = followedPublishers.peek();
+  const next = new Set(before);
+  if (isFollowed) {
+    next.add(slug);
+  } else {
+    next.delete(slug);
+  }
+  followedPublishers.value = next;
+  try {
+    const values = { slug };
+    await (isFollowed ? api.put("/api/v1/me/follows/org/{slug}", { values }) : api.delete("/api/v1/me/follows/org/{slug}", { values }));
+  } catch (error) {
+    followedPublishers.value = before;
+    showToast(Problem.from(error).message);
+  }
+}
+
+let isLoading = false;
+
+export function FollowPublisher({ slug, name }: { slug: string; name: string }) {
+  const [isBusy, setBusy] = useState(false);
+  if (!isLoading) {
+    isLoading = true;
+    load();
+  }
+  if (me.value === null) {
+    const back = encodeURIComponent(location.pathname + location.search);
+    return (
+      <a class="button strong" href={`/auth/signin?return_to=${back}`}>
+        <Icon name="heart" />
+        {tLibrary("follow")}
+        <span class="hidden-text">: {name}</span>
+      </a>
+    );
+  }
+  const isFollowed = followedPublishers.value?.has(slug) ?? false;
+  return (
+    <button
+      type="button"
+      class={isFollowed ? "button" : "button strong"}
+      aria-pressed={isFollowed}
+      aria-disabled={followedPublishers.value === null || isBusy || undefined}
+      onClick={async () => {
+        if (followedPublishers.value !== null && !isBusy) {
+          setBusy(true);
+          await follow(slug, !isFollowed);
+          setBusy(false);
+        }
+      }}
+    >
+      <Icon name="heart" />
+      {isFollowed ? t("publisher.followed") : tLibrary("follow")}
+      <span class="hidden-text">: {name}</span>
+    </button>
+  );
+}

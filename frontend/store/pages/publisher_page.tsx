@@ -1,0 +1,197 @@
+// A publisher: who they are, everything they publish, what they released last, and the keys that their builds are signed with.
+import type { ComponentChildren } from "preact";
+import { useRequest } from "../../shared/request";
+import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
+import { NotFound } from "../../shared/components/shell";
+import { Empty, Failed } from "../../shared/components/states";
+import { Tabs } from "../../shared/components/tabs";
+import { query, setQuery } from "../../shared/router";
+import { number, sinceWhen, translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { Card, CoverImage } from "../card";
+import { LazyPage } from "../lazy_page";
+import { FollowPublisher } from "../follow_publisher";
+import { Monogram } from "../monogram";
+import { CardBones } from "../skeleton";
+
+const t = translator("store");
+
+type Publisher = Schemas["Publisher"];
+type Products = Schemas["ProductList"];
+
+const PAGE = 60;
+const FIRST = "-updated_at";
+const ORDERS = [FIRST, "title", "-downloads_7d"] as const;
+const KINDS = ["game", "app", "tool"] as const;
+
+export function PublisherPage({ slug }: { slug: string }) {
+  const sort = ORDERS.find((each) => each === query.value.get("sort")) ?? FIRST;
+  const found = useRequest(
+    async (signal) => {
+      const [publisher, products] = await Promise.all([
+        api.get("/api/v1/publishers/{slug}", { values: { slug }, signal }),
+        api.get("/api/v1/products", { query: { limit: PAGE, facets: "kind", org: slug, sort }, signal }),
+      ]);
+      return { publisher: publisher.value, products: products.value };
+    },
+    [slug, sort],
+    { keepsPrevious: true },
+  );
+  if (found.state === "failed" && found.problem.status === 404) {
+    return (
+      <div class="wrap">
+        <NotFound />
+      </div>
+    );
+  }
+  return (
+    <div class="wrap">
+      {found.state === "failed" && (
+        <>
+          <Heading title={slug} />
+          <Failed problem={found.problem} onRetry={found.reload} />
+        </>
+      )}
+      {found.state === "loading" && (
+        <>
+          <h1 class="hidden-text">{slug}</h1>
+          <div class="banner bone" aria-hidden="true" />
+          <CardBones count={10} />
+        </>
+      )}
+      {found.state === "loaded" && <Shown {...found.value} sort={sort} />}
+    </div>
+  );
+}
+
+function Shown({ publisher, products, sort }: { publisher: Publisher; products: Products; sort: (typeof ORDERS)[number] }) {
+  const [newest] = [...products.items].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
+  return (
+    <div class="publisher-page">
+      <div class="banner">{newest && <CoverImage product={newest} sizes="100vw" isFirst />}</div>
+      <div class="publisher-head">
+        <Monogram slug={publisher.slug} name={publisher.name} size="xl" />
+        <div class="grow">
+          <Heading title={publisher.name}>
+            {publisher.verified && (
+              <span class="verified" title={t("publisher.verified")}>
+                <Icon name="shield-check" size="l" />
+              </span>
+            )}
+          </Heading>
+          <p class="quiet">{saidOf(publisher)}</p>
+        </div>
+        <div class="row publisher-actions">
+          {publisher.website && (
+            <a class="button" href={publisher.website} rel="noopener noreferrer nofollow ugc">
+              <Icon name="external-link" />
+              {t("homepage")}
+            </a>
+          )}
+          <FollowPublisher slug={publisher.slug} name={publisher.name} />
+        </div>
+      </div>
+      <div class="publisher-about">
+        <p class="prose written">{publisher.text ?? t("publisher.text.none")}</p>
+        <dl class="figures">
+          <Figure name={t("publisher.products")} value={number(publisher.product_count)} />
+          <Figure name={t("publisher.releases")} value={number(publisher.release_count)} />
+          {publisher.last_release_at && <Figure name={t("publisher.last")} value={sinceWhen(publisher.last_release_at)} />}
+        </dl>
+      </div>
+      <Tabs
+        label={publisher.name}
+        chosen={query.value.get("tab") ?? "products"}
+        onChoose={(tab) => setQuery({ tab: tab === "products" ? "" : tab })}
+        tabs={[
+          { name: "products", label: t("products"), count: publisher.product_count, content: () => <Listed products={products} sort={sort} /> },
+          {
+            name: "releases",
+            label: t("releases"),
+            count: publisher.release_count,
+            content: () => (
+              <LazyPage
+                key="releases"
+                load={async () => (await import("../publisher_tabs")).PublisherReleases}
+                props={{ products: products.items }}
+                isPart
+              />
+            ),
+          },
+          {
+            name: "about",
+            label: t("publisher.keys"),
+            content: () => (
+              <LazyPage
+                key="about"
+                load={async () => (await import("../publisher_tabs")).PublisherKeys}
+                props={{ publisher, products: products.items }}
+                isPart
+              />
+            ),
+          },
+        ]}
+      />
+    </div>
+  );
+}
+
+/** Their domain, and since when they publish here, in one line. */
+function saidOf({ website, verified, since }: Publisher): string {
+  const host = website?.replace(/^https?:\/\/(www\.)?|\/.*$/g, "");
+  return [host, verified && t("publisher.verified"), t("publisher.since", { year: since.slice(0, 4) })].filter(Boolean).join(" · ");
+}
+
+function Figure({ name, value }: { name: string; value: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Listed({ products, sort }: { products: Products; sort: string }) {
+  const kind = query.value.get("kind") ?? "";
+  const kinds = KINDS.filter((each) => products.items.some((one) => one.kind === each));
+  const shown = products.items.filter((each) => !kind || each.kind === kind);
+  return (
+    <>
+      <div class="toolbar">
+        {kinds.length > 1 && (
+          <div class="segments" role="group" aria-label={t("kind")}>
+            {(["", ...kinds] as const).map((each) => (
+              <button key={each} type="button" aria-pressed={kind === each} onClick={() => setQuery({ kind: each })}>
+                {each ? t(`kinds.${each}`) : t("all.kinds")}
+              </button>
+            ))}
+          </div>
+        )}
+        <label class="row right">
+          <select
+            class="input"
+            aria-label={t("sort")}
+            value={sort}
+            onChange={(event) => setQuery({ sort: event.currentTarget.value === FIRST ? "" : event.currentTarget.value })}
+          >
+            {ORDERS.map((each) => (
+              <option key={each} value={each} selected={each === sort}>
+                {each === FIRST ? t("publisher.newest") : each === "title" ? t("sort.title") : t(`sort.${each}`)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {shown.length ? (
+        <ul class="cards">
+          {shown.map((each, place) => (
+            <Card key={each.id} product={each} level={2} isFirst={place < 10} />
+          ))}
+        </ul>
+      ) : (
+        <Empty title={t("none")} icon="package" />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+// What a publisher released last, over all its products; and the keys that its current releases are signed with.
+import { useState } from "preact/hooks";
+import { useRequest } from "../shared/request";
+import { Button, CopyButton } from "../shared/components/button";
+import { Chip } from "../shared/components/chip";
+import { Empty, RequestResult } from "../shared/components/states";
+import { date, dateTime, sinceWhen, translator } from "../shared/i18n";
+import { api, type Schemas } from "./api";
+import { CoverImage } from "./card";
+import { CommandLine } from "./command_line";
+import { Markdown } from "./markdown";
+import { statementOf } from "./product/provenance";
+
+const t = translator("store");
+
+type Product = Schemas["Product"];
+type Release = Schemas["Release"];
+
+const AT_ONCE = 40;
+const OF_EACH = 10;
+const SHOWN = 20;
+
+/** The answers to one path for each product, those that succeed. */
+async function ofEach<Body>(products: readonly Product[], path: string, signal: AbortSignal): Promise<{ product: Product; body: Body }[]> {
+  const found: { product: Product; body: Body }[] = [];
+  for (let at = 0; at < products.length; at += AT_ONCE) {
+    const some = products.slice(at, at + AT_ONCE);
+    const operations = some.map((each) => ({ method: "GET" as const, path: `/products/${each.id}${path}`, body: null, headers: null }));
+    const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
+    results.forEach((each, place) => {
+      const product = some[place];
+      if (each.status === 200 && product) {
+        found.push({ product, body: each.body as unknown as Body });
+      }
+    });
+  }
+  return found;
+}
+
+export function PublisherReleases({ products }: { products: readonly Product[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const found = useRequest(
+    async (signal) => {
+      const all = await ofEach<{ items: Release[] }>(products, `/releases?limit=${OF_EACH}`, signal);
+      return all
+        .flatMap(({ product, body }) => body.items.filter((each) => each.published_at).map((release) => ({ product, release })))
+        .sort((a, b) => (b.release.published_at ?? "").localeCompare(a.release.published_at ?? ""));
+    },
+    [products],
+  );
+  return (
+    <RequestResult of={found}>
+      {(releases) => (
+        <>
+          {!releases.length && <Empty title={t("releases.none")} icon="package" />}
+          <ol class="releases publisher-releases">
+            {releases.slice(0, isWhole ? undefined : SHOWN).map(({ product, release }, place) => (
+              <li key={`${product.id} ${release.version} ${release.channel}`} class={place ? "release" : "release latest"}>
+                <CoverImage product={product} sizes="128px" />
+                <div>
+                  <h2>
+                    <a href={`/products/${product.slug}`}>
+                      {product.title} {release.version}
+                    </a>
+                    {release.channel !== "stable" && <Chip tone="violet">{t(`channel.${release.channel}` as "channel.beta")}</Chip>}
+                    {release.status === "yanked" && <Chip tone="bad">{t("withdrawn")}</Chip>}
+                    <time dateTime={release.published_at ?? ""} title={dateTime(release.published_at ?? "")}>
+                      {sinceWhen(release.published_at ?? "")}
+                    </time>
+                  </h2>
+                  {release.notes && <Markdown text={release.notes} />}
+                </div>
+              </li>
+            ))}
+          </ol>
+          {!isWhole && releases.length > SHOWN && <Button onClick={() => setWhole(true)}>{t("publisher.releases.all")}</Button>}
+        </>
+      )}
+    </RequestResult>
+  );
+}
+
+interface AboutProps {
+  publisher: Schemas["Publisher"];
+  products: readonly Product[];
+}
+
+export function PublisherKeys({ publisher, products }: AboutProps) {
+  const found = useRequest(
+    async (signal) => {
+      const keys = new Map<string, { titles: string[]; until: string }>();
+      for (const { product, body } of await ofEach<Schemas["ChannelState"]>(products, "/channels/stable", signal)) {
+        const { expires_at } = statementOf(body.statement);
+        for (const { keyid } of body.statement.signatures) {
+          const key = keys.get(keyid) ?? { titles: [], until: "" };
+          keys.set(keyid, { titles: [...key.titles, product.title], until: key.until > expires_at ? key.until : expires_at });
+        }
+      }
+      return [...keys];
+    },
+    [products],
+  );
+  const [first] = products;
+  return (
+    <div class="publisher-keys">
+      <section aria-labelledby="publisher-about">
+        <h2 id="publisher-about">{t("about")}</h2>
+        <p class="prose written">{publisher.text ?? t("publisher.text.none")}</p>
+        <dl class="panel-box fact-list">
+          {publisher.website && (
+            <div>
+              <dt>{t("homepage")}</dt>
+              <dd>
+                <a href={publisher.website} rel="noopener noreferrer nofollow ugc">
+                  {publisher.website.replace(/^https?:\/\/(www\.)?|\/$/g, "")}
+                </a>
+              </dd>
+            </div>
+          )}
+          <div>
+            <dt>{t("publisher.joined")}</dt>
+            <dd>{date(publisher.since)}</dd>
+          </div>
+          <div>
+            <dt>{t("publisher.domain")}</dt>
+            <dd>{publisher.verified ? t("publisher.verified") : t("publisher.unverified")}</dd>
+          </div>
+        </dl>
+      </section>
+      <section aria-labelledby="publisher-keys">
+        <h2 id="publisher-keys">{t("publisher.signing")}</h2>
+        <p class="prose">{t("publisher.signing.text")}</p>
+        <RequestResult of={found}>
+          {(keys) =>
+            keys.length ? (
+              <ul class="panel-box key-list">
+                {keys.map(([keyid, { titles, until }]) => (
+                  <li key={keyid}>
+                    <span class="row">
+                      <code class="hash" title={keyid}>
+                        {keyid}
+                      </code>
+                      <CopyButton text={keyid} of={t("signed.key")} />
+                    </span>
+                    <span class="quiet small">{t("publisher.signing.of", { titles: titles.join(", "), until: date(until) })}</span>
+                  </li>
+                ))}
+              </ul>
+            ) : (
+              <p class="quiet">{t("publisher.signing.none")}</p>
+            )
+          }
+        </RequestResult>
+        {first && found.state === "loaded" && found.value.length > 0 && (
+          <CommandLine label={t("signed.check")} text={`countersign pull ${publisher.slug}/${first.slug} ./${first.slug} --verify`} />
+        )}
+      </section>
+    </div>
+  );
+}
