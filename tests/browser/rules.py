@@ -15,11 +15,6 @@ _SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceo
 """Between two colours there is one that nobody means."""
 _MORE = (Path(__file__).parent / "rules.js").read_text()
 
-LINES = """[".filters .input, .filters .button", ".filters label"].map((of) =>
-  new Set([...document.querySelectorAll(of)].map((each) => each.getBoundingClientRect().top)).size)"""
-"""On how many lines the boxes of the filters stand, and on how many their labels."""
-
-
 _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 """The debugger of each page, which lasts from address to address."""
 

@@ -2,6 +2,7 @@
 import { query } from "../../shared/router";
 import type { Schemas } from "../api";
 import { productNotes } from "../product_notes";
+import { updateOf } from "./update_of";
 
 type Owned = Schemas["Owned"];
 
@@ -15,11 +16,19 @@ function updated(product: Owned): string {
 export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
   const wanted = words.trim().toLocaleLowerCase();
   const collection = query.value.get("collection");
-  const hasHidden = query.value.get("hidden") === "1";
+  const isHidden = query.value.get("hidden") === "1";
+  const kind = query.value.get("kind");
+  const isUpdate = query.value.get("update") === "1";
   const found = owned.filter((each) => {
     const noted = productNotes.value[each.id] ?? {};
     const said = [each.title, each.description, noted.note, ...(noted.collections ?? [])].join(" ").toLocaleLowerCase();
-    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.collections?.includes(collection));
+    return (
+      said.includes(wanted) &&
+      isHidden === Boolean(noted.isHidden) &&
+      (!kind || each.kind === kind) &&
+      (!isUpdate || updateOf(each) !== undefined) &&
+      (!collection || noted.collections?.includes(collection))
+    );
   });
   const order = query.value.get("order");
   if (order === "title") {

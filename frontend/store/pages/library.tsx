@@ -1,26 +1,32 @@
-// What the person owns: as cards or as a list, searched while one types, with the downloads of each and what they note.
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+// What the person owns: updates first, then all of it as cards or as a list, searched while one types, with the downloads
+// of each and what they note.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
-import { Chip } from "../../shared/components/chip";
-import { SelectField, TextField } from "../../shared/components/field";
+import { Dialog } from "../../shared/components/dialog";
+import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Empty, Failed, Loading } from "../../shared/components/states";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { Empty, Failed } from "../../shared/components/states";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
-import { plural, number, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { Card } from "../card";
 import { Curl } from "../curl";
+import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
-import { NotesSummary, NotesEditor } from "../library/notes_editor";
+import { LibraryCard, LibraryRow, UpdateCard } from "../library/library_card";
+import { NotesEditor } from "../library/notes_editor";
+import { updateOf } from "../library/update_of";
 import { nextCursor } from "../ownership";
-import { PLATFORMS } from "../platform";
-import { Downloads } from "../product/downloads";
+import { Files } from "../product/downloads";
 import { allCollections, clearNotes, productNotes } from "../product_notes";
-import "../store.css";
+import { SideNav } from "../side_nav";
+import { CardBones } from "../skeleton";
+import "../side_nav.css";
+import "../library/library.css";
 
 const tCommon = translator("common");
 const tLibrary = translator("library");
@@ -29,157 +35,242 @@ const t = translator("store");
 type Owned = Schemas["Owned"];
 
 const PAGE = 100;
+const KINDS = ["game", "app", "tool"] as const;
+const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
+
+type Kind = (typeof KINDS)[number];
 
 export function Library() {
   return (
-    <>
-      <Heading title={t("library")}>
-        <a href="/redeem">{t("redeem")}</a>
-      </Heading>
-      <RequireSignIn>
+    <div class="wrap">
+      {me.value ? (
         <Shown />
-      </RequireSignIn>
-    </>
+      ) : (
+        <>
+          <Heading title={t("library")}>
+            <a href="/redeem">{t("redeem")}</a>
+          </Heading>
+          <RequireSignIn>{null}</RequireSignIn>
+        </>
+      )}
+    </div>
   );
 }
 
 function Shown() {
   const { owned, problem, reload } = useLibrary();
   const [words, setWords] = useState(query.value.get("q") ?? "");
+  const [opened, setOpened] = useState<Owned | null>(null);
   useLayoutEffect(
     () => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
     [],
   );
-  if (problem) {
-    return <Failed problem={problem} onRetry={reload} />;
-  }
-  if (!owned) {
-    return <Loading />;
-  }
-  if (!owned.length) {
-    return (
-      <Empty title={t("library.none")}>
-        <p>{t("library.none.text")}</p>
-        <LinkButton href="/redeem">{t("redeem")}</LinkButton>
-      </Empty>
-    );
-  }
-  const fitting = filterAndSort(owned, words);
-  const hidden = owned.filter((each) => productNotes.value[each.id]?.isHidden).length;
-  const isList = query.value.get("view") === "list";
+  const hasHidden = useRef(false);
+  useEffect(() => {
+    // The card of what was hidden is gone, and with it what the keyboard was on.
+    if (opened === null && hasHidden.current) {
+      hasHidden.current = false;
+      document.getElementById("find")?.focus();
+    }
+  }, [opened]);
   const type = (value: string) => {
     setWords(value);
     setQuery({ q: value.trim() });
   };
   return (
-    <>
-      <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-        <TextField
-          name="find"
-          type="search"
-          label={t("library.search")}
-          value={words}
-          onInput={(event) => type(event.currentTarget.value)}
-          wide
-        />
-        <SelectField
-          name="order"
-          label={t("sort")}
-          value={query.value.get("order") ?? ""}
-          options={ORDERS.map((each) => [each, tLibrary(`library.order.${each}`)] as const)}
-          onChange={(order) => setQuery({ order })}
-        />
-        <Collections />
-        <div class="row" role="group" aria-label={t("view")}>
-          <Button aria-pressed={!isList} onClick={() => setQuery({ view: "" })}>
-            {t("view.grid")}
-          </Button>
-          <Button aria-pressed={isList} onClick={() => setQuery({ view: "list" })}>
-            {t("view.list")}
-          </Button>
-        </div>
-      </form>
-      <p class="row small quiet">
-        <span role="status">{plural(fitting.length, t("library.one"), t("library.many"))}</span>
-        {(hidden > 0 || query.value.get("hidden")) && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={query.value.get("hidden") === "1"}
-              onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? "1" : "" })}
+    <div class="sided">
+      <div class="side-column">{owned && owned.length > 0 && <Places owned={owned} />}</div>
+      <div class="library-main">
+        <div class="library-head">
+          <Heading title={t("library")} />
+          <form class="row right" role="search" onSubmit={(event) => event.preventDefault()}>
+            <TextField
+              name="find"
+              type="search"
+              label={t("library.search")}
+              placeholder={t("library.search")}
+              value={words}
+              onInput={(event) => type(event.currentTarget.value)}
             />
-            {tLibrary("library.hidden.with", { n: number(hidden) })}
-          </label>
+            <LinkButton href="/redeem" look="strong">
+              <Icon name="ticket" />
+              {t("redeem")}
+            </LinkButton>
+          </form>
+        </div>
+        {problem && <Failed problem={problem} onRetry={reload} />}
+        {!problem && !owned && <CardBones count={10} />}
+        {!problem && owned && !owned.length && (
+          <Empty title={t("library.none")} icon="library">
+            <p>{t("library.none.text")}</p>
+            <LinkButton href="/browse?access=free">{t("home.free")}</LinkButton>
+          </Empty>
         )}
-        <Curl method="GET" path="/api/v1/library?limit=100" />
-      </p>
-      {isList ? <AsList products={fitting} /> : <AsCards products={fitting} />}
+        {!problem && owned && owned.length > 0 && <Sections owned={owned} words={words} onOpen={setOpened} />}
+      </div>
+      <Dialog title={opened?.title ?? ""} isOpen={opened !== null} onClose={() => setOpened(null)} look="wide">
+        {opened && (
+          <>
+            <h3>{t("downloads")}</h3>
+            <Files id={opened.id} />
+            <h3>{tLibrary("shelf")}</h3>
+            <NotesEditor product={opened} onHidden={() => ((hasHidden.current = true), setOpened(null))} />
+          </>
+        )}
+      </Dialog>
+    </div>
+  );
+}
+
+/** What is in the library, by kind and by collection. */
+function Places({ owned }: { owned: readonly Owned[] }) {
+  const shown = owned.filter((each) => !productNotes.value[each.id]?.isHidden);
+  const hidden = owned.length - shown.length;
+  const now = (name: string) => query.value.get(name) ?? "";
+  const isAll = !["kind", "update", "collection", "hidden"].some(now);
+  const inCollection = (name: string) => shown.filter((each) => productNotes.value[each.id]?.collections?.includes(name)).length;
+  const named = allCollections();
+  const collections = now("collection") && !named.includes(now("collection")) ? [...named, now("collection")] : named;
+  const updates = shown.filter((each) => updateOf(each)).length;
+  return (
+    <SideNav
+      label={t("library")}
+      groups={[
+        {
+          places: [
+            { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shown.length },
+            { address: "/library?update=1", label: tLibrary("updates"), icon: "download", isCurrent: now("update") === "1", count: updates },
+            ...KINDS.map((each) => ({
+              address: `/library?kind=${each}`,
+              label: t(`kinds.${each}`),
+              icon: ICON_OF[each],
+              isCurrent: now("kind") === each,
+              count: shown.filter((one) => one.kind === each).length,
+            })),
+          ],
+        },
+        {
+          title: tLibrary("collections"),
+          places: collections.map((each) => ({
+            address: `/library?collection=${encodeURIComponent(each)}`,
+            label: each,
+            icon: "folder" as const,
+            isCurrent: now("collection") === each,
+            count: inCollection(each),
+          })),
+        },
+        {
+          title: tLibrary("more"),
+          places:
+            hidden > 0 || now("hidden")
+              ? [{ address: "/library?hidden=1", label: tLibrary("library.hidden"), icon: "eye-off" as const, isCurrent: now("hidden") === "1", count: hidden }]
+              : [],
+        },
+      ]}
+    />
+  );
+}
+
+interface SectionsProps {
+  owned: readonly Owned[];
+  words: string;
+  onOpen: (product: Owned) => void;
+}
+
+function Sections({ owned, words, onOpen }: SectionsProps) {
+  const fitting = filterAndSort(owned, words);
+  const updates = owned.filter((each) => !productNotes.value[each.id]?.isHidden && updateOf(each));
+  const isList = query.value.get("view") === "list";
+  const isWhole = !["q", "kind", "update", "collection", "hidden"].some((name) => query.value.get(name));
+  const kind = KINDS.find((each) => each === query.value.get("kind"));
+  const title = query.value.get("collection") || (kind ? t(`kinds.${kind}`) : "");
+  const named = query.value.get("hidden") ? tLibrary("library.hidden") : query.value.get("update") ? tLibrary("updates.available") : t("all.products");
+  return (
+    <>
+      {isWhole && updates.length > 0 && (
+        <section class="library-section" aria-labelledby="updates">
+          <div class="toolbar">
+            <h2 id="updates">{tLibrary("updates.available")}</h2>
+            <span class="quiet">{plural(updates.length, t("library.one"), t("library.many"))}</span>
+          </div>
+          <ul class="updates">
+            {updates.map((each) => (
+              <UpdateCard key={each.id} product={each} onOpen={onOpen} />
+            ))}
+          </ul>
+        </section>
+      )}
+      <section class="library-section" aria-labelledby="products">
+        <div class="toolbar">
+          <h2 id="products">{title || named}</h2>
+          <span role="status" class="quiet">
+            {plural(fitting.length, t("library.one"), t("library.many"))}
+          </span>
+          <span class="right row">
+            <Order />
+            <span class="segments" role="group" aria-label={t("view")}>
+              {(["grid", "list"] as const).map((each) => (
+                <button
+                  key={each}
+                  type="button"
+                  aria-pressed={isList === (each === "list")}
+                  aria-label={t(`view.${each}`)}
+                  onClick={() => setQuery({ view: each === "list" ? each : "" })}
+                >
+                  <Icon name={each === "grid" ? "layout-grid" : "list"} />
+                </button>
+              ))}
+            </span>
+          </span>
+        </div>
+        {fitting.length ? (
+          <ul class={isList ? "product-rows panel-box" : "cards library-cards"}>
+            {fitting.map((each, place) =>
+              isList ? (
+                <LibraryRow key={each.id} product={each} onOpen={onOpen} />
+              ) : (
+                <LibraryCard key={each.id} product={each} isFirst={place < 10} onOpen={onOpen} />
+              ),
+            )}
+          </ul>
+        ) : (
+          <Empty title={t("none")} icon="search">
+            <LinkButton href="/library">{t("none.clear")}</LinkButton>
+          </Empty>
+        )}
+      </section>
       <Kept />
     </>
+  );
+}
+
+function Order() {
+  return (
+    <select
+      class="input"
+      aria-label={t("sort")}
+      value={query.value.get("order") ?? ""}
+      onChange={(event) => setQuery({ order: event.currentTarget.value })}
+    >
+      {ORDERS.map((each) => (
+        <option key={each} value={each} selected={each === (query.value.get("order") ?? "")}>
+          {tLibrary(`library.order.${each}`)}
+        </option>
+      ))}
+    </select>
   );
 }
 
 /** What is noted is of this browser: it says so, and how to be rid of it. */
 function Kept() {
   return (
-    <section class="stack apart" aria-labelledby="kept">
-      <h2 id="kept">{tLibrary("shelf.here")}</h2>
+    <section class="library-foot" aria-label={tLibrary("shelf.here")}>
       <p>{tLibrary("shelf.here.text")}</p>
-      <div>
-        <Button look="risky" onClick={() => (clearNotes(), showToast(tLibrary("shelf.forgotten")))}>
-          {tLibrary("shelf.forget")}
-        </Button>
-      </div>
+      <Curl method="GET" path="/api/v1/library?limit=100" />
+      <Button tight look="risky" onClick={() => (clearNotes(), showToast(tLibrary("shelf.forgotten")))}>
+        {tLibrary("shelf.forget")}
+      </Button>
     </section>
-  );
-}
-
-function Collections() {
-  const names = allCollections();
-  const now = query.value.get("collection") ?? "";
-  if (!names.length && !now) {
-    return null;
-  }
-  const known = now && !names.includes(now) ? [...names, now] : names;
-  return (
-    <SelectField
-      name="collection"
-      label={tLibrary("collections")}
-      value={now}
-      options={[["", t("any")], ...known.map((each) => [each, each] as const)]}
-      onChange={(collection) => setQuery({ collection })}
-    />
-  );
-}
-
-function AsCards({ products }: { products: readonly Owned[] }) {
-  return (
-    <ul class="cards">
-      {products.map((each) => (
-        <Card level={2} key={each.id} product={each}>
-          <NotesSummary product={each} />
-          <Downloads product={each} />
-          <NotesEditor product={each} />
-        </Card>
-      ))}
-    </ul>
-  );
-}
-
-function AsList({ products }: { products: readonly Owned[] }) {
-  return (
-    <ul class="results">
-      {products.map((each) => (
-        <li key={each.id}>
-          <a href={`/products/${each.slug}`}>{each.title}</a>
-          <Chip>{t(`kind.${each.kind}`)}</Chip>
-          <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
-          <NotesSummary product={each} />
-          <Downloads product={each} />
-          <NotesEditor product={each} />
-        </li>
-      ))}
-    </ul>
   );
 }
 

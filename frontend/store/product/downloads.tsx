@@ -1,5 +1,4 @@
-// The newest files of an owned product, asked for when somebody opens them; the browser does the download itself.
-import { useState } from "preact/hooks";
+// The newest files of an owned product; the browser does the download itself.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";
@@ -11,20 +10,7 @@ const t = translator("store");
 
 type Release = Schemas["Release"];
 
-export function Downloads({ product }: { product: Schemas["Product"] }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        {t("downloads")}
-        <span class="hidden-text"> {product.title}</span>
-      </summary>
-      {isOpen && <Files id={product.id} />}
-    </details>
-  );
-}
-
-function Files({ id }: { id: string }) {
+export function Files({ id }: { id: string }) {
   const found = useRequest(
     async (signal) => (await api.get("/api/v1/products/{id}/releases", { values: { id }, query: { limit: 10 }, signal })).value as Release[],
     [id],
@@ -35,7 +21,7 @@ function Files({ id }: { id: string }) {
         const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
         const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === currentPlatform) - Number(a.platform === currentPlatform));
         return files.length ? (
-          <ul>
+          <ul class="file-links">
             {files.map((each) => (
               <li key={each.id}>
                 <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && recordDownload(id, release)}>

@@ -1,0 +1,67 @@
+// Downloads the newest file for this system with one press; where there is none, it shows what there is.
+import { useState } from "preact/hooks";
+import { Icon } from "../../shared/components/icon";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { api, type Schemas } from "../api";
+import { currentPlatform } from "../platform";
+import { recordDownload } from "../product_notes";
+
+type Owned = Schemas["Owned"];
+type Release = Schemas["Release"];
+
+interface Props {
+  product: Owned;
+  label: string;
+  /** The channel whose newest release is wanted. */
+  channel?: string | undefined;
+  /** Only its icon is shown. */
+  isIcon?: boolean;
+  /** Called where no file is for this system. */
+  onOther: () => void;
+}
+
+export function DownloadNow({ product, label, channel = "stable", isIcon = false, onOther }: Props) {
+  const [isBusy, setBusy] = useState(false);
+  const run = async () => {
+    if (isBusy) {
+      return;
+    }
+    setBusy(true);
+    try {
+      if (!(await download(product, channel))) {
+        onOther();
+      }
+    } catch (error) {
+      showToast(Problem.from(error).message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" class={isIcon ? "button square" : "get-now"} aria-disabled={isBusy || undefined} onClick={run}>
+      <Icon name="download" {...(isIcon ? {} : { size: "s" as const })} />
+      {!isIcon && label}
+      <span class="hidden-text"> {isIcon ? `${label} ${product.title}` : product.title}</span>
+    </button>
+  );
+}
+
+/** Begin the download of the newest file for this system; false where there is none. */
+async function download(product: Owned, channel: string): Promise<boolean> {
+  const values = { id: product.id };
+  const releases = (await api.get("/api/v1/products/{id}/releases", { values, query: { limit: 20 } })).value as Release[];
+  const standing = releases.filter((each) => each.status !== "yanked");
+  const release = standing.find((each) => each.channel === channel) ?? standing[0];
+  const files = release?.artifacts ?? [];
+  const file = files.find((each) => each.platform === currentPlatform) ?? (files.length === 1 ? files.find((each) => !each.platform) : undefined);
+  if (!release || !file) {
+    return false;
+  }
+  const link = document.createElement("a");
+  link.href = `/api/v1/artifacts/${file.id}`;
+  link.download = "";
+  link.click();
+  recordDownload(product.id, release);
+  return true;
+}

@@ -1,0 +1,135 @@
+// A product of the library: as a card or a row with its version and its download, and as an update that waits.
+import { Chip } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
+import { sinceWhen, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { CoverImage, publisherOf } from "../card";
+import { PlatformMarks } from "../platform_marks";
+import { productNotes } from "../product_notes";
+import { DownloadNow } from "./download_now";
+import { updateOf } from "./update_of";
+
+const tLibrary = translator("library");
+const t = translator("store");
+
+type Owned = Schemas["Owned"];
+
+interface Props {
+  product: Owned;
+  onOpen: (product: Owned) => void;
+}
+
+export function LibraryCard({ product, isFirst, onOpen }: Props & { isFirst: boolean }) {
+  const update = updateOf(product);
+  return (
+    <li class="card">
+      <div class="cover">
+        <CoverImage product={product} sizes="(max-width: 760px) 50vw, 240px" isFirst={isFirst} />
+        {update && <span class="flag">{tLibrary("update.flag")}</span>}
+      </div>
+      <h3>
+        <a class="cut" href={`/products/${product.slug}`}>
+          {product.title}
+        </a>
+      </h3>
+      <p class="by cut">{publisherOf(product)}</p>
+      <p class="meta">
+        <span class="num cut">{versionOf(product)}</span>
+        <Actions product={product} onOpen={onOpen} />
+      </p>
+      <Noted product={product} />
+    </li>
+  );
+}
+
+export function LibraryRow({ product, onOpen }: Props) {
+  const update = updateOf(product);
+  return (
+    <li class="product-row">
+      <CoverImage product={product} sizes="96px" />
+      <div class="grow">
+        <h3>
+          <a href={`/products/${product.slug}`}>{product.title}</a>
+        </h3>
+        <p class="quiet cut">{publisherOf(product)}</p>
+        <Noted product={product} />
+      </div>
+      {update && <Chip tone="info">{tLibrary("update.flag")}</Chip>}
+      <span class="wide-only">
+        <PlatformMarks platforms={product.platforms} />
+      </span>
+      <span class="quiet num wide-only">{versionOf(product)}</span>
+      <Actions product={product} onOpen={onOpen} />
+    </li>
+  );
+}
+
+/** What is newer than the version that was downloaded. */
+export function UpdateCard({ product, onOpen }: Props) {
+  const update = updateOf(product);
+  if (!update) {
+    return null;
+  }
+  return (
+    <li class="panel-box">
+      <CoverImage product={product} sizes="112px" />
+      <div class="grow">
+        <h3>
+          <a class="cut" href={`/products/${product.slug}?channel=${update.channel}`}>
+            {product.title}
+          </a>
+        </h3>
+        <p class="num">
+          <b>{update.version}</b> · {tLibrary("update.had", { had: update.had })}
+        </p>
+        <p>{sinceWhen(update.published_at)}</p>
+      </div>
+      <DownloadNow product={product} label={t("get")} channel={update.channel} isIcon onOther={() => onOpen(product)} />
+    </li>
+  );
+}
+
+function versionOf(product: Owned): string {
+  const stable = product.channels.find((each) => each.channel === "stable") ?? product.channels[0];
+  return stable?.version ?? "";
+}
+
+function Actions({ product, onOpen }: Props) {
+  const update = updateOf(product);
+  return (
+    <span class="meta-actions">
+      {product.channels.length > 0 && (
+        <DownloadNow
+          product={product}
+          label={update ? tLibrary("update.flag") : t("get")}
+          channel={update?.channel}
+          onOther={() => onOpen(product)}
+        />
+      )}
+      <button type="button" class="get-more" aria-haspopup="dialog" aria-label={tLibrary("manage", { title: product.title })} onClick={() => onOpen(product)}>
+        <Icon name="ellipsis" />
+      </button>
+    </span>
+  );
+}
+
+/** What the person noted: collections, and a note. */
+function Noted({ product }: { product: Owned }) {
+  const { note, collections, isHidden } = productNotes.value[product.id] ?? {};
+  if (!note && !collections?.length && !isHidden) {
+    return null;
+  }
+  return (
+    <div class="noted">
+      <span class="row">
+        {isHidden && <Chip>{tLibrary("library.hidden")}</Chip>}
+        {collections?.map((each) => (
+          <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
+            {each}
+          </a>
+        ))}
+      </span>
+      {note && <p class="written">{note}</p>}
+    </div>
+  );
+}

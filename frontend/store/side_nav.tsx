@@ -1,0 +1,41 @@
+// The places of a part of the store, beside its pages; at phone width it is a row above them.
+import { Icon, type IconName } from "../shared/components/icon";
+import { number } from "../shared/i18n";
+
+export interface SidePlace {
+  address: string;
+  label: string;
+  icon: IconName;
+  isCurrent: boolean;
+  count?: number | undefined;
+}
+
+export interface SideGroup {
+  title?: string;
+  places: readonly SidePlace[];
+}
+
+export function SideNav({ label, groups }: { label: string; groups: readonly SideGroup[] }) {
+  return (
+    <nav class="side-nav" aria-label={label}>
+      {groups
+        .filter((each) => each.places.length)
+        .map(({ title, places }) => (
+          <div key={title ?? ""} class="side-group">
+            {title && <h2>{title}</h2>}
+            <ul>
+              {places.map((each) => (
+                <li key={each.address}>
+                  <a href={each.address} aria-current={each.isCurrent ? "page" : undefined}>
+                    <Icon name={each.icon} />
+                    <span class="cut">{each.label}</span>
+                    {each.count !== undefined && <span class="count">{number(each.count)}</span>}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+    </nav>
+  );
+}
