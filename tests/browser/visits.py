@@ -154,7 +154,8 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
     await page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
-    await page.goto(path)
+    # A picture that never arrives keeps a page from being loaded.
+    await page.goto(path, wait_until="domcontentloaded" if visitor.api == "waits" else "load")
     await page.wait_for_selector("main h1")
     await settled(page, visitor)
     for each in place.presses:
