@@ -45,7 +45,9 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
 
 @pytest.mark.full
 async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, demo_store: Running) -> None:
-    code = (await asyncio.to_thread(issued, demo_store, "loupe"))[0]
+    slug = await asyncio.to_thread(new, demo_store)
+    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
     keys: list[str | None] = []
 
     async def cut(route: Route) -> None:
