@@ -87,6 +87,9 @@ class Settings:
         "Public address of the records service without a trailing slash; empty: http://HOST:PORT of its listener.",
         "URL",
     )
+    demo_activity: bool = _setting(
+        True, "With --demo: also dates around today, payments, tickets in progress, and agents with proposals."
+    )
     mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP in addition to the three earlier revisions.")
     counters_url: str = _setting(
         "",

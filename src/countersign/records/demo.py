@@ -86,6 +86,11 @@ _KNOWN = 'SELECT id FROM "user" WHERE username = \'alice\''
 _HASH = "SELECT hash FROM password WHERE user_id = $1"
 
 
+def modules_of(engine: Engine) -> frozenset[str]:
+    """Return the names of the enabled modules."""
+    return frozenset(module.name for module in engine.registry.modules)
+
+
 async def is_open(engine: Engine) -> bool:
     """Return whether a person of the demonstration data can sign in with the well-known password."""
     row = await engine.records.database.fetch_one(_KNOWN)

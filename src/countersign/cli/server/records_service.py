@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli.server.listen_address import ListenAddress
 from countersign.cli.server.service_runner import Service
 from countersign.kernel.http.server import ASGIApp
-from countersign.records import app, demo
+from countersign.records import app, demo, demo_activity
 from countersign.records import health_checks as watching
 from countersign.records.access import invitations as setup
 from countersign.settings import BadSetting, Settings
@@ -48,6 +48,8 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
     """
     records = service.records
     seeded = is_demo and await demo.seed(service.engine)
+    if seeded and records.settings.demo_activity and {"crm", "billing", "helpdesk"} <= demo.modules_of(service.engine):
+        await demo_activity.add_activity(service.engine)
     if not records.is_loopback and await demo.is_open(service.engine):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
