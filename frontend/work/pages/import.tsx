@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, Field, SelectField } from "../../shared/components/field";
-import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
@@ -12,6 +11,7 @@ import { fieldOptions, inPlainWords, textOf } from "../import/mapping";
 import { workflowField, may, modelOf } from "../models";
 import { ProposedNotice } from "../record/proposed_notice";
 import { type DateOrder, type Decimal, notation } from "../values/csv_notation";
+import { CrumbHeading } from "../shell/crumb_heading";
 
 const t = translator("import");
 const tRecord = translator("record");
@@ -92,10 +92,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const isTried = told !== null && told.dry_run && told.errors.length === 0;
   return (
     <div class="stack">
-      <nav>
-        <a href={`/models/${model.name}`}>← {tRecord("back", { model: model.plural })}</a>
-      </nav>
-      <Heading title={t("title", { model: model.plural })} />
+      <CrumbHeading href={`/models/${model.name}`} label={tRecord("back", { model: model.plural })} title={t("title", { model: model.plural })} />
       <p class="quiet">{t("lead")}</p>
       {!canRestore && workflowField(model) && <p class="quiet">{t("restore.needed")}</p>}
       <Faults problem={problem} />

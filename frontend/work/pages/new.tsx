@@ -1,12 +1,12 @@
 // A new record of any model.
 import { useEffect, useState } from "preact/hooks";
-import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { showToast } from "../../shared/toast";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
 import { addressOf, may, modelOf } from "../models";
 import { EditForm } from "../record/edit_form";
+import { CrumbHeading } from "../shell/crumb_heading";
 import { ProposedNotice } from "../record/proposed_notice";
 import { translator } from "../../shared/i18n";
 
@@ -24,10 +24,7 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
   }
   return (
     <div class="stack record">
-      <nav>
-        <a href={`/models/${name}`}>← {t("back", { model: model.plural })}</a>
-      </nav>
-      <Heading title={t("new", { model: model.label })} />
+      <CrumbHeading href={`/models/${name}`} label={t("back", { model: model.plural })} title={t("new", { model: model.label })} />
       {planId && <ProposedNotice planId={planId} />}
       <EditForm
         {...{ meta, model, base: null }}

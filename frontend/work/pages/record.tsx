@@ -124,7 +124,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   return (
     <div class="page record-page">
       <RecordBar {...{ model, title, record }} onDelete={may(model, "delete") ? () => setDeleting("asked") : null} />
-      <div class="record">
+      <div class="record-split">
         <div class="record-main">
           <header class="record-head">
             <div class="grow">

@@ -12,6 +12,7 @@ import { placeOf, walk } from "../list/walk";
 import { addressOf } from "../models";
 import { editRecord } from "./edit_request";
 
+const tWork = translator("work");
 const t = translator("record");
 
 interface Props {
@@ -39,7 +40,7 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
   const edit = editRecord.value;
   return (
     <div class="page-head">
-      <nav class="crumbs" aria-label={t("crumb")}>
+      <nav class="crumbs" aria-label={tWork("crumb")}>
         <a href={`/models/${model.name}`}>{t("back", { model: model.plural })}</a>
         <Icon name="chevron-right" size="s" />
         <span class="cut" aria-current="page">

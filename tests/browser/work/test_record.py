@@ -73,7 +73,7 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
         await page.fill("dialog[open] #lost_reason", "Too dear")
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector("[data-action='lead.reopen']")
-        await page.wait_for_selector(".timeline >> text=did: Mark as lost")
+        await page.wait_for_selector(".timeline >> text=ran “Mark as lost”")
 
         assert alice.run("lead.get", id=lead["id"])["lost_reason"] == "Too dear"
         await page.click(".timeline summary >> nth=0")
