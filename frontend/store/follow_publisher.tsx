@@ -61,12 +61,17 @@ export async function follow(slug: string, isFollowed: boolean): Promise<void> {
 
 let isLoading = false;
 
-export function FollowPublisher({ slug, name }: { slug: string; name: string }) {
-  const [isBusy, setBusy] = useState(false);
+/** Have it known from now on which publishers the person follows. */
+export function useFollowedPublishers(): void {
   if (!isLoading) {
     isLoading = true;
     load();
   }
+}
+
+export function FollowPublisher({ slug, name }: { slug: string; name: string }) {
+  const [isBusy, setBusy] = useState(false);
+  useFollowedPublishers();
   if (me.value === null) {
     const back = encodeURIComponent(location.pathname + location.search);
     return (

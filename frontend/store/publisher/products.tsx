@@ -4,10 +4,10 @@ import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { RequestResult, Empty, Failed } from "../../shared/components/states";
-import { Table } from "../../shared/components/table";
-import { date, translator } from "../../shared/i18n";
+import { sinceWhen, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { PLATFORMS } from "../platform";
+import { CoverImage } from "../card";
+import { PlatformMarks } from "../platform_marks";
 import { useSubmit } from "./form";
 
 const tCommon = translator("common");
@@ -43,19 +43,11 @@ function Listed({ org, first }: { org: string; first: Page }) {
   }
   return (
     <div class="stack">
-      <Table
-        caption={t("products.of", { org })}
-        rows={rows}
-        keyOf={(each) => each.id}
-        columns={[
-          { name: "title", label: t("title"), cell: (each) => <a href={`/publisher/products/${each.slug}`}>{each.title}</a> },
-          { name: "status", label: t("status"), cell: (each) => <Status of={each.status} /> },
-          { name: "kind", label: tStore("kind"), cell: (each) => tStore(`kind.${each.kind}`) },
-          { name: "platforms", label: tStore("platform"), cell: (each) => each.platforms.map((name) => PLATFORMS[name]).join(", ") },
-          { name: "newest", label: t("newest"), cell: (each) => <Newest of={each} /> },
-          { name: "updated", label: t("updated"), cell: (each) => date(each.updated_at) },
-        ]}
-      />
+      <ul class="cards own-products" aria-label={t("products.of", { org })}>
+        {rows.map((each, place) => (
+          <OwnProduct key={each.id} product={each} isFirst={place < 10} />
+        ))}
+      </ul>
       {problem && <Failed problem={problem} onRetry={more} />}
       {next && (
         <div>
@@ -65,6 +57,29 @@ function Listed({ org, first }: { org: string; first: Page }) {
         </div>
       )}
     </div>
+  );
+}
+
+function OwnProduct({ product, isFirst }: { product: Detail; isFirst: boolean }) {
+  return (
+    <li class="card">
+      <div class="cover">
+        <CoverImage product={product} sizes="(max-width: 760px) 50vw, 260px" isFirst={isFirst} />
+      </div>
+      <h2>
+        <a class="cut" href={`/publisher/products/${product.slug}`}>
+          {product.title}
+        </a>
+      </h2>
+      <p class="by cut">{[tStore(`kind.${product.kind}`), t("updated.at", { when: sinceWhen(product.updated_at) })].join(" · ")}</p>
+      <p class="meta">
+        <Newest of={product} />
+        <Status of={product.status} />
+      </p>
+      <p class="meta">
+        <PlatformMarks platforms={product.platforms} />
+      </p>
+    </li>
   );
 }
 
@@ -79,7 +94,9 @@ function Newest({ of }: { of: Detail }) {
     <span class="whole">
       {first.version} <span class="small quiet">{first.channel}</span>
     </span>
-  ) : null;
+  ) : (
+    <span />
+  );
 }
 
 /** A page of products with all that is told of each: a list does not tell the state, so each is asked for in one batch. */

@@ -7,6 +7,7 @@ import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { PLATFORMS, type Platform } from "../platform";
 import { Bar } from "./bar";
+import { Statistics } from "./statistics";
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -29,6 +30,7 @@ export function Usage({ org }: { org: string }) {
   const found = useRequest(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
   return (
     <div class="stack">
+      <Statistics org={org} />
       <RequestResult of={found}>{(value) => <Shown value={value} />}</RequestResult>
       <div>
         <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />

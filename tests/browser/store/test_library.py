@@ -29,13 +29,13 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         await page.click("h1")
         await page.keyboard.press("g")
         await page.keyboard.press("f")
-        await expect(page.locator(".card h2")).to_have_text([slug.title()])
-        assert await page.locator(".card li .chip").count() == 0
+        await expect(page.locator(".followed li a.cut")).to_have_text([slug.title()])
+        assert await page.locator(".feed-entry .chip").count() == 0
 
         await asyncio.to_thread(published, demo_store, slug, "1.1.0")
         await page.reload()
-        await expect(page.locator(".card li")).to_contain_text("1.1.0")
-        await expect(page.locator(".card li .chip")).to_have_text("New")
+        await expect(page.locator(".feed-entry")).to_contain_text("1.1.0")
+        await expect(page.locator(".feed-entry .chip")).to_have_text("New")
         await assert_accessible(page, axe)
         await picture(page, "following-1440-light")
         async with page.expect_response("**/feed") as told:
@@ -43,7 +43,7 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         assert f"{slug.title()} 1.1.0" in await (await told.value).text()
         await page.click(f"text={slug.title()} >> nth=0")
         await page.click("nav >> text=Following")
-        await expect(page.locator(".card li .chip")).to_have_count(0)
+        await expect(page.locator(".feed-entry .chip")).to_have_count(0)
         await page.click("button:text('Unfollow')")
 
         await page.wait_for_selector("text=Nothing followed yet")

@@ -385,7 +385,7 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
             await sign_in(page, PLAYER, "/publisher")
             await page.wait_for_selector("main .chip >> text=Publisher")
 
-            assert await page.locator("[role=tab]").all_inner_texts() == ["Products"]
+            assert await page.locator(".side-nav a").all_inner_texts() == ["Products", "Public profile"]
     finally:
         await asyncio.to_thread(call, demo_store, "DELETE", f"/org/members?email={PLAYER}")
 
