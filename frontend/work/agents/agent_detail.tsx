@@ -1,5 +1,5 @@
 // One agent: whom it acts for, what it did and may do, and how a client is connected with its token.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
@@ -25,6 +25,8 @@ const t = translator("agents");
 
 const EVERY_MS = 5000;
 const DAYS = 30;
+/** How long calls are logged. */
+const LOGGED_DAYS = 7;
 const DAY_MS = 86_400_000;
 
 interface Props {
@@ -39,7 +41,8 @@ interface Props {
 export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: Props) {
   const [isPaused, setPaused] = useState(false);
   const [isViewing, setViewing] = useState(false);
-  const found = useRequest((signal) => loadHistory(meta, token, signal), [token.id], { keepsPrevious: true });
+  const lastHistory = useRef<AgentHistory | null>(null);
+  const found = useRequest(async (signal) => (lastHistory.current = await loadHistory(meta, token, lastHistory.current, signal)), [token.id], { keepsPrevious: true });
   useEffect(() => {
     const timer = setInterval(() => !isPaused && document.visibilityState === "visible" && isLive(token) && found.reload(), EVERY_MS);
     return () => clearInterval(timer);
@@ -81,7 +84,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
             <div class="agent-columns">
               <div class="agent-column">
                 <CallLog {...{ meta, isPaused }} calls={history.calls} token={token.id} onPause={setPaused} />
-                {history.calls.length > 0 && <PerDay calls={history.calls} />}
+                {history.calls.length > 0 && <PerDay calls={history.calls} days={knowsCalls(meta) ? LOGGED_DAYS : DAYS} />}
               </div>
               <div class="agent-column">
                 <Widget title={t("may")}>
@@ -141,11 +144,11 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   );
 }
 
-function PerDay({ calls }: { calls: readonly Call[] }) {
-  const days = callsPerDay(calls, DAYS, Date.now());
+function PerDay({ calls, days: count }: { calls: readonly Call[]; days: number }) {
+  const days = callsPerDay(calls, count, Date.now());
   const title = t("per.day");
   return (
-    <Widget title={title} end={<span class="quiet end">{t("days", { n: number(DAYS) })}</span>}>
+    <Widget title={title} end={<span class="quiet end">{t("days", { n: number(count) })}</span>}>
       <div class="widget-chart">
         <Chart title={title} kind="line" height={150} days={days.map((each) => each.day)} series={[{ name: t("calls"), values: days.map((each) => each.count), hue: 1, hasArea: true }]} />
       </div>

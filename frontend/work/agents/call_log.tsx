@@ -86,7 +86,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
                     <td>
                       <Chip tone={TONES[each.result]}>{t(`result.${each.result}`)}</Chip>
                     </td>
-                    {hasTimes && <td class="number quiet wide-only">{each.ms === null ? "" : t("log.ms", { n: number(each.ms) })}</td>}
+                    {hasTimes && <td class="number quiet wide-only">{each.ms === null ? "" : t("log.ms", { n: number(Math.round(each.ms)) })}</td>}
                   </tr>
                 ))}
               </tbody>
@@ -106,9 +106,6 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
 
 function Target({ meta, call }: { meta: Meta; call: Call }) {
   const model = modelOf(meta, call.model);
-  if (call.note !== null) {
-    return <>{call.note}</>;
-  }
   if (!model || !call.record) {
     return null;
   }

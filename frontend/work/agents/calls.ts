@@ -1,10 +1,11 @@
 // What agents did: their calls as far as the service says them, else their changes in the audit log and their proposals.
 import { type Entry } from "../audit/filter";
-import { type Meta, type Row, run } from "../api";
+import { type Meta, run } from "../api";
 import type { Plan } from "../approvals/plan";
 import { targetOf } from "../approvals/record_title";
 import { canList, may, modelOf } from "../models";
 import type { AgentToken } from "./agent_token";
+import { isReadCommand } from "./commands";
 
 export type CallResult = "read" | "done" | "proposed" | "refused";
 
@@ -17,8 +18,6 @@ export interface Call {
   result: CallResult;
   /** How long it took. */
   ms: number | null;
-  /** What stands in place of the record: how many rows, or why it was refused. */
-  note: string | null;
   href: string | null;
 }
 
@@ -36,35 +35,31 @@ export function knowsCalls(meta: Meta): boolean {
   return model !== undefined && may(model, "calls");
 }
 
-interface LoggedCall extends Row {
+interface LoggedCall {
+  number: number;
   at: string;
   tool: string;
-  model?: string | null;
-  record?: string | null;
-  record_id?: string | null;
-  result: string;
-  ms?: number | null;
-  rows?: number | null;
+  record_id: string | null;
+  result: "ok" | "proposed" | "refused";
+  ms: number;
 }
 
-function ofLogged(call: LoggedCall): Call {
-  const result = (["read", "done", "proposed", "refused"] as const).find((each) => each === call.result) ?? "refused";
-  const record = call.record_id ?? call.record ?? "";
-  const model = call.model ?? call.tool.split(/\.|__/)[0] ?? "";
-  const note = typeof call.rows === "number" ? String(call.rows) : null;
-  return { id: call.id, at: call.at, tool: call.tool.replace("__", "."), model, record, result, ms: call.ms ?? null, note, href: null };
+function ofLogged({ number, at, tool, record_id, result, ms }: LoggedCall): Call {
+  const name = tool.replace("__", ".");
+  const became = result === "ok" ? (isReadCommand(name) ? "read" : "done") : result;
+  return { id: String(number), at, tool: name, model: name.split(".")[0] ?? "", record: record_id ?? "", result: became, ms, href: null };
 }
 
 function ofEntry(entry: Entry): Call {
   const href = `/audit/${encodeURIComponent(entry.id)}`;
-  return { id: entry.id, at: entry.at, tool: entry.command ?? "–", model: entry.model ?? "", record: entry.record_id ?? "", result: "done", ms: null, note: null, href };
+  return { id: entry.id, at: entry.at, tool: entry.command ?? "–", model: entry.model ?? "", record: entry.record_id ?? "", result: "done", ms: null, href };
 }
 
 function ofPlan(plan: Plan): Call {
   const { model, id } = targetOf(plan);
   const decided = plan.state === "pending" ? "" : "&state=decided";
   const href = `/approvals?plan=${encodeURIComponent(plan.id)}${decided}`;
-  return { id: plan.id, at: plan.proposed_at, tool: plan.command, model, record: id, result: "proposed", ms: null, note: null, href };
+  return { id: plan.id, at: plan.proposed_at, tool: plan.command, model, record: id, result: "proposed", ms: null, href };
 }
 
 async function entriesOf(tokens: readonly string[], signal: AbortSignal): Promise<Entry[]> {
@@ -80,18 +75,33 @@ async function plansOf(tokens: readonly string[], signal: AbortSignal): Promise<
 export interface AgentHistory {
   calls: Call[];
   plans: Plan[];
+  /** Where the log of calls goes on. */
+  cursor: number;
 }
 
-/** The calls of an agent, newest first. */
-export async function loadHistory(meta: Meta, token: AgentToken, signal: AbortSignal): Promise<AgentHistory> {
+const PAGE = 100;
+const MOST_CALLS = 1000;
+
+/** The calls that came since the cursor; at first the newest. */
+async function newCalls(token: AgentToken, known: AgentHistory | null, signal: AbortSignal) {
+  const input = { id: token.id, after: known?.cursor ?? 0, limit: PAGE };
+  const { calls, cursor } = (await run<{ calls: LoggedCall[]; cursor: number }>("agent_token", "calls", input, signal)).value;
+  return { calls: [...calls.map(ofLogged), ...(known?.calls ?? [])].slice(0, MOST_CALLS), cursor };
+}
+
+/** The calls of an agent, newest first; those that are known are not asked for again. */
+export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHistory | null, signal: AbortSignal): Promise<AgentHistory> {
   const plan = modelOf(meta, "plan");
   const [plans, entries, logged] = await Promise.all([
     plan && canList(plan) ? plansOf([token.id], signal) : [],
     canReadAudit(meta) && !knowsCalls(meta) ? entriesOf([token.id], signal) : [],
-    knowsCalls(meta) ? run<LoggedCall[]>("agent_token", "calls", { id: token.id }, signal).then((found) => found.value) : null,
+    knowsCalls(meta) ? newCalls(token, known, signal) : null,
   ]);
-  const calls = logged?.map(ofLogged) ?? [...entries.filter((each) => !each.command?.startsWith("plan.")).map(ofEntry), ...plans.map(ofPlan)];
-  return { calls: calls.toSorted((a, b) => b.at.localeCompare(a.at)), plans };
+  if (logged) {
+    return { ...logged, plans };
+  }
+  const calls = [...entries.filter((each) => !each.command?.startsWith("plan.")).map(ofEntry), ...plans.map(ofPlan)];
+  return { calls: calls.toSorted((a, b) => b.at.localeCompare(a.at)), plans, cursor: 0 };
 }
 
 /** When each token was last used, as far as it is known. */

@@ -1,10 +1,11 @@
 // Verifies the whole audit log, and shows whether it was altered.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { Failed, Loading } from "../../shared/components/states";
+import { Icon } from "../../shared/components/icon";
+import { Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { dateTime, number, translator } from "../../shared/i18n";
+import { dateTime, number, timeOf, translator } from "../../shared/i18n";
 import { run } from "../api";
 
 const t = translator("audit");
@@ -23,7 +24,8 @@ interface Checked {
   faults: Fault[] | null;
 }
 
-export function IntegrityCheck() {
+/** The button in the head, and what it found: as a chip where all is right, else below the head. */
+export function useIntegrityCheck() {
   const [found, setFound] = useState<Checked | Problem | "asked" | null>(null);
   const ask = async () => {
     setFound("asked");
@@ -33,32 +35,45 @@ export function IntegrityCheck() {
       setFound(Problem.from(error));
     }
   };
-  return (
-    <section class="panel-box stack" aria-labelledby="check">
-      <div class="row between">
-        <h2 id="check">{t("check")}</h2>
-        <Button busy={found === "asked"} onClick={() => void ask()}>
-          {t("check.run")}
-        </Button>
-      </div>
-      <p class="small quiet">{t("check.text")}</p>
-      {found === "asked" && <Loading />}
-      {found instanceof Problem && <Failed problem={found} onRetry={() => void ask()} />}
-      {found !== null && found !== "asked" && !(found instanceof Problem) && <Result checked={found} />}
-    </section>
+  const isChecked = found !== null && found !== "asked" && !(found instanceof Problem);
+  const chip = (
+    <>
+      <span role="status">
+        {isChecked && found.is_intact && (
+          <span class="chip good" title={saidOf(found)}>
+            <Icon name="shield-check" size="s" />
+            {t("check.chip", { time: timeOf(found.checked_at) })}
+            <span class="hidden-text">{saidOf(found)}</span>
+          </span>
+        )}
+        {isChecked && !found.is_intact && (
+          <span class="chip bad">
+            <Icon name="triangle-alert" size="s" />
+            {t("check.bad")}
+          </span>
+        )}
+      </span>
+      <Button tight busy={found === "asked"} title={t("check.text")} onClick={() => void ask()}>
+        {t("check.run")}
+      </Button>
+    </>
   );
+  const details = found instanceof Problem ? <Failed problem={found} onRetry={() => void ask()} /> : isChecked && !found.is_intact ? <Tampered checked={found} /> : null;
+  return { chip, details };
 }
 
-function Result({ checked }: { checked: Checked }) {
-  const { is_intact, checked_at, entries, faults } = checked;
-  const read = entries === null ? "" : t("check.entries", { n: number(entries) });
+function saidOf({ entries }: Checked): string {
+  return `${t("check.intact")} ${entries === null ? "" : t("check.entries", { n: number(entries) })}`;
+}
+
+function Tampered({ checked }: { checked: Checked }) {
+  const { checked_at, faults } = checked;
   return (
-    <>
-      <p class={is_intact ? "notice" : "notice bad"} role={is_intact ? "status" : "alert"}>
-        <strong>{t(is_intact ? "check.intact" : "check.broken")}</strong> {read}{" "}
-        <time dateTime={checked_at}>{t("check.at", { when: dateTime(checked_at) })}</time>
+    <div class="audit-fault">
+      <p class="notice bad" role="alert">
+        <strong>{t("check.broken")}</strong> <time dateTime={checked_at}>{t("check.at", { when: dateTime(checked_at) })}</time>
       </p>
-      {!is_intact && <p>{t("check.keep")}</p>}
+      <p>{t("check.keep")}</p>
       {faults !== null && faults.length > 0 && (
         <Table
           caption={t("check.faults")}
@@ -72,6 +87,6 @@ function Result({ checked }: { checked: Checked }) {
           ]}
         />
       )}
-    </>
+    </div>
   );
 }

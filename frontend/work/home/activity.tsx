@@ -35,6 +35,21 @@ function canReadAudit(meta: Meta): boolean {
   return audit !== undefined && canList(audit);
 }
 
+/** A line of the first page's feed. */
+export interface FeedEntry {
+  at: string;
+  /** The person's name, or their id. */
+  by: string | null;
+  agent: string | null;
+  command: string;
+  record: { model: string; id: string };
+}
+
+export function ofFeed({ at, by, agent, command, record }: FeedEntry): Event {
+  const { model, id } = record;
+  return { id: `${at} ${command} ${id}`, at, person: by, agent, command, did: "did", model, record: id, href: addressOf(model, id), change: null };
+}
+
 export async function loadActivity(meta: Meta, signal: AbortSignal): Promise<Event[]> {
   if (canReadAudit(meta)) {
     const order = [{ field: "at", dir: "desc" }];
@@ -152,10 +167,12 @@ function Title({ meta, event }: { meta: Meta; event: Event }) {
   return may(model, "get") ? <a href={addressOf(event.model, event.record)}>{title}</a> : <b>{title}</b>;
 }
 
+const ID = /^[0-9a-f]{24}$/;
+
 function nameOf(meta: Meta, id: string | null): string {
   const model = modelOf(meta, "user");
-  const row: Row | null = model && id ? referencedRecord(model, id).value : null;
-  return row && model ? String(row["name"] ?? titleOf(model, row)) : "";
+  const row: Row | null = model && id && ID.test(id) ? referencedRecord(model, id).value : null;
+  return row && model ? String(row["name"] ?? titleOf(model, row)) : id && !ID.test(id) ? id : "";
 }
 
 function Person({ meta, id }: { meta: Meta; id: string | null }) {

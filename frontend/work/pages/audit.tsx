@@ -1,18 +1,19 @@
-// The audit: who did what to which record, filtered, each entry with an address of its own, and whether it is whole.
+// The audit log: who did what to which record, in dense rows that open, and in the head whether it is whole.
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
-import { SelectField, TextField } from "../../shared/components/field";
+import { Icon } from "../../shared/components/icon";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
 import { RequestResult, Empty } from "../../shared/components/states";
-import { Table } from "../../shared/components/table";
 import { setQuery, query } from "../../shared/router";
-import { dateTime, translator } from "../../shared/i18n";
-import { conditions, type Entry, linkTo, filterNames } from "../audit/filter";
-import { IntegrityCheck } from "../audit/integrity_check";
-import { Actor } from "../audit/actor";
+import { translator } from "../../shared/i18n";
+import { conditions, type Entry, filterNames } from "../audit/filter";
+import { EntryRows } from "../audit/entry_rows";
+import { useIntegrityCheck } from "../audit/integrity_check";
 import { type Meta, type Model, run } from "../api";
 import { canList, may, modelOf } from "../models";
+import "../widgets/widgets.css";
+import "../audit/audit.css";
 
 const t = translator("audit");
 
@@ -34,32 +35,42 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
     [about, offset],
     { keepsPrevious: true },
   );
+  const check = useIntegrityCheck();
+  const hasCheck = may(model, "verify");
   const download = async () => {
     const { exportRawCsv: exportedRaw } = await import("../list/export");
     await exportedRaw(model, { filter, order });
   };
   return (
-    <div class="stack">
+    <div class="page">
       <Heading title={t("title")}>
-        {may(model, "export") && <Button onClick={() => void download()}>{t("export")}</Button>}
+        {hasCheck && check.chip}
+        <span class="right" />
+        {may(model, "export") && (
+          <Button tight onClick={() => void download()}>
+            <Icon name="download" />
+            {t("export")}
+          </Button>
+        )}
       </Heading>
-      <p class="quiet">{t("lead")}</p>
-      {may(model, "verify") && <IntegrityCheck />}
       <Asking key={query.value.toString()} {...{ meta, model }} />
+      {check.details}
       <RequestResult of={found}>
         {({ value }) =>
           value.length === 0 ? (
-            <Empty title={t("none")}>
+            <Empty icon="history" title={t("none")}>
               <p>{t("none.text")}</p>
             </Empty>
           ) : (
             <>
-              <Shown {...{ meta, entries: value.slice(0, SHOWN) }} />
-              <nav class="pager" aria-label={t("pages")}>
-                <Button disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
+              <EntryRows {...{ meta, entries: value.slice(0, SHOWN) }} />
+              <nav class="foot-bar" aria-label={t("pages")}>
+                <span>{t("lead")}</span>
+                <span class="right" />
+                <Button tight look="plain" disabled={offset === 0} onClick={() => setQuery({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
                   {t("newer")}
                 </Button>
-                <Button disabled={value.length <= SHOWN} onClick={() => setQuery({ offset: String(offset + SHOWN) })}>
+                <Button tight look="plain" disabled={value.length <= SHOWN} onClick={() => setQuery({ offset: String(offset + SHOWN) })}>
                   {t("older")}
                 </Button>
               </nav>
@@ -71,6 +82,9 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   );
 }
 
+/** The parts of the filter that are typed often; the others are ids. */
+const USUAL = ["since", "until", "model", "command", "agent"];
+
 function Asking({ meta, model }: { meta: Meta; model: Model }) {
   const known = filterNames(model);
   const submit = (event: SubmitEvent) => {
@@ -81,54 +95,38 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
   };
   const now = (name: string) => query.value.get(name) ?? "";
   const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
+  const more = known.filter((name) => !USUAL.includes(name));
+  const control = (name: string) => (
+    <label key={name} class="audit-filter">
+      <span>{t(name as "command")}</span>
+      {name === "model" ? (
+        <select class="input tight" id={name} name={name} value={now(name)} onChange={(event) => setQuery({ model: event.currentTarget.value, offset: "" })}>
+          {models.map(([value, label]) => (
+            <option key={value} value={value} selected={value === now(name)}>
+              {label}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input class="input tight" id={name} name={name} {...({ type: DATES.includes(name) ? "date" : "text" } as { type: "text" })} value={now(name)} />
+      )}
+    </label>
+  );
   return (
-    <form class="panel-box stack" onSubmit={submit} aria-label={t("filter")}>
-      <div class="filters tight">
-        {known.map((name) =>
-          name === "model" ? (
-            <SelectField key={name} name={name} label={t("model")} value={now(name)} onChange={(model) => setQuery({ model, offset: "" })} options={models} />
-          ) : (
-            <TextField
-              key={name}
-              name={name}
-              label={t(name as "command")}
-              type={DATES.includes(name) ? "date" : "text"}
-              value={now(name)}
-            />
-          ),
-        )}
-      </div>
-      <div class="row">
-        <Button type="submit">{t("filter")}</Button>
-        <Button look="plain" onClick={() => setQuery({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
+    <form class="tool-bar audit-bar" onSubmit={submit} aria-label={t("filter")}>
+      {known.filter((name) => USUAL.includes(name)).map(control)}
+      <details class="audit-more" open={more.some((name) => now(name))}>
+        <summary>{t("more")}</summary>
+        <div>{more.map(control)}</div>
+      </details>
+      <Button type="submit" tight>
+        {t("filter")}
+      </Button>
+      {known.some((name) => now(name)) && (
+        <Button tight look="plain" onClick={() => setQuery({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
           {t("clear")}
         </Button>
-      </div>
+      )}
     </form>
-  );
-}
-
-function Shown({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
-  return (
-    <Table
-      caption={t("title")}
-      rows={entries}
-      keyOf={(each) => each.id}
-      columns={[
-        {
-          name: "at",
-          label: t("at"),
-          cell: (each) => (
-            <a href={linkTo(each)}>
-              <time dateTime={each.at}>{each.at ? dateTime(each.at) : each.id.slice(0, 8)}</time>
-            </a>
-          ),
-        },
-        { name: "command", label: t("command"), cell: (each) => <code>{each.command ?? "–"}</code> },
-        { name: "who", label: t("who"), cell: (each) => <Actor meta={meta} entry={each} /> },
-        { name: "record", label: t("model"), cell: (each) => modelOf(meta, each.model ?? "")?.label ?? each.model ?? "–" },
-        { name: "fields", label: t("fields"), cell: (each) => <span class="small wraps">{(each.fields ?? "").replaceAll(",", ", ")}</span> },
-      ]}
-    />
   );
 }

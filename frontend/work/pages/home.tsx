@@ -13,9 +13,9 @@ import type { Plan } from "../approvals/plan";
 import { phraseOf } from "../approvals/plan_title";
 import { PlanSummary, RecordTitle } from "../approvals/record_title";
 import { isReversible, riskOf, RISKS } from "../approvals/risk";
-import { Activity, type Event, loadActivity } from "../home/activity";
+import { Activity, ACTIVITY_ROWS, type Event, type FeedEntry, loadActivity, ofFeed } from "../home/activity";
 import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, ownId, type OwnRecords, today } from "../home/own_records";
-import { recentVisits } from "../home/recent";
+import { recentVisits, type Visit } from "../home/recent";
 import { Start } from "../home/start";
 import { addressOf, businessModels, may, modelOf, nounOf, titleOf } from "../models";
 import { shortPast } from "../relative_time";
@@ -36,6 +36,14 @@ interface Work {
   plans: { rows: Plan[]; total: number };
   own: OwnRecords[];
   events: Event[];
+  /** What was opened last, as the service noted it; null where it does not. */
+  visits: Visit[] | null;
+}
+
+/** What is used of the answer of `user.home`. */
+interface FirstPage {
+  feed: FeedEntry[];
+  recent: { record: Visit }[];
 }
 
 async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
@@ -50,12 +58,20 @@ async function loadWork(meta: Meta, signal: AbortSignal): Promise<Work> {
     const me = await ownId(meta, signal);
     return me ? Promise.all(ownedModels(meta).map((each) => loadOwnRecords(each, me, signal))) : [];
   };
-  const [plans, records, events] = await Promise.all([
+  const user = modelOf(meta, "user");
+  const around = async () => {
+    if (user && may(user, "home")) {
+      const { feed, recent } = (await run<FirstPage>("user", "home", {}, signal)).value;
+      return { events: feed.slice(0, ACTIVITY_ROWS).map(ofFeed), visits: recent.map((each) => each.record) };
+    }
+    return { events: plan ? await loadActivity(meta, signal) : [], visits: null };
+  };
+  const [plans, records, { events, visits }] = await Promise.all([
     plan && may(plan, "search") ? run<Work["plans"]>("plan", "search", { filter, order, limit: MOST_PLANS }, signal).then((found) => found.value) : none,
     own(),
-    plan ? loadActivity(meta, signal) : [],
+    around(),
   ]);
-  return { plans, own: records, events };
+  return { plans, own: records, events, visits };
 }
 
 export function Home({ meta }: { meta: Meta }) {
@@ -121,7 +137,7 @@ function Bones() {
   );
 }
 
-function Panels({ meta, work: { plans, own, events } }: { meta: Meta; work: Work }) {
+function Panels({ meta, work: { plans, own, events, visits: noted } }: { meta: Meta; work: Work }) {
   const [now_ms, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
@@ -129,7 +145,7 @@ function Panels({ meta, work: { plans, own, events } }: { meta: Meta; work: Work
   }, []);
   const day = today(new Date(now_ms));
   const shown = own.filter((each) => each.rows.length > 0);
-  const visits = recentVisits.value.filter((each) => modelOf(meta, each.model));
+  const visits = (noted ?? recentVisits.value).filter((each) => modelOf(meta, each.model));
   const isEmpty = plans.total === 0 && shown.length === 0 && events.length === 0;
   return (
     <>
@@ -143,7 +159,7 @@ function Panels({ meta, work: { plans, own, events } }: { meta: Meta; work: Work
       </div>
       <div class="home-part">
         {events.length > 0 && <Activity {...{ meta, events, now_ms }} />}
-        {visits.length > 0 && <Recent meta={meta} />}
+        {visits.length > 0 && <Recent {...{ meta, visits }} />}
       </div>
     </>
   );
@@ -256,11 +272,11 @@ function Due({ day, today: now }: { day: unknown; today: string }) {
   );
 }
 
-function Recent({ meta }: { meta: Meta }) {
+function Recent({ meta, visits }: { meta: Meta; visits: readonly Visit[] }) {
   return (
     <Widget title={t("recent")}>
       <ul>
-        {recentVisits.value.map(({ model: name, id }) => {
+        {visits.map(({ model: name, id }) => {
           const model = modelOf(meta, name);
           return model ? (
             <li key={id} class="widget-row">
