@@ -11,22 +11,25 @@ import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
-import { number, translator } from "../../shared/i18n";
+import { query, setQuery } from "../../shared/router";
+import { number, relativePast, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
-import { addressOf } from "../models";
+import { addressOf, modelOf } from "../models";
 import { InviteForm, InviteLink } from "../users/invite_form";
 import { giveRoles, linkFor, managesPeople, MOST_PEOPLE, type People, type Person, loadPeople, setActive } from "../users/people";
+import { Roles } from "../users/role_matrix";
 import "../agents/agents.css";
+import "../users/users.css";
 
 const t = translator("users");
 
 export function Users({ meta }: { meta: Meta }) {
-  return managesPeople(meta) ? <Known /> : <NotFound />;
+  return managesPeople(meta) ? <Known meta={meta} /> : <NotFound />;
 }
 
 type Asking = { person: Person; about: "link" | "disable" | "roles" };
 
-function Known() {
+function Known({ meta }: { meta: Meta }) {
   const [isInviting, setInviting] = useState(false);
   const [made, setMade] = useState<{ name: string; link: string } | null>(null);
   const [asking, setAsking] = useState<Asking | null>(null);
@@ -40,18 +43,31 @@ function Known() {
     }
     found.reload();
   };
+  const hasRoles = modelOf(meta, "grant") !== undefined;
+  const isRoles = hasRoles && query.value.get("view") === "roles";
   const roles = found.state === "loaded" ? found.value.roles : [];
   return (
-    <div class="stack">
+    <>
       <Heading title={t("title")}>
-        <Button look="strong" onClick={() => setInviting(true)}>
+        {hasRoles && (
+          <div class="segments" role="group" aria-label={t("title")}>
+            {(["people", "roles"] as const).map((each) => (
+              <button key={each} type="button" aria-pressed={(each === "roles") === isRoles} onClick={() => setQuery({ view: each === "roles" ? each : "" })}>
+                {t(each)}
+              </button>
+            ))}
+          </div>
+        )}
+        <span class="right" />
+        <Button tight look="strong" onClick={() => setInviting(true)}>
           {t("invite")}
         </Button>
       </Heading>
+      <div class="people-page">
       <p class="quiet">{t("lead")}</p>
       {made && <InviteLink {...made} onDone={() => setMade(null)} />}
       <RequestResult of={found}>
-        {(all) => <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
+        {(all) => isRoles ? <Roles {...{ meta, all }} /> : <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
       </RequestResult>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
@@ -75,7 +91,8 @@ function Known() {
           }}
         />
       )}
-    </div>
+      </div>
+    </>
   );
 }
 
@@ -96,6 +113,9 @@ function List({ all, onAsk, onEnable }: ListProps) {
         keyOf={(person) => person.id}
         columns={[
           { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
+          ...(all.people.some((each) => "last_seen_at" in each)
+            ? [{ name: "seen", label: t("seen"), cell: (person: Person) => (person["last_seen_at"] ? relativePast(String(person["last_seen_at"])) : <span class="quiet">{t("seen.never")}</span>) }]
+            : []),
           { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
           { name: "roles", label: t("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{t("roles.none")}</span> },
           {

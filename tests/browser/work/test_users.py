@@ -53,3 +53,14 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(browser:
 
     dora = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": "dora"}])[0]
     assert dora["is_active"]
+
+
+async def test_a_role_shows_what_it_may_do_by_type_of_record(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/users")
+        await page.click(".page-head button:text-is('Roles')")
+        await page.click(".role:has-text('clerk')")
+        of_parties = page.locator(".matrix tr:has(th a:text-is('Parties')) td")
+
+        await expect(of_parties.nth(0)).to_contain_text("allowed")
+        await expect(of_parties.nth(3)).to_have_text("–")

@@ -1,0 +1,111 @@
+// What a role may do: model by model, as its grants say; each grant is edited on its own page.
+import { useState } from "preact/hooks";
+import { Icon } from "../../shared/components/icon";
+import { RequestResult } from "../../shared/components/states";
+import { number, plural, translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import { type Meta, type Row, run } from "../api";
+import { addressOf, modelOf } from "../models";
+import { Widget } from "../widgets/widget";
+import type { People } from "./people";
+
+const t = translator("users");
+
+const MOST = 1000;
+const COLUMNS = ["get", "create", "update", "delete"] as const;
+const READS = ["get", "list", "search", "count_by", "export", "history", "import"];
+
+interface Grant extends Row {
+  role: string;
+  model: string;
+  commands: string | null;
+  masked: string | null;
+  rows: string | null;
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : String(value ?? "").split(",").map((each) => each.trim()).filter(Boolean);
+}
+
+export function Roles({ meta, all }: { meta: Meta; all: People }) {
+  const [chosen, setChosen] = useState(all.roles[0]?.id ?? "");
+  const role = all.roles.find((each) => each.id === chosen);
+  const peopleOf = (id: string) => [...all.memberships.values()].filter((each) => each.some((link) => link.role === id)).length;
+  return (
+    <div class="roles">
+      <nav class="role-list" aria-label={t("roles")}>
+        <ul>
+          {all.roles.map((each) => (
+            <li key={each.id}>
+              <button type="button" class="role" aria-pressed={each.id === chosen} onClick={() => setChosen(each.id)}>
+                <span class="grow cut">{String(each["title"])}</span>
+                <span class="quiet">{plural(peopleOf(each.id), t("role.people.one"), t("role.people"))}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      {role && <Matrix key={role.id} {...{ meta, role }} />}
+    </div>
+  );
+}
+
+function Matrix({ meta, role }: { meta: Meta; role: Row }) {
+  const filter = [{ field: "role", op: "eq", value: role.id }];
+  const found = useRequest(async (signal) => (await run<Grant[]>("grant", "list", { filter, limit: MOST }, signal)).value, [role.id]);
+  const title = String(role["title"]);
+  return (
+    <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
+      <RequestResult of={found}>
+        {(grants) => (
+          <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+            <table class="mini matrix">
+              <thead>
+                <tr>
+                  <th scope="col">{t("grant.model")}</th>
+                  {COLUMNS.map((each) => (
+                    <th key={each} scope="col">
+                      {t(`grant.${each}`)}
+                    </th>
+                  ))}
+                  <th scope="col">{t("grant.actions")}</th>
+                  <th scope="col">{t("grant.masked")}</th>
+                  <th scope="col">{t("grant.rows")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {grants.map((grant) => {
+                  const commands = listOf(grant.commands);
+                  const actions = commands.filter((each) => each !== "*" && !READS.includes(each) && !(COLUMNS as readonly string[]).includes(each));
+                  const masked = listOf(grant.masked);
+                  return (
+                    <tr key={grant.id}>
+                      <th scope="row">
+                        <a href={addressOf("grant", grant.id)}>{modelOf(meta, grant.model)?.plural ?? grant.model}</a>
+                      </th>
+                      {COLUMNS.map((each) => (
+                        <td key={each}>{commands.includes("*") || commands.includes(each) || (each === "get" && commands.some((name) => READS.includes(name))) ? <Yes /> : <span class="quiet">–</span>}</td>
+                      ))}
+                      <td title={actions.join(", ")}>{commands.includes("*") ? <Yes /> : actions.length > 0 ? number(actions.length) : <span class="quiet">–</span>}</td>
+                      <td title={masked.join(", ")}>{masked.length > 0 ? <span class="chip masked">{masked.includes("*") ? t("grant.all") : number(masked.length)}</span> : <span class="quiet">–</span>}</td>
+                      <td>{grant.rows ? t("grant.some") : t("grant.all")}</td>
+                    </tr>
+                  );
+                })}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </RequestResult>
+    </Widget>
+  );
+}
+
+function Yes() {
+  return (
+    <>
+      <Icon name="check" size="s" />
+      <span class="hidden-text">{t("grant.yes")}</span>
+    </>
+  );
+}
