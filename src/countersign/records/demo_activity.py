@@ -115,6 +115,10 @@ class _Agents:
 
     async def propose_all(self) -> None:
         """Propose with three agents."""
+        await self._sales()
+        await self._billing()
+
+    async def _sales(self) -> None:
         fetch = self._run.transaction.fetch
         new = [row[0] for row in await fetch(_NEW_LEADS)]
         lost = [row[0] for row in await fetch(_LOST_LEADS)]
@@ -128,6 +132,9 @@ class _Agents:
             await self._propose(sync, "The order has arrived.", ("lead.win", {"id": lead}))
         for lead in new[:1]:
             await self._propose(sync, "A duplicate of another lead.", ("lead.delete", {"id": lead, "cascade": True}))
+
+    async def _billing(self) -> None:
+        fetch = self._run.transaction.fetch
         scopes = ("invoice.*", "payment.*", "product.*", "party.get", "plan.*")
         biller = await self._agent("carol", "billing-helper", *scopes)
         for invoice, amount in await fetch(_UNPAID):
@@ -137,7 +144,7 @@ class _Agents:
             await self._propose(biller, "The reduced rate applies.", ("product.update", {"id": product, "tax_bp": 700}))
 
     async def _agent(self, person: str, label: str, *scopes: str) -> Caller:
-        """Issue a token to a new agent of a person. Nobody knows the token."""
+        """Issue a token to a new agent of a person. The token itself is not kept."""
         engine, transaction = self._run.engine, self._run.transaction
         rights = await grants.rights_of(transaction, engine.registry, self._people[person])
         if rights is None:

@@ -143,20 +143,24 @@ async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
     if owner is None or (day is None and owner.name != _ASSIGNEE):
         return None
     mine: dict[str, object] = {"field": owner.name, "op": "eq", "value": run.caller.user_id}
-    conditions = [mine, *_open_states(view), *([] if owner.name == _ASSIGNEE or day is None else [_soon(day)])]
+    conditions = [mine, *_open_states(view), *_soon(owner, day)]
     by = "id" if day is None else day.name
     query: Body = {"filter": conditions, "order": [{"field": by}], "limit": ITEMS}
     page = await list_search.search(run, view.model.name, query)
     rows = run.engine.reading(run.caller, view).members(page.rows, ("id", by))
-    days = {str(row["id"]): None if day is None else row[by] for row in rows}
-    items = [DueRecord(line, days[line.id]) for line in await find.lines(run, view, list(days))]
-    return OpenRecords(view.model.name, owner.name, None if day is None else by, page.total, items)
+    days = {str(row["id"]): row[by] for row in rows}
+    # Without a date, the order is that of the ids, which say nothing.
+    shown = by if by != "id" else None
+    items = [DueRecord(line, days[line.id] if shown else None) for line in await find.lines(run, view, list(days))]
+    return OpenRecords(view.model.name, owner.name, shown, page.total, items)
 
 
-def _soon(day: Field) -> dict[str, object]:
-    """Return the condition that a record is due within two weeks."""
+def _soon(owner: Ref, day: Field | None) -> list[dict[str, object]]:
+    """Return the condition that a record of the person is due within two weeks. It does not apply to tickets."""
+    if owner.name == _ASSIGNEE or day is None:
+        return []
     last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]
-    return {"field": day.name, "op": "lte", "value": last}
+    return [{"field": day.name, "op": "lte", "value": last}]
 
 
 def _open_states(view: ModelView) -> list[dict[str, object]]:

@@ -40,6 +40,16 @@ async def application(service: app.RecordsService, tends: bool) -> AsyncGenerato
         yield Site(config, front, address, assets)
 
 
+async def _seed(service: app.RecordsService) -> bool:
+    """Add the demonstration to an empty database. Return whether the database was empty."""
+    engine = service.engine
+    if not await demo.seed(engine):
+        return False
+    if service.records.settings.demo_activity and {"crm", "billing", "helpdesk"} <= demo.modules_of(engine):
+        await demo_activity.add_activity(engine)
+    return True
+
+
 async def prepare(service: app.RecordsService, is_demo: bool) -> str:
     """Fill an empty database with the demonstration if `is_demo`, and return the text about signing in.
 
@@ -47,9 +57,7 @@ async def prepare(service: app.RecordsService, is_demo: bool) -> str:
         BadSetting: other machines could sign in with the publicly known passwords of the demonstration.
     """
     records = service.records
-    seeded = is_demo and await demo.seed(service.engine)
-    if seeded and records.settings.demo_activity and {"crm", "billing", "helpdesk"} <= demo.modules_of(service.engine):
-        await demo_activity.add_activity(service.engine)
+    seeded = is_demo and await _seed(service)
     if not records.is_loopback and await demo.is_open(service.engine):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
