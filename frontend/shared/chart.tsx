@@ -1,8 +1,6 @@
 // Charts drawn as SVG: lines with an area below them, bars that may be stacked, and a line without axes.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { language, number, shortDate, translator } from "./i18n";
-import { Button } from "./components/button";
-import { Table } from "./components/table";
 import "./chart.css";
 
 const t = translator("common");
@@ -284,37 +282,5 @@ export function Legend({ series }: { series: readonly Pick<ChartSeries, "name" |
         </li>
       ))}
     </ul>
-  );
-}
-
-/** The values of a chart as a table. */
-export function ChartTable({ title, days, series, format = number, dayLabel = shortDate }: ChartProps) {
-  return (
-    <Table
-      caption={title}
-      rows={days.map((day, place) => ({ day, place }))}
-      keyOf={({ day }) => day}
-      columns={[
-        { name: "day", label: t("chart.day"), cell: ({ day }) => dayLabel(day) },
-        ...series.map((each) => ({
-          name: each.name,
-          label: each.name,
-          isNumber: true,
-          cell: ({ place }: { place: number }) => {
-            const value = each.values[place];
-            return value === null || value === undefined ? "–" : format(value);
-          },
-        })),
-      ]}
-    />
-  );
-}
-
-/** The button that shows a chart as a table, and as a chart again. */
-export function TableSwitch({ title, isTable, onChange }: { title: string; isTable: boolean; onChange: (isTable: boolean) => void }) {
-  return (
-    <Button tight look="plain" aria-pressed={isTable} aria-label={t("chart.table.of", { title })} onClick={() => onChange(!isTable)}>
-      {t("chart.table")}
-    </Button>
   );
 }

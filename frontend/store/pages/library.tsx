@@ -1,28 +1,27 @@
 // What the person owns: updates first, then all of it as cards or as a list, searched while one types, with the downloads
 // of each and what they note.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Button, LinkButton } from "../../shared/components/button";
+import { LinkButton } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { Empty, Failed } from "../../shared/components/states";
-import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import { Curl } from "../curl";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
 import { LibraryCard, LibraryRow, UpdateCard } from "../library/library_card";
 import { NotesEditor } from "../library/notes_editor";
+import { StoredNotes } from "../library/stored_notes";
 import { updateOf } from "../library/update_of";
 import { nextCursor } from "../ownership";
 import { Files } from "../product/downloads";
-import { allCollections, clearNotes, productNotes } from "../product_notes";
+import { allCollections, productNotes } from "../product_notes";
 import { SideNav } from "../side_nav";
 import { CardBones } from "../skeleton";
 import "../side_nav.css";
@@ -239,7 +238,7 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
           </Empty>
         )}
       </section>
-      <Kept />
+      <StoredNotes />
     </>
   );
 }
@@ -258,19 +257,6 @@ function Order() {
         </option>
       ))}
     </select>
-  );
-}
-
-/** What is noted is of this browser: it says so, and how to be rid of it. */
-function Kept() {
-  return (
-    <section class="library-foot" aria-label={tLibrary("shelf.here")}>
-      <p>{tLibrary("shelf.here.text")}</p>
-      <Curl method="GET" path="/api/v1/library?limit=100" />
-      <Button tight look="risky" onClick={() => (clearNotes(), showToast(tLibrary("shelf.forgotten")))}>
-        {tLibrary("shelf.forget")}
-      </Button>
-    </section>
   );
 }
 
