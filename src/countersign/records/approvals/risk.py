@@ -19,7 +19,7 @@ BULK = 20
 """The number of records above which a plan is of high risk."""
 
 _QUOTE = re.compile(
-    r"[\"“„«][^\"”“»]{12,}[\"”“»]|https?://|[\w.+-]+@[\w-]+\.\w+"
+    r"[\"“„«][^\"“„«”»]{12,}[\"”“»]|https?://|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+"
     r"|\b(wrote|writes|said|says|asked|asks|replied|according to|e-?mail|message|letter|website"
     r"|schrieb|schreibt|sagte|bat|bittet|laut|nachricht|brief|webseite)\b",
     re.IGNORECASE,
