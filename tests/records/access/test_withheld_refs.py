@@ -3,6 +3,7 @@
 from typing import Any
 
 from countersign.declare import Declared, Ref
+from countersign.records.base_models import PAGE_MODELS
 from tests.records.mcp.desk import Desk, tool
 from tests.records.office import Office
 
@@ -11,12 +12,12 @@ OWN = {("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent
 
 
 def refs(office: Office) -> list[tuple[Declared, list[str]]]:
-    """The models that refer to others, with the names of these refs."""
+    """The models that refer to others, with the names of these refs. Agents have none of the models of pages."""
     found: list[tuple[Declared, list[str]]] = []
     for model in office.service.records.registry.models.values():
         names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
         others = [name for name in names if (model.name, name) not in OWN]
-        if others and {"get", "list"} <= set(model.commands):
+        if others and model.name not in PAGE_MODELS and {"get", "list"} <= set(model.commands):
             found.append((model, others))
     return found
 
