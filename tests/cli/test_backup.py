@@ -232,7 +232,7 @@ def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
 
 
 def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None:
-    room = max(path.stat().st_size for path in data.glob("*.sqlite")) + 300_000
+    room = max(path.stat().st_size for path in data.glob("*.sqlite")) + 550_000
 
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
