@@ -8,6 +8,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
+from countersign.records.commands.command import is_tool
 from tests.peers.node import Node, node
 from tests.records.conftest import Furnished, sqlite_office
 from tests.records.office import Office
@@ -47,5 +48,6 @@ async def _peer(url: str, tokens: dict[str, str], newest: str) -> Peer:
         office = Office(client, tokens)
         agent = await office.agent("alice", "lead.*", label="peer")
         answer = await client.get("/api/commands", headers=office.headers(agent))
-        tools = [each["id"].replace(".", "__") for each in answer.json()["commands"]]
+        ids = [each["id"] for each in answer.json()["commands"]]
+        tools = [each.replace(".", "__") for each in ids if is_tool(*each.split("."))]
         return Peer(f"{url}/mcp", tokens[agent], (await office.first("lead"))["id"], tools, newest)
