@@ -151,7 +151,7 @@ def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_
     refused = pull(app, "--version", "900.0.1")
 
     assert refused.returncode == Exit.CONFLICT
-    assert "older than 900.0.2" in refused.stderr
+    assert "900.0.1 is older than the installed 900.0.2" in refused.stderr
     assert contents(app) == NEW
 
 
@@ -182,7 +182,7 @@ def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path
 
     assert refused.returncode != Exit.OK
     assert "key" in refused.stderr
-    assert str(keys) in refused.stderr
+    assert "countersign unpin northwind-games" in refused.stderr
 
 
 def test_a_dry_run_tells_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:
