@@ -38,9 +38,9 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
         await page.wait_for_selector(".get >> text=In your library")
         await page.click("nav >> text=Library")
         await page.fill("#find", "awl")
-        await expect(page.locator(".card h2")).to_have_text(["Awl"])
-        await page.click("summary")
-        await page.wait_for_selector("details a[download]")
+        await expect(page.locator(".card h3")).to_have_text(["Awl"])
+        await page.click(".card .get-more")
+        await page.wait_for_selector("dialog a[download]")
 
 
 @pytest.mark.full
