@@ -5,7 +5,7 @@ import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { query } from "../../shared/router";
-import { me, isOwnerOf } from "../me";
+import { isOwnerOf, isPublisher, me } from "../me";
 import { Monogram } from "../monogram";
 import { SideNav } from "../side_nav";
 import { Codes } from "./codes";
@@ -29,10 +29,9 @@ interface Tab {
 }
 
 export function Overview() {
-  const isAllowed = Boolean(me.value?.orgs.length);
   return (
     <div class="wrap">
-      {!isAllowed && <Heading title={tStore("publisher")} />}
+      {!isPublisher.value && <Heading title={tStore("publisher")} />}
       <RequirePublisher>
         <Sided />
       </RequirePublisher>
