@@ -5,11 +5,17 @@ import type { ComponentChildren, JSX } from "preact";
 const INLINE = /(`[^`\n]+`)|\*\*([^*\n]+)\*\*|\*([^*\n]+)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,;:!?])/;
 const ITEM = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)$/;
 
-export function Markdown({ text }: { text: string }) {
-  return <div class="prose">{blocks(text.replace(/\r\n?/g, "\n"))}</div>;
+interface Props {
+  text: string;
+  /** What its headings are, below the heading of the place they are in. */
+  heading?: "h2" | "h3" | "h4";
 }
 
-function blocks(text: string): ComponentChildren[] {
+export function Markdown({ text, heading = "h4" }: Props) {
+  return <div class="prose">{blocks(text.replace(/\r\n?/g, "\n"), heading)}</div>;
+}
+
+function blocks(text: string, Title: "h2" | "h3" | "h4"): ComponentChildren[] {
   const found: ComponentChildren[] = [];
   const lines = text.split("\n");
   let at = 0;
@@ -32,7 +38,7 @@ function blocks(text: string): ComponentChildren[] {
     } else if (heading) {
       at += 1;
       // Below the page's own headings, whatever depth the author began at.
-      found.push(<h4>{inline(heading[2] ?? "")}</h4>);
+      found.push(<Title>{inline(heading[2] ?? "")}</Title>);
     } else if (ITEM.test(line)) {
       found.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
     } else {

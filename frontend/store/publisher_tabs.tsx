@@ -68,7 +68,7 @@ export function PublisherReleases({ products }: { products: readonly Product[] }
                       {sinceWhen(release.published_at ?? "")}
                     </time>
                   </h2>
-                  {release.notes && <Markdown text={release.notes} />}
+                  {release.notes && <Markdown text={release.notes} heading="h3" />}
                 </div>
               </li>
             ))}

@@ -79,7 +79,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
           <Gallery product={product} />
           <section aria-labelledby="about">
             <h2 id="about">{t("about")}</h2>
-            {product.description ? <Markdown text={product.description} /> : <p class="quiet">{t("about.none")}</p>}
+            {product.description ? <Markdown text={product.description} heading="h3" /> : <p class="quiet">{t("about.none")}</p>}
             {product.tags.length > 0 && (
               <ul class="tags" aria-label={t("tags")}>
                 {product.tags.map((each) => (

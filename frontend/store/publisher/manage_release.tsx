@@ -52,7 +52,7 @@ function LoadedRelease({ product, release, former, reload }: Found & { reload: (
   const files = release.artifacts ?? [];
   return (
     <div class="stack">
-      {release.notes && <Markdown text={release.notes} />}
+      {release.notes && <Markdown text={release.notes} heading="h2" />}
       {release.yank_reason && <p class="notice bad">{tStore("yanked", { reason: release.yank_reason })}</p>}
       <ReleaseActions product={product} release={release} former={former} reload={reload} />
       <h2>{t("files")}</h2>
