@@ -9,7 +9,12 @@ from countersign.records.commands import workflow
 from countersign.records.commands.run import Actor, Run
 from tests.records.office import Office
 
-GIVEN = {"grant": {"model": "lead", "commands": "get"}, "address": {"country": "AT"}}
+GIVEN = {
+    "grant": {"model": "lead", "commands": "get"},
+    "address": {"country": "AT"},
+    "view": {"model": "lead"},
+    "favourite": {"path": "/models/lead"},
+}
 """Values of fields that take no text whatever."""
 
 _numbers = count(1)

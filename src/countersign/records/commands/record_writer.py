@@ -124,7 +124,8 @@ async def update(
         return False
     require_in_range(run, model, values)
     after = {**record.values, **values}
-    await _check(run, model, after)
+    if not _is_cascade(model, values):
+        await _check(run, model, after)
     await preconditions.require_rules(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
     await _require_unshared(run, model, record.id, values, command)
@@ -149,6 +150,15 @@ async def update(
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
     await record_audit(run, command, model, record.id, changes)
     return True
+
+
+def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
+    """Return whether these values only clear readonly references, which no caller sets: the record they referred to is
+    being deleted, whether or not its deleter sees what else this record says."""
+    return all(
+        value is None and isinstance(model.fields[name], Ref) and model.fields[name].readonly
+        for name, value in values.items()
+    )
 
 
 def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
