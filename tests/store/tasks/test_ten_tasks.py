@@ -187,7 +187,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, s
         form = {"grant_type": "client_credentials", **credentials}
         token = (await agent.send("POST", section.token_address, data=form)).json()
         agent.headers = {"Authorization": f"{token['token_type']} {token['access_token']}"}
-        subscribe = section.operation("POST", "events sent to an address")
+        subscribe = section.operation("POST", "address that receives events")
         made = (await agent.do(subscribe, json={**subscribe.example, "url": receiver.url})).json()
         pinged = await agent.do(section.operation("POST", "to try the receiver"), made["id"])
         lanes = Sender(events.outbox_of(store))
