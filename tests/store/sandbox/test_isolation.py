@@ -35,6 +35,17 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/jobs"): 404,
     ("DELETE", "/jobs/{job_id}"): 404,
     ("POST", "/redeem"): 404,
+    ("PATCH", "/library/{id}"): 404,
+    ("PUT", "/me/follows/product/{id}"): 200,
+    ("DELETE", "/me/follows/product/{id}"): 204,
+    ("PUT", "/me/follows/org/{slug}"): 404,
+    ("DELETE", "/me/follows/org/{slug}"): 404,
+    ("POST", "/me/collections"): 201,
+    ("PATCH", "/me/collections/{collection_id}"): 404,
+    ("PUT", "/me/collections/{collection_id}/items/{id}"): 404,
+    ("DELETE", "/me/collections/{collection_id}/items/{id}"): 404,
+    ("DELETE", "/me/collections/{collection_id}"): 404,
+    ("POST", "/me/notifications/seen"): 204,
     ("POST", "/codes"): 201,
     ("POST", "/codes/{batch_id}/revoke"): 404,
     ("PUT", "/org"): 200,
@@ -83,7 +94,17 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
     """A well-formed request to the route about the product, below the sandbox's or the service's root address."""
     route = BY_KEY[name]
     path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
-    for parameter in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
+    for parameter in (
+        "{sha256}",
+        "{artifact_id}",
+        "{token}",
+        "{batch_id}",
+        "{job_id}",
+        "{webhook_id}",
+        "{event_id}",
+        "{collection_id}",
+        "{slug}",
+    ):
         path = path.replace(parameter, "0" * 64)
     options: dict[str, Any] = {"params": QUERIES.get(name)}
     if route.body is not None:
