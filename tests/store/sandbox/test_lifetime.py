@@ -188,13 +188,13 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world
 
 
 async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
-    small = replace(world.store.settings, sandbox_mib=8)
+    small = replace(world.store.settings, sandbox_mib=20)
     bounded = distribution.create(replace(world.store, settings=small))
     taken = await Sandbox.taken(world, bounded)
     await through(bounded, taken, "POST", "/products", json=PRODUCT)
     await through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
     answers = []
-    for number in range(8):
+    for number in range(12):
         content = number.to_bytes(1) * (1 << 20)
         body = {"filename": f"{number}.bin", "size": len(content)}
         said = await through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
@@ -212,7 +212,7 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Sa
 
     assert {answer.status_code for answer in answers} == {201, 507}
     assert {answer.status_code for answer in rows} == {201, 507}
-    assert size < 10 << 20
+    assert size < 22 << 20
     assert read.status_code == 200
 
 
