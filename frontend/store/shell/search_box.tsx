@@ -139,7 +139,11 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
         autocomplete="off"
         enterkeyhint="search"
         value={words}
-        onInput={(event) => setWords(event.currentTarget.value)}
+        onInput={(event) => {
+          // Firefox tells of the focus only while its window is in front.
+          setFocus(true);
+          setWords(event.currentTarget.value);
+        }}
         onKeyDown={keyed}
       />
       <kbd aria-hidden="true">/</kbd>
