@@ -105,6 +105,7 @@ async def test_a_clerk_signs_in_reads_records_and_signs_out(browser: Browser, de
         assert not await page.evaluate("document.cookie")
         assert (await page.context.cookies())[0]["httpOnly"]
 
+        await page.click(".side-person button")
         await page.click("text=Sign out")
         await page.wait_for_selector("h1:text-is('Sign in')")
         assert not await page.context.cookies()
