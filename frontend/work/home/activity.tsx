@@ -32,7 +32,7 @@ export interface Event {
 
 function canReadAudit(meta: Meta): boolean {
   const audit = modelOf(meta, "audit_entry");
-  return audit !== undefined && canList(audit);
+  return audit !== undefined && canList(audit) && fieldOf(audit, "at") !== undefined;
 }
 
 /** A line of the first page's feed. */
