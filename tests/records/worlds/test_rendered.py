@@ -129,7 +129,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Pa
         context = await browser.new_context(base_url=address, locale="en-GB", timezone_id="UTC")
         await context.add_init_script(_COUNT_REQUESTS)
         page = await context.new_page()
-        await page.clock.set_fixed_time(LOOKED_AT / 1000)
+        await page.clock.set_fixed_time(LOOKED_AT / 1_000_000)
         # For all of the visit: a page asks for several things at once, and for what happens until it is left.
         with clock.fixed(LOOKED_AT):
             await page.goto("/signin")
