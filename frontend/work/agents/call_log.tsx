@@ -56,7 +56,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
         {found.length === 0 ? (
           <p class="widget-empty">{t("log.none")}</p>
         ) : (
-          <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+          <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
             <table class="mini log">
               <thead>
                 <tr>

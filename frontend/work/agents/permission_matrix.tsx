@@ -8,7 +8,7 @@ const t = translator("agents");
 
 export function PermissionMatrix({ rows }: { rows: readonly ModelPermissions[] }) {
   return (
-    <div class="mini-wrap" tabIndex={0} role="region" aria-label={t("matrix")}>
+    <div class="mini-wrap" tabIndex={0} role="group" aria-label={t("matrix")}>
       <table class="mini matrix">
         <thead>
           <tr>

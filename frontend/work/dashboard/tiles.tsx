@@ -203,7 +203,7 @@ export function Largest({ meta, model, filter, money, due, size }: TileProps & {
           rows.length === 0 ? (
             <p class="widget-empty">{t("nothing")}</p>
           ) : (
-            <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+            <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
               <table class="mini">
                 <thead>
                   <tr>

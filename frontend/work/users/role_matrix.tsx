@@ -58,7 +58,7 @@ function Matrix({ meta, role }: { meta: Meta; role: Row }) {
     <Widget title={title} link={{ href: `/models/grant?filter=${encodeURIComponent(JSON.stringify(filter))}`, label: t("grants") }}>
       <RequestResult of={found}>
         {(grants) => (
-          <div class="mini-wrap" tabIndex={0} role="region" aria-label={title}>
+          <div class="mini-wrap" tabIndex={0} role="group" aria-label={title}>
             <table class="mini matrix">
               <thead>
                 <tr>
