@@ -37,7 +37,7 @@ async def take(browser: Browser, running: Running) -> None:
     context = await browser.new_context(base_url=desk.url, viewport=VIEWPORT, locale="en-GB")
     page = await context.new_page()
     await desk.sign_in(page, "alice", "/approvals")
-    await page.wait_for_selector("text=lead.delete")
+    await page.wait_for_selector("text=Approve")
     await page.screenshot(path=IMAGES / "records.png")
     await context.close()
 
