@@ -1,3 +1,4 @@
+// Says that notes are stored in this browser only, and deletes them.
 import { Button } from "../../shared/components/button";
 import { translator } from "../../shared/i18n";
 import { showToast } from "../../shared/toast";

@@ -110,6 +110,14 @@ def _initial(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
     return {name: 0 for name, field in model.fields.items() if field.sum_of is not None} | stamps
 
 
+async def _check_changed(
+    run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored]
+) -> None:
+    """Check the record as it is after the change, unless a deletion only clears its references."""
+    if not _is_cascade(model, values):
+        await _check(run, model, after)
+
+
 async def update(
     run: Run, model: Declared, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> bool:
@@ -124,8 +132,7 @@ async def update(
         return False
     require_in_range(run, model, values)
     after = {**record.values, **values}
-    if not _is_cascade(model, values):
-        await _check(run, model, after)
+    await _check_changed(run, model, values, after)
     await preconditions.require_rules(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
     await _require_unshared(run, model, record.id, values, command)
