@@ -7,7 +7,7 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures clean
+.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures shots clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ docs: setup ## Write the generated pages of docs/reference anew
 
 schema: setup ## Write store/schema.sql anew from the migrations
 	$(BIN)/python tools/schema.py
+
+# Name a folder of pictures to compare with: make shots REFERENCE=folder
+shots: setup-dev ## Take pictures of every page, beside those of a folder, into build/shots
+	$(BIN)/python -m tools.shots $(if $(REFERENCE),--reference $(REFERENCE))
 
 measures: ## Print the figures of how the code reads
 	@for python in $(BIN)/python $(PYTHON) python3; do \

@@ -1,0 +1,193 @@
+"""Takes pictures of every page in its states from the demonstration, beside the pictures of a folder for comparison.
+
+    python -m tools.shots [--reference FOLDER] [--only NAME,NAME] [--to FOLDER]
+
+Each page is taken 1440 pixels wide in light and dark, 768 and 390 pixels wide in light, into FOLDER (build/shots).
+A picture of the reference folder and the page's own picture of the same name become one sheet, `sheet-NAME.png`,
+with the page at the left. Needs a built package (`make setup`) and Chromium.
+"""
+
+import argparse
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from PIL import Image
+from playwright.async_api import Browser, Page
+from playwright.async_api import TimeoutError as Waited
+
+from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
+from tests.browser.store.places import FORMS, STORE
+from tests.browser.visits import Place, Visitor, settled
+from tests.browser.work.conftest import Desk
+from tests.browser.work.places import WORK
+from tests.servers.chromium import PROGRAMS, launched
+from tests.servers.countersign import Running, served
+
+VIEWS = {"1440-light": (1440, 900), "1440-dark": (1440, 900), "768-light": (768, 1024), "390-light": (390, 844)}
+"""What each view is called, and its window: width and height in pixels."""
+
+TALLEST = 3200
+"""Pixels of a page that a picture shows at most."""
+
+REFERENCES = {
+    "store-front": "store-home",
+    "store-search": "store-browse",
+    "store-publisher": "store-publisher-page",
+    "store-analytics": "store-publisher-usage",
+    "work-leads": "work-list",
+}
+"""The page that a reference picture shows, where the names differ."""
+
+PUBLISHERS = ("publisher", "new-product", "managed", "keys", "sandbox", "codes", "release")
+"""How the names of pages begin that are shown to a publisher."""
+
+MARGIN = 24
+
+
+class Shown(NamedTuple):
+    """A page to take: its service, its place, and whom it is shown to (an e-mail or user name; empty for nobody)."""
+
+    service: str
+    place: Place
+    person: str
+
+    @property
+    def name(self) -> str:
+        """How its pictures' names begin."""
+        return f"{self.service}-{self.place.name}"
+
+
+def all_pages() -> list[Shown]:
+    """Every page with the person who sees most of it."""
+    store = [
+        Shown("store", place, PUBLISHER if place.name.startswith(PUBLISHERS) and "-page" not in place.name else PLAYER)
+        for place in STORE
+    ]
+    forms = [Shown("store", place, "") for place in FORMS]
+    work = [Shown("work", place, "root" if place.name.startswith(("users", "roles")) else "alice") for place in WORK]
+    return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
+
+
+def record_ids(desk: Desk) -> dict[str, str]:
+    """The first record of each model that pages show."""
+    alice = desk.caller("root")
+    models = ("lead", "party", "invoice", "audit_entry")
+    return {model: str(alice.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
+
+
+async def signed_in(browser: Browser, desk: Desk, shown: Shown) -> Page:
+    """A page of a fresh browser that the person has signed in at."""
+    url = desk.url if shown.service == "work" else desk.running.url
+    context = await browser.new_context(base_url=url, locale="en-GB", reduced_motion="reduce")
+    page = await context.new_page()
+    if shown.person and shown.service == "work":
+        await desk.sign_in(page, shown.person)
+    elif shown.person:
+        await sign_in(page, shown.person, "/redeem")
+    return page
+
+
+async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path) -> None:
+    """Write the pictures of one page, in each view."""
+    path = shown.place.path
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    for view, (width, height) in VIEWS.items():
+        await page.set_viewport_size({"width": width, "height": height})
+        await page.emulate_media(color_scheme="dark" if view.endswith("dark") else "light", reduced_motion="reduce")
+        await page.goto(path)
+        await page.wait_for_selector("h1", state="attached")
+        await settled(page, Visitor(""))
+        for each in shown.place.presses:
+            if await page.locator(each).count() and await page.locator(each).first.is_visible():
+                await page.locator(each).first.click()
+        await settled(page, Visitor(""))
+        await load_pictures(page)
+        tall = await page.evaluate("document.documentElement.scrollHeight")
+        await page.set_viewport_size({"width": width, "height": max(height, min(tall, TALLEST))})
+        await page.wait_for_timeout(300)
+        await page.screenshot(path=folder / f"{shown.name}-{view}.png")
+
+
+async def load_pictures(page: Page) -> None:
+    """Scroll through the page, so that pictures below the window are loaded, and back."""
+    await page.evaluate(
+        """async () => {
+          const limit = Math.min(document.documentElement.scrollHeight, 3200);
+          for (let y = 0; y < limit; y += 600) { scrollTo(0, y); await new Promise(done => setTimeout(done, 60)); }
+          scrollTo(0, 0);
+          const images = [...document.images].filter(each => each.getBoundingClientRect().top < 3200);
+          const late = new Promise(done => setTimeout(done, 4000));
+          const loaded = images.map(each => each.complete || new Promise(done => each.onload = each.onerror = done));
+          await Promise.race([Promise.all(loaded), late]);
+        }"""
+    )
+
+
+def write_sheet(ours: Path, reference: Path, sheet: Path) -> None:
+    """Write one picture with both, ours at the left, at their own sizes."""
+    with Image.open(ours) as left, Image.open(reference) as right:
+        size = (left.width + right.width + 3 * MARGIN, max(left.height, right.height) + 2 * MARGIN)
+        with Image.new("RGB", size, "#808080") as both:
+            both.paste(left.convert("RGB"), (MARGIN, MARGIN))
+            both.paste(right.convert("RGB"), (left.width + 2 * MARGIN, MARGIN))
+            both.save(sheet)
+
+
+def write_sheets(folder: Path, references: Path) -> list[Path]:
+    """Write a sheet for every reference whose page has been taken."""
+    sheets = []
+    for reference in sorted(references.glob("*.png")):
+        name, width, scheme = reference.stem.rsplit("-", 2)
+        ours = folder / f"{REFERENCES.get(name, name)}-{width}-{scheme}.png"
+        if ours.exists():
+            sheet = folder / f"sheet-{reference.stem}.png"
+            write_sheet(ours, reference, sheet)
+            sheets.append(sheet)
+    return sheets
+
+
+async def take_all(running: Running, pages: Sequence[Shown], program: str, folder: Path) -> None:
+    """Take every page, one browser for each person and service; say which could not be taken."""
+    desk = Desk(running)
+    ids = record_ids(desk)
+    async with launched(program) as browser:
+        current: dict[tuple[str, str], Page] = {}
+        for shown in pages:
+            key = (shown.service, shown.person)
+            if key not in current:
+                current[key] = await signed_in(browser, desk, shown)
+            try:
+                await take(current[key], shown, ids, folder)
+            except Waited as waited:
+                print(f"{shown.name}: not taken, {str(waited).splitlines()[0]}")
+
+
+async def main() -> None:
+    """Serve the demonstration with its activity, take the pictures, and write the sheets."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--reference", type=Path, help="a folder with pictures to compare with")
+    parser.add_argument("--only", default="", help="names of pages or of references, with commas between")
+    parser.add_argument("--to", type=Path, default=Path("build/shots"), help="where the pictures go")
+    options = parser.parse_args()
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        raise SystemExit("Chromium is not installed (Debian: apt install chromium)")
+    wanted = {REFERENCES.get(name, name) for name in options.only.split(",") if name}
+    pages = [shown for shown in all_pages() if not wanted or shown.name in wanted]
+    options.to.mkdir(parents=True, exist_ok=True)
+    settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true"}
+    with TemporaryDirectory() as folder:
+        data = Path(folder, "data")
+        with served(data, "--demo", service="both", settings=settings, copies=False) as running:
+            await take_all(running, pages, program, options.to)
+    sheets = write_sheets(options.to, options.reference) if options.reference else []
+    print(f"{len(pages)} pages in {len(VIEWS)} views and {len(sheets)} sheets are in {options.to}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
