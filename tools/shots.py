@@ -140,7 +140,7 @@ def write_sheet(ours: Path, reference: Path, sheet: Path) -> None:
 
 def write_sheets(folder: Path, references: Path) -> list[Path]:
     """Write a sheet for every reference whose page has been taken."""
-    sheets = []
+    sheets: list[Path] = []
     for reference in sorted(references.glob("*.png")):
         name, width, scheme = reference.stem.rsplit("-", 2)
         ours = folder / f"{REFERENCES.get(name, name)}-{width}-{scheme}.png"
