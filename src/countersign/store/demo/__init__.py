@@ -63,7 +63,9 @@ FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
 BLOBS_AT_ONCE = 8
 MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
-"""The size of a build's largest file, in bytes. The files are small, because there are 200 builds."""
+"""The size of a build's largest file, in bytes. The files are small, because there are 200 releases."""
+POPULAR_ASSETS = 12
+"""How many times larger the newest builds of popular products are."""
 
 
 async def seed(store: Store) -> bool:
@@ -73,9 +75,10 @@ async def seed(store: Store) -> bool:
         return False
     hashed = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        packed = {(each.slug, release.version): archive(each.slug, release.version) for each, release in _releases()}
+        packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
         shots = {each.slug: screenshots(each) for each in products()}
-        await _store_blobs(store, [*packed.values(), *(shot for drawn in shots.values() for shot in drawn)])
+        archives = dict.fromkeys(build for of_release in packed.values() for build in of_release)
+        await _store_blobs(store, [*archives, *(shot for drawn in shots.values() for shot in drawn)])
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
@@ -83,8 +86,8 @@ async def seed(store: Store) -> bool:
                 orgs = await _organisations(transaction)
             made: dict[str, str] = {}
             for each in products():
-                archives = {release.version: packed[each.slug, release.version] for release in each.releases}
-                made[each.slug] = await _product(transaction, orgs[each.publisher], each, archives, shots[each.slug])
+                of_product = {release.version: packed[each.slug, release.version] for release in each.releases}
+                made[each.slug] = await _product(transaction, orgs[each.publisher], each, of_product, shots[each.slug])
             with clock.fixed(moment(SIGNED_UP)):
                 await _people(transaction, orgs[ORGANISATIONS[0][0]], hashed, made)
     return True
@@ -112,17 +115,27 @@ async def is_open(reader: Reader) -> bool:
     return False
 
 
-def archive(slug: str, version: str) -> bytes:
+def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
+    """The release's builds, in the order of the product's platforms. Only the newest builds of popular products differ
+    by platform."""
+    if product.slug in downloads.POPULAR and release is product.releases[-1]:
+        return [archive(product.slug, release.version, each, POPULAR_ASSETS) for each in product.platforms]
+    return [archive(product.slug, release.version)] * len(product.platforms)
+
+
+def archive(slug: str, version: str, platform: str = "linux", times: int = 1) -> bytes:
     """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
-    data is the same in every version."""
+    data is the same in every version and on every platform; `times` is how many times larger the data is."""
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
-    size = MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS
+    size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
+    program = (2_000 + hash_of(platform) % 4_000) * times
     files = {
         "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n'.encode(), 0o755),
         "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n".encode(), 0o644),
         "data/level-1.txt": (tiles.encode(), 0o644),
         "data/assets.bin": (hashlib.shake_128(slug.encode()).digest(size), 0o644),
         "data/new.bin": (hashlib.shake_128(f"{slug} {version}".encode()).digest(size // 12), 0o644),
+        f"data/{platform}.bin": (hashlib.shake_128(f"{slug} {platform}".encode()).digest(program), 0o644),
     }
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -130,7 +143,7 @@ def archive(slug: str, version: str) -> bytes:
             entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
             entry.size, entry.mode, entry.mtime = len(content), mode, moment(FOUNDED) // clock.SECOND
             tar.addfile(entry, io.BytesIO(content))
-    return gzip.compress(packed.getvalue(), mtime=0)
+    return gzip.compress(packed.getvalue(), compresslevel=1, mtime=0)
 
 
 def screenshots(product: DemoProduct) -> list[bytes]:
@@ -170,7 +183,7 @@ async def _people(transaction: Transaction, org_id: str, hashed: str, made: Mapp
 
 
 async def _product(
-    transaction: Transaction, org_id: str, product: DemoProduct, archives: Mapping[str, bytes], shots: list[bytes]
+    transaction: Transaction, org_id: str, product: DemoProduct, archives: Mapping[str, list[bytes]], shots: list[bytes]
 ) -> str:
     body = _body(product)
     created_at = moment(product.releases[0].date - timedelta(days=DAYS_BEFORE_RELEASE))
@@ -224,15 +237,20 @@ def _picture(drawn: bytes) -> Content:
 
 
 async def _release(
-    transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: bytes
+    transaction: Transaction, owned: OwnedProduct, product: DemoProduct, release: DemoRelease, packed: list[bytes]
 ) -> list[str]:
     """Publish the release; return the ids of its artifacts."""
     drafted = NewRelease(release.version, release.channel, release.notes.strip())
     release_id = await lifecycle.draft(transaction, owned, drafted)
-    content = Content(hashlib.sha256(packed).hexdigest(), len(packed))
-    files = [(f"{product.slug}-{release.version}-{platform}.tar.gz", platform) for platform in product.platforms]
     artifact_ids = [
-        await artifacts.put_ready(transaction, release_id, filename, content, platform) for filename, platform in files
+        await artifacts.put_ready(
+            transaction,
+            release_id,
+            f"{product.slug}-{release.version}-{platform}.tar.gz",
+            Content(hashlib.sha256(build).hexdigest(), len(build)),
+            platform,
+        )
+        for platform, build in zip(product.platforms, packed, strict=True)
     ]
     await lifecycle.mark_published(transaction, release_id)
     if release.withdrawn is not None:
