@@ -7,6 +7,7 @@ import { language, type Language, LANGUAGES, setLanguage, translator } from "../
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Heading } from "./heading";
+import { Icon, type IconName } from "./icon";
 import { Toasts } from "./toast";
 
 const t = translator("common");
@@ -72,11 +73,27 @@ export function Logo() {
   );
 }
 
-export function ThemeSwitch() {
+interface SwitchProps {
+  /** Stands in place of its name, which is read aloud. */
+  icon?: IconName;
+}
+
+function SwitchName({ icon, name }: SwitchProps & { name: string }) {
+  return icon ? (
+    <>
+      <Icon name={icon} />
+      <span class="hidden-text">{name}</span>
+    </>
+  ) : (
+    <>{name}</>
+  );
+}
+
+export function ThemeSwitch({ icon }: SwitchProps) {
   const options: readonly Theme[] = ["auto", "light", "dark"];
   return (
     <label class="row small">
-      {t("theme")}
+      <SwitchName {...(icon ? { icon } : {})} name={t("theme")} />
       <select class="input" value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
         {options.map((each) => (
           <option key={each} value={each} selected={each === theme.value}>
@@ -88,10 +105,10 @@ export function ThemeSwitch() {
   );
 }
 
-export function LanguageSwitch() {
+export function LanguageSwitch({ icon }: SwitchProps) {
   return (
     <label class="row small">
-      {t("language")}
+      <SwitchName {...(icon ? { icon } : {})} name={t("language")} />
       <select class="input" value={language} onChange={(event) => setLanguage(event.currentTarget.value as Language)}>
         {Object.entries(LANGUAGES).map(([code, name]) => (
           <option key={code} value={code} lang={code} selected={code === language}>

@@ -18,6 +18,8 @@ import { CardBones } from "../skeleton";
 const t = translator("store");
 
 const PANEL = 4;
+/** Products that a shelf shows at once in a wide window. */
+const ROW = 5;
 const NEW_DAYS = 30;
 
 export function Home() {
@@ -47,25 +49,27 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
   const mine = useRequest(
     async (signal) =>
-      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: PANEL }, signal })).value.items,
+      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: 3 * PANEL }, signal })).value.items,
     [],
   );
   if (!home.hero.length) {
     return <Empty icon="package" />;
   }
+  const updated = items("updated").slice(0, PANEL);
+  const downloaded = items("downloaded").slice(0, PANEL);
   return (
     <>
       <Hero products={home.hero} />
       <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={items("new")} isFirst />
       <Categories />
-      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={items("free")} />
+      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={otherFirst(items("free"), items("new").slice(0, ROW))} />
       <div class="panels">
-        <ListPanel title={t("home.updated")} all={all("updated")} products={items("updated").slice(0, PANEL)} />
-        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={items("downloaded").slice(0, PANEL)} />
+        <ListPanel title={t("home.updated")} all={all("updated")} products={updated} />
+        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} />
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
           all={`/browse?platform=${currentPlatform}&sort=-updated_at`}
-          products={mine.state === "loaded" ? mine.value : null}
+          products={mine.state === "loaded" ? otherFirst(mine.value, [...updated, ...downloaded]).slice(0, PANEL) : null}
         />
       </div>
       {(["games", "apps", "tools"] as const).map((each) => (
@@ -73,6 +77,12 @@ function Shown({ home }: { home: Schemas["Home"] }) {
       ))}
     </>
   );
+}
+
+/** The products in their order, those that are shown nearby already at the end. */
+function otherFirst(products: readonly CatalogItem[], shown: readonly CatalogItem[]): CatalogItem[] {
+  const ids = new Set(shown.map((each) => each.id));
+  return [...products.filter((each) => !ids.has(each.id)), ...products.filter((each) => ids.has(each.id))];
 }
 
 /** The ways into the list that most people take, with how much is there. */

@@ -12,6 +12,9 @@ const tCommon = translator("common");
 const tLibrary = translator("library");
 const t = translator("store");
 
+/** Languages that fit into one line; one more takes the place of the number of the others. */
+const MAX_LANGUAGES = 3;
+
 interface Props {
   product: Schemas["ProductDetail"];
   offer: Offer;
@@ -38,8 +41,12 @@ export function Facts({ product, offer: { release, file }, releases }: Props) {
             {size(file.size)} {file.platform && `(${PLATFORMS[file.platform]})`}
           </Fact>
         )}
-        {product.license && <Fact name={t("license")}>{product.license}</Fact>}
-        {product.languages?.length > 0 && <Fact name={t("languages")}>{product.languages.map((each) => names.of(each) ?? each).join(", ")}</Fact>}
+        {product.license && <Fact name={t("license")}>{product.license === "proprietary" ? t("license.proprietary") : product.license}</Fact>}
+        {product.languages?.length > 0 && (
+          <Fact name={t("languages")}>
+            <Languages names={product.languages.map((each) => names.of(each) ?? each)} />
+          </Fact>
+        )}
         {product.homepage && (
           <Fact name={t("homepage")}>
             <Homepage address={product.homepage} />
@@ -66,6 +73,23 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+/** Some languages by name, and the number of the others, which are read aloud and shown when one points at it. */
+function Languages({ names }: { names: readonly string[] }) {
+  const others = names.slice(MAX_LANGUAGES);
+  return (
+    <>
+      {names.slice(0, MAX_LANGUAGES).join(", ")}
+      {others.length > 0 && (
+        <span title={others.join(", ")}>
+          {" "}
+          <span aria-hidden="true">+{others.length}</span>
+          <span class="hidden-text">, {others.join(", ")}</span>
+        </span>
+      )}
+    </>
   );
 }
 

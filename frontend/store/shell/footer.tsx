@@ -29,8 +29,8 @@ export function Footer() {
         </nav>
         <span class="right row">
           <KeyboardButton />
-          <ThemeSwitch />
-          <LanguageSwitch />
+          <ThemeSwitch icon="monitor" />
+          <LanguageSwitch icon="languages" />
         </span>
       </div>
     </footer>
