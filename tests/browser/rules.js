@@ -29,15 +29,19 @@
   }
 
   const PARTS = [0.1, 0.5, 0.9];
+  // Of what is larger than the window, the part inside the window has to be seen.
+  const within = (from, length, limit) => [Math.max(from, 0), Math.min(from + length, limit)];
   const isSeen = (each) =>
-    [...each.getClientRects()].some((box) =>
-      PARTS.some((x) =>
+    [...each.getClientRects()].some((box) => {
+      const [left, right] = within(box.left, box.width, innerWidth);
+      const [top, bottom] = within(box.top, box.height, innerHeight);
+      return PARTS.some((x) =>
         PARTS.some((y) => {
-          const top = document.elementFromPoint(box.left + box.width * x, box.top + box.height * y);
-          return top !== null && (each.contains(top) || top.closest("label")?.control === each);
+          const shown = document.elementFromPoint(left + (right - left) * x, top + (bottom - top) * y);
+          return shown !== null && (each.contains(shown) || shown.closest("label")?.control === each);
         }),
-      ),
-    );
+      );
+    });
   const hasOutline = (each) =>
     [[each], [each, "::after"], ...[...each.children].map((child) => [child])].some(([of, part]) => {
       const { outlineStyle, outlineWidth } = getComputedStyle(of, part);

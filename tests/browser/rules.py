@@ -10,9 +10,15 @@ from playwright.async_api import CDPSession, Page
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 LOOKS = ("color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable")
 """The rules of axe-core that depend on colours and on the width of the window."""
-_SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceof CSSTransition)
-  .map(each => each.finished.catch(() => undefined))).then(() => undefined)"""
-"""Between two colours there is one that nobody means."""
+_SETTLED = """(async () => {
+  for (let frame = 0; frame < 3; frame++) {
+    await Promise.race([new Promise(requestAnimationFrame), new Promise(late => setTimeout(late, 500))]);
+  }
+  const transitions = document.getAnimations().filter(each => each instanceof CSSTransition);
+  await Promise.all(transitions.map(each => each.finished.catch(() => undefined)));
+})()"""
+"""A page that has a new width measures itself and is laid out again, and between two colours there is one that nobody
+means."""
 _MORE = (Path(__file__).parent / "rules.js").read_text()
 
 _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
