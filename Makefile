@@ -7,10 +7,10 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures shots clean
+.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures shots bench-guard clean
 
 help: ## Show every target with its line
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.run pages ## Create .venv, install the product into it, build its pages
 
@@ -59,6 +59,9 @@ bench: setup-dev ## Run every benchmark in bench/
 	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py); do \
 	  echo "== $$file"; $(BIN)/python "$$file" $(RESUME); done; \
 	for file in bench/updates.py bench/ask.py bench/storefront.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+bench-guard: setup-dev ## Compare six kinds of requests with the commit in bench/baseline; fail if one is slower
+	$(BIN)/python bench/guard.py
 
 # Interrupted, it goes on with what docs/results/faults.jsonl does not show as passed at this commit. So does `full`.
 faults: setup-dev ## Kill, fill and cut at the stated numbers; figures into docs/results/faults.jsonl

@@ -10,6 +10,7 @@ import io
 import tarfile
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from itertools import chain
 
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
@@ -77,8 +78,7 @@ async def seed(store: Store) -> bool:
     with ids.seeded("demo"):
         packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
         shots = {each.slug: screenshots(each) for each in products()}
-        archives = dict.fromkeys(build for of_release in packed.values() for build in of_release)
-        await _store_blobs(store, [*archives, *(shot for drawn in shots.values() for shot in drawn)])
+        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values())})
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False

@@ -1,0 +1,59 @@
+"""The benchmarks import what the product has, and the guard tells slower from fast enough."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.figures import ROOT
+
+BENCH = ROOT / "bench"
+
+
+@pytest.fixture
+def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(BENCH))
+    before = set(sys.modules)
+    yield import_module("guard")
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "__file__", None) and str(BENCH) in str(sys.modules[name].__file__):
+            del sys.modules[name]
+
+
+class Ratios:
+    """A benchmark whose comparisons come to these ratios."""
+
+    def __init__(self, *ratios: float) -> None:
+        self.left = list(ratios)
+
+    def compare(self, *_: object) -> SimpleNamespace:
+        return SimpleNamespace(ratios={"ours/base": self.left.pop(0)})
+
+
+def test_every_benchmark_imports() -> None:
+    names = [file.stem for file in sorted(BENCH.glob("*.py"))]
+    contenders = [f"contenders.{file.stem}" for file in sorted((BENCH / "contenders").glob("[a-z]*.py"))]
+    optional = {"contenders.django_peer", "contenders.procrastinate_alone", "contenders.fast"}
+    program = "\n".join(f"import {name}" for name in (*names, *(set(contenders) - optional)))
+    command = [sys.executable, "-c", program]
+    environment = {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False, env=environment)
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ratios", "is_fast"), [((0.95,), True), ((0.8, 0.89, 0.91), True), ((0.8, 0.89, 0.899), False)]
+)
+def test_a_work_is_slower_when_three_comparisons_of_three_say_so(
+    guard: Any, ratios: tuple[float, ...], *, is_fast: bool
+) -> None:
+    assert guard.is_fast_enough(Ratios(*ratios), "redeem", {}) is is_fast
+
+
+def test_a_baseline_that_is_not_in_the_clone_is_said(guard: Any) -> None:
+    assert "git fetch --unshallow" in guard.missing("0" * 40)
