@@ -21,6 +21,8 @@ LIMIT_S = 120
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_PROGRESS = re.compile(r"^.*: \d+% of .*/s.*\n", re.MULTILINE)
+_RATE = re.compile(r"\b(?:B|[KMGT]iB)/s")
 _END = "--- end of a command ---"
 
 
@@ -50,9 +52,12 @@ def commands(text: str) -> list[Command]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether the printed text is what is shown, where … stands for anything within a line."""
-    pattern = re.escape(shown.strip()).replace("…", "[^\n]*?")
-    return re.fullmatch(pattern, printed.strip()) is not None
+    """Whether the printed text is what is shown, where … stands for anything within a line.
+
+    A slow machine also prints a line of progress every five seconds, and rates in a smaller unit: neither counts.
+    """
+    pattern = re.escape(_RATE.sub("B/s", shown).strip()).replace("…", "[^\n]*?")
+    return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
 
 
 def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **variables: str) -> Printed:
