@@ -1,7 +1,7 @@
 // Calls of the API, typed by its OpenAPI document. Who is signed in is the server's matter: no credentials pass here.
 import { Problem } from "./problem";
 
-type Method = "get" | "put" | "post" | "delete";
+type Method = "get" | "put" | "post" | "patch" | "delete";
 type Json<Answer> = Answer extends { content: { "application/json": infer Body } } ? Body : undefined;
 type ResponseBody<Operation> = Operation extends { responses: infer Answers }
   ? { [Status in keyof Answers & (200 | 201 | 202)]: Json<Answers[Status]> }[keyof Answers & (200 | 201 | 202)]
@@ -130,6 +130,13 @@ export class Client<Paths> {
     options: CallOptions<Paths[Path]["put" & keyof Paths[Path]]> = {},
   ): Promise<ApiResponse<ResponseBody<Paths[Path]["put" & keyof Paths[Path]]>>> {
     return this.read(await send("PUT", urlFor(path, options.values, options.query ?? {}), options));
+  }
+
+  async patch<Path extends PathsWithMethod<Paths, "patch">>(
+    path: Path,
+    options: CallOptions<Paths[Path]["patch" & keyof Paths[Path]]> = {},
+  ): Promise<ApiResponse<ResponseBody<Paths[Path]["patch" & keyof Paths[Path]]>>> {
+    return this.read(await send("PATCH", urlFor(path, options.values, options.query ?? {}), options));
   }
 
   async delete<Path extends PathsWithMethod<Paths, "delete">>(

@@ -4,7 +4,7 @@ import { useId } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
-import { owned } from "./owned";
+import { owned, useOwnedState } from "./owned";
 import { PlatformMarks } from "./platform_marks";
 
 const t = translator("store");
@@ -101,6 +101,7 @@ function Flag({ product, words }: { product: CatalogItem; words?: string | undef
 
 /** How a product may be had: exactly one of owned, free, or with a code. */
 export function Access({ product }: { product: Pick<CatalogItem, "id" | "access"> }) {
+  useOwnedState(product.id ?? "");
   if (product.id && owned.value.has(product.id)) {
     return (
       <span class="access own">

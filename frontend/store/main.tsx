@@ -43,6 +43,7 @@ mount(
     { template: "/library", page: () => <LazyPage load={async () => (await import("./pages/library")).Library} props={{}} /> },
     { template: "/redeem", page: () => <LazyPage load={async () => (await import("./pages/redeem")).Redeem} props={{}} /> },
     { template: "/following", page: () => <LazyPage load={async () => (await import("./pages/following")).Following} props={{}} /> },
+    { template: "/notifications", page: () => <LazyPage load={async () => (await import("./pages/notifications")).Notifications} props={{}} /> },
     { template: "/questions", page: () => <LazyPage load={async () => (await import("./pages/ask")).Ask} props={{}} /> },
     { template: "/keys", page: () => <LazyPage load={async () => (await import("./pages/keys")).Keys} props={{}} /> },
     { template: "/account", page: () => <LazyPage load={async () => (await import("./pages/account")).Account} props={{}} /> },

@@ -1,26 +1,70 @@
-// Which of the products that are shown the person owns. Lists are the same for everybody; this is asked apart.
+// Which of the products that are shown the person owns and follows. Lists are the same for everybody; this is asked apart.
 import { effect, signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api } from "./api";
 import { me } from "./me";
-import { ownedProductIds } from "./ownership";
+
+const MAX_IDS = 100;
 
 /** Ids of products; empty where nobody is signed in. */
 export const owned = signal<ReadonlySet<string>>(new Set());
+export const followedProducts = signal<ReadonlySet<string>>(new Set());
+
+/** The products whose state has been read, or could not be. */
+const known = signal<ReadonlySet<string>>(new Set());
+const shown = new Set<string>();
+let asked = new Set<string>();
+let isScheduled = false;
 
 effect(() => {
   const who = me.value;
-  if (!who) {
-    owned.value = new Set();
-    return;
+  owned.value = new Set();
+  followedProducts.value = new Set();
+  known.value = new Set();
+  asked = new Set();
+  if (who) {
+    schedule();
   }
-  void readAll();
 });
 
-async function readAll(): Promise<void> {
+/** Have it known whether the person owns and follows this product; whether that is so already. */
+export function useOwnedState(id: string): boolean {
+  useEffect(() => {
+    if (id && !shown.has(id)) {
+      shown.add(id);
+      schedule();
+    }
+  }, [id]);
+  return known.value.has(id);
+}
+
+/** Ask once for all the products that are drawn at the same time. */
+function schedule(): void {
+  if (!isScheduled && me.peek()) {
+    isScheduled = true;
+    setTimeout(() => {
+      isScheduled = false;
+      const ids = [...shown].filter((each) => !asked.has(each));
+      for (let at = 0; at < ids.length; at += MAX_IDS) {
+        void read(ids.slice(at, at + MAX_IDS));
+      }
+    });
+  }
+}
+
+async function read(ids: readonly string[]): Promise<void> {
+  const who = me.peek();
+  ids.forEach((each) => asked.add(each));
   try {
-    for await (const ids of ownedProductIds()) {
-      owned.value = new Set([...owned.peek(), ...ids]);
+    const found = (await api.get("/api/v1/me/owned", { query: { ids: ids.join() } })).value;
+    if (who === me.peek()) {
+      owned.value = new Set([...owned.peek(), ...found.owned]);
+      followedProducts.value = new Set([...followedProducts.peek(), ...found.followed]);
     }
   } catch {
     // Cards then show how the product may be had.
+  }
+  if (who === me.peek()) {
+    known.value = new Set([...known.peek(), ...ids]);
   }
 }

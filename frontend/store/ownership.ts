@@ -1,34 +1,19 @@
 // Whether the person may download a product: it is free, they own it, or their organisation publishes it.
-import { useEffect, useState } from "preact/hooks";
 import { api, type Schemas } from "./api";
 import { me } from "./me";
+import { owned, useOwnedState } from "./owned";
 
 const PAGE = 100;
 const MOST_PAGES = 10;
 
 /** Null until it is known. */
 export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | null {
-  const [found, setFound] = useState<boolean | null>(null);
+  const isKnown = useOwnedState(product.id);
   const who = me.value;
-  const isOpen = product.access === "free" || Boolean(who?.orgs.includes(product.org));
-  useEffect(() => {
-    if (!isOpen && who) {
-      const controller = new AbortController();
-      owns(product.id, controller.signal).then(setFound, () => controller.signal.aborted || setFound(false));
-      return () => controller.abort();
-    }
-    return undefined;
-  }, [who, product.id, isOpen]);
-  return isOpen || (who === null ? false : found);
-}
-
-async function owns(id: string, signal: AbortSignal): Promise<boolean> {
-  for await (const ids of ownedProductIds(signal)) {
-    if (ids.includes(id)) {
-      return true;
-    }
+  if (product.access === "free" || who?.orgs.includes(product.org) || owned.value.has(product.id)) {
+    return true;
   }
-  return false;
+  return who === null || isKnown ? false : null;
 }
 
 /** The ids of what the person owns, the newest first, a page at a time. */

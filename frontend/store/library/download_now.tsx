@@ -5,7 +5,7 @@ import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import { api, type Schemas } from "../api";
 import { currentPlatform } from "../platform";
-import { recordDownload } from "../product_notes";
+import { recordDownload } from "../downloaded_versions";
 
 type Owned = Schemas["Owned"];
 type Release = Schemas["Release"];
@@ -62,6 +62,6 @@ async function download(product: Owned, channel: string): Promise<boolean> {
   link.href = `/api/v1/artifacts/${file.id}`;
   link.download = "";
   link.click();
-  recordDownload(product.id, release);
+  void recordDownload(product.id, release, file.platform);
   return true;
 }

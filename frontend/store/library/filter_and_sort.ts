@@ -1,7 +1,7 @@
 // Filters and sorts the products of the library by the parameters in the address.
 import { query } from "../../shared/router";
 import type { Schemas } from "../api";
-import { productNotes } from "../product_notes";
+import { collectionsOf } from "./library_state";
 import { updateOf } from "./update_of";
 
 type Owned = Schemas["Owned"];
@@ -20,14 +20,14 @@ export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
   const kind = query.value.get("kind");
   const isUpdate = query.value.get("update") === "1";
   const found = owned.filter((each) => {
-    const noted = productNotes.value[each.id] ?? {};
-    const said = [each.title, each.description, noted.note, ...(noted.collections ?? [])].join(" ").toLocaleLowerCase();
+    const named = collectionsOf(each);
+    const said = [each.title, each.description, each.note, ...named].join(" ").toLocaleLowerCase();
     return (
       said.includes(wanted) &&
-      isHidden === Boolean(noted.isHidden) &&
+      isHidden === each.hidden &&
       (!kind || each.kind === kind) &&
       (!isUpdate || updateOf(each) !== undefined) &&
-      (!collection || noted.collections?.includes(collection))
+      (!collection || named.includes(collection))
     );
   });
   const order = query.value.get("order");

@@ -1,12 +1,13 @@
 // A product of the library: as a card or a row with its version and its download, and as an update that waits.
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
-import { sinceWhen, translator } from "../../shared/i18n";
+import { sinceWhen, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { CoverImage, publisherOf } from "../card";
+import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
-import { productNotes } from "../product_notes";
 import { DownloadNow } from "./download_now";
+import { collectionsOf } from "./library_state";
 import { updateOf } from "./update_of";
 
 const tLibrary = translator("library");
@@ -82,7 +83,7 @@ export function UpdateCard({ product, onOpen }: Props) {
         <p class="num">
           <b>{update.version}</b> · {tLibrary("update.had", { had: update.had })}
         </p>
-        <p>{sinceWhen(update.published_at)}</p>
+        <p>{update.size === null ? sinceWhen(update.published_at) : tLibrary("update.size", { size: size(update.delta_size ?? update.size), platform: PLATFORMS[currentPlatform] })}</p>
       </div>
       <DownloadNow product={product} label={t("get")} channel={update.channel} isIcon onOther={() => onOpen(product)} />
     </li>
@@ -115,15 +116,16 @@ function Actions({ product, onOpen }: Props) {
 
 /** What the person noted: collections, and a note. */
 function Noted({ product }: { product: Owned }) {
-  const { note, collections, isHidden } = productNotes.value[product.id] ?? {};
-  if (!note && !collections?.length && !isHidden) {
+  const { note, hidden } = product;
+  const named = collectionsOf(product);
+  if (!note && !named.length && !hidden) {
     return null;
   }
   return (
     <div class="noted">
       <span class="row">
-        {isHidden && <Chip>{tLibrary("library.hidden")}</Chip>}
-        {collections?.map((each) => (
+        {hidden && <Chip>{tLibrary("library.hidden")}</Chip>}
+        {named.map((each) => (
           <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
             {each}
           </a>

@@ -1,9 +1,10 @@
 // Edits the private notes of a product in the library: a note, collections, and whether it is hidden.
+import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Field, TextField } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
-import { updateNotes, productNotes } from "../product_notes";
+import { collections, collectionsOf, putInCollections, updateItem } from "./library_state";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
@@ -19,43 +20,42 @@ interface Props {
 }
 
 export function NotesEditor({ product, onHidden }: Props) {
-  const noted = productNotes.value[product.id] ?? {};
+  const named = collectionsOf(product);
   const hide = () => {
-    updateNotes(product.id, { isHidden: true });
+    void updateItem(product, { hidden: true });
     onHidden();
     showToast(tLibrary("library.hidden.one", { title: product.title }), {
       label: tLibrary("undo"),
-      run: () => updateNotes(product.id, { isHidden: false }),
+      run: () => void updateItem({ ...product, hidden: true }, { hidden: false }),
     });
   };
-  const collect = (text: string) => {
-    const named = text.split(",").map((each) => each.trim()).filter(Boolean);
-    updateNotes(product.id, { collections: [...new Set(named)] });
-  };
+  const choose = (name: string, isIn: boolean) =>
+    void putInCollections(product, isIn ? [...named, name] : named.filter((each) => each !== name));
   return (
     <div class="stack">
-      <TextField
-        name={`collections-${product.id}`}
-        label={tLibrary("collections")}
-        help={tLibrary("collections.help")}
-        value={(noted.collections ?? []).join(", ")}
-        maxLength={200}
-        autocomplete="off"
-        onChange={(event) => collect(event.currentTarget.value)}
-      />
+      <fieldset>
+        <legend>{tLibrary("collections")}</legend>
+        {collections.value.map(({ id, name }) => (
+          <label key={id} class="check row">
+            <input type="checkbox" checked={named.includes(name)} onChange={(event) => choose(name, event.currentTarget.checked)} />
+            <span>{name}</span>
+          </label>
+        ))}
+        <NewCollection key={named.join()} id={product.id} onName={(name) => choose(name, true)} />
+      </fieldset>
       <Field name={`note-${product.id}`} label={tLibrary("note")}>
         {(given) => (
           <textarea
             {...given}
             maxLength={LONGEST_NOTE}
-            value={noted.note ?? ""}
-            onChange={(event) => updateNotes(product.id, { note: event.currentTarget.value })}
+            value={product.note ?? ""}
+            onChange={(event) => void updateItem(product, { note: event.currentTarget.value.trim() || null })}
           />
         )}
       </Field>
       <div>
-        {noted.isHidden ? (
-          <Button tight onClick={() => updateNotes(product.id, { isHidden: false })}>
+        {product.hidden ? (
+          <Button tight onClick={() => void updateItem(product, { hidden: false })}>
             {tLibrary("library.show")} <span class="hidden-text">{product.title}</span>
           </Button>
         ) : (
@@ -65,5 +65,31 @@ export function NotesEditor({ product, onHidden }: Props) {
         )}
       </div>
     </div>
+  );
+}
+
+/** Names a collection that the product is put into. */
+function NewCollection({ id, onName }: { id: string; onName: (name: string) => void }) {
+  const [name, setName] = useState("");
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim()) {
+          onName(name.trim());
+        }
+      }}
+    >
+      <TextField
+        name={`collection-${id}`}
+        label={tLibrary("collection.new")}
+        value={name}
+        maxLength={100}
+        autocomplete="off"
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <Button type="submit">{tLibrary("collection.add")}</Button>
+    </form>
   );
 }

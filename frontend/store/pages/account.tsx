@@ -10,9 +10,11 @@ import { Avatar, signOut } from "../shell/account_menu";
 
 const tCommon = translator("common");
 const t = translator("store");
+const tNotifications = translator("notifications");
 
 export function Account() {
   const places: readonly (readonly [address: string, label: string, icon: IconName])[] = [
+    ["/notifications", tNotifications("title"), "bell"],
     ["/redeem", t("redeem"), "ticket"],
     ["/auth/agents", t("agents"), "bot"],
     ["/keys", t("keys"), "key-round"],

@@ -1,87 +1,91 @@
 // What is new of the products and publishers that a person follows, by day, and beside it what they follow.
+import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
-import { RequestResult, Empty, Loading } from "../../shared/components/states";
+import { RequestResult, Empty } from "../../shared/components/states";
 import { dateTime, longDay, relativePast, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CoverImage, publisherOf } from "../card";
-import { follow, followedPublishers, useFollowedPublishers } from "../follow_publisher";
-import { me } from "../me";
+import { follow } from "../follow_publisher";
 import { Monogram } from "../monogram";
-import { feedUrl } from "../product/follow";
-import { updateNotes, productNotes } from "../product_notes";
+import { feedUrl, followProduct } from "../product/follow";
+import { RequireSignIn } from "../require_sign_in";
 import "../following.css";
 
 const tLibrary = translator("library");
 const t = translator("store");
 
-type Detail = Schemas["ProductDetail"];
 type Product = Schemas["Product"];
+type Follow = Schemas["FollowItem"];
 
-const AT_ONCE = 50;
 const OF_PUBLISHER = 12;
 
 interface News {
   product: Product;
-  version: string;
-  channel: string;
   at: string;
   isNew: boolean;
 }
 
 interface Followed {
-  products: Detail[];
-  publishers: { slug: string; name: string; products: Product[] }[];
+  follows: readonly Follow[];
+  /** The products of each followed publisher, by its slug. */
+  published: Readonly<Record<string, readonly Product[]>>;
 }
 
 export function Following() {
-  useFollowedPublishers();
   return (
     <div class="wrap">
       <Heading title={t("following")} />
-      {me.value === undefined ? <Loading /> : <Shown />}
+      <RequireSignIn>
+        <Shown />
+      </RequireSignIn>
     </div>
   );
 }
 
 function Shown() {
-  const ids = Object.keys(productNotes.value).filter((each) => productNotes.value[each]?.followed);
-  const slugs = [...(followedPublishers.value ?? [])].sort();
-  const found = useRequest((signal) => read(ids, slugs, signal), [ids.join(), slugs.join()], { keepsPrevious: true });
-  if (!ids.length && !slugs.length) {
-    return (
-      <Empty title={tLibrary("following.none")} icon="heart">
-        <p>{tLibrary("following.none.text")}</p>
-        <LinkButton href="/browse">{t("browse")}</LinkButton>
-      </Empty>
-    );
-  }
+  const found = useRequest(read, []);
+  const [ended, setEnded] = useState<ReadonlySet<string>>(new Set());
   return (
     <RequestResult of={found}>
-      {(followed) => (
-        <div class="following">
-          <div>
-            {days(newsOf(followed)).map(([day, news]) => (
-              <section key={day} class="feed-day" aria-label={longDay(new Date(day))}>
-                <h2>{longDay(new Date(day))}</h2>
-                <ul class="panel-box">
-                  {news.map((each) => (
-                    <Entry key={`${each.product.id} ${each.channel}`} news={each} />
-                  ))}
-                </ul>
-              </section>
-            ))}
+      {({ follows, published }) => {
+        const left = follows.filter((each) => !ended.has(keyOf(each)));
+        if (!left.length) {
+          return (
+            <Empty title={tLibrary("following.none")} icon="heart">
+              <p>{tLibrary("following.none.text")}</p>
+              <LinkButton href="/browse">{t("browse")}</LinkButton>
+            </Empty>
+          );
+        }
+        return (
+          <div class="following">
+            <div>
+              {days(newsOf({ follows: left, published })).map(([day, news]) => (
+                <section key={day} class="feed-day" aria-label={longDay(new Date(day))}>
+                  <h2>{longDay(new Date(day))}</h2>
+                  <ul class="panel-box">
+                    {news.map((each) => (
+                      <Entry key={each.product.id} news={each} />
+                    ))}
+                  </ul>
+                </section>
+              ))}
+            </div>
+            <Side follows={left} onEnd={(follow) => setEnded(new Set([...ended, keyOf(follow)]))} />
           </div>
-          <Side {...followed} />
-        </div>
-      )}
+        );
+      }}
     </RequestResult>
   );
 }
 
-function Entry({ news: { product, version, channel, at, isNew } }: { news: News }) {
+const keyOf = ({ target }: Follow) => `${target.type} ${target.slug}`;
+
+function Entry({ news: { product, at, isNew } }: { news: News }) {
+  const { version, channel } = product.latest ?? { version: "", channel: "stable" };
   return (
     <li class="feed-entry">
       <CoverImage product={product} sizes="128px" />
@@ -102,61 +106,53 @@ function Entry({ news: { product, version, channel, at, isNew } }: { news: News 
 }
 
 /** What is followed, and the way to end it. */
-function Side({ products, publishers }: Followed) {
+function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: Follow) => void }) {
+  const end = (each: Follow) => {
+    onEnd(each);
+    void (each.product ? followProduct(each.product.id, false) : follow(each.target.slug, false));
+  };
   return (
     <aside class="panel-box followed" aria-label={tLibrary("followed")}>
       <h2>{tLibrary("followed")}</h2>
       <ul>
-        {publishers.map(({ slug, name }) => (
-          <li key={slug}>
-            <Monogram slug={slug} name={name} />
-            <a class="cut grow" href={`/publishers/${slug}`}>
-              {name}
-            </a>
-            <Button tight onClick={() => void follow(slug, false)}>
-              {tLibrary("following.end")} <span class="hidden-text">{name}</span>
-            </Button>
-          </li>
-        ))}
-        {products.map((each) => (
-          <li key={each.id}>
-            <CoverImage product={each} sizes="64px" />
-            <span class="grow">
-              <a class="cut" href={`/products/${each.slug}`}>
-                {each.title}
-              </a>
-              <a class="small quiet" href={feedUrl(each)} type="application/atom+xml">
-                {tLibrary("feed")} <span class="hidden-text">{each.title}</span>
-              </a>
-            </span>
-            <Button tight onClick={() => updateNotes(each.id, { followed: "" })}>
-              {tLibrary("following.end")} <span class="hidden-text">{each.title}</span>
-            </Button>
-          </li>
-        ))}
+        {follows.map((each) => {
+          const { product, target } = each;
+          return (
+            <li key={keyOf(each)}>
+              {product ? <CoverImage product={product} sizes="64px" /> : <Monogram slug={target.slug} name={target.name} />}
+              <span class="grow">
+                <a class="cut" href={`/${product ? "products" : "publishers"}/${target.slug}`}>
+                  {target.name}
+                </a>
+                {product && (
+                  <a class="small quiet" href={feedUrl(product)} type="application/atom+xml">
+                    {tLibrary("feed")} <span class="hidden-text">{target.name}</span>
+                  </a>
+                )}
+              </span>
+              <Button tight onClick={() => end(each)}>
+                {tLibrary("following.end")} <span class="hidden-text">{target.name}</span>
+              </Button>
+            </li>
+          );
+        })}
       </ul>
       <p class="small quiet">{tLibrary("following.text")}</p>
     </aside>
   );
 }
 
-/** The newest release of each channel of each product, the newest first; of publishers, of their latest products. */
-function newsOf({ products, publishers }: Followed): News[] {
-  const own = products.flatMap((product) =>
-    product.channels.map(({ version, channel, published_at }) => ({
-      product,
-      version,
-      channel,
-      at: published_at,
-      isNew: published_at > (productNotes.value[product.id]?.followed ?? ""),
-    })),
-  );
-  const known = new Set(products.map((each) => each.id));
-  const others = publishers
-    .flatMap((each) => each.products)
-    .filter((each) => !known.has(each.id))
-    .flatMap((product) =>
-      product.latest ? [{ product, version: product.latest.version, channel: product.latest.channel, at: product.latest.published_at, isNew: false }] : [],
+/** The newest release of each followed product, and of the latest products of publishers, the newest first. */
+function newsOf({ follows, published }: Followed): News[] {
+  const news = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
+  const own = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
+  const known = new Set(own.map((each) => each.product.id));
+  const others = follows
+    .filter(({ target }) => target.type === "org")
+    .flatMap(({ target, since, unseen }) =>
+      (published[target.slug] ?? []).flatMap((each, place) =>
+        known.has(each.id) ? [] : news(each, place < unseen && (each.latest?.published_at ?? "") > since),
+      ),
     );
   return [...own, ...others].sort((a, b) => b.at.localeCompare(a.at));
 }
@@ -171,22 +167,15 @@ function days(news: readonly News[]): [string, News[]][] {
   return [...found];
 }
 
-/** All of them, a batch at a time; what is no longer there is left out. */
-async function read(ids: readonly string[], slugs: readonly string[], signal: AbortSignal): Promise<Followed> {
-  const products: Detail[] = [];
-  for (let at = 0; at < ids.length; at += AT_ONCE) {
-    const operations = ids
-      .slice(at, at + AT_ONCE)
-      .map((each) => ({ method: "GET" as const, path: `/products/${each}`, body: null, headers: null }));
-    const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-    products.push(...results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail));
-  }
-  const publishers = await Promise.all(
-    slugs.map(async (slug) => {
-      const query = { org: slug, sort: "-updated_at" as const, limit: OF_PUBLISHER };
-      const { items } = (await api.get("/api/v1/products", { query, signal })).value;
-      return { slug, name: items[0]?.publisher.name ?? slug, products: items };
+/** What is followed, and the latest products of each followed publisher. */
+async function read(signal: AbortSignal): Promise<Followed> {
+  const follows = (await api.get("/api/v1/me/follows", { signal })).value.items;
+  const slugs = follows.filter(({ target }) => target.type === "org").map(({ target }) => target.slug);
+  const published = await Promise.all(
+    slugs.map(async (org) => {
+      const query = { org, sort: "-updated_at" as const, limit: OF_PUBLISHER };
+      return [org, (await api.get("/api/v1/products", { query, signal })).value.items] as const;
     }),
   );
-  return { products, publishers };
+  return { follows, published: Object.fromEntries(published) };
 }

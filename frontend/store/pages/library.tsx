@@ -11,17 +11,16 @@ import { Problem } from "../../shared/problem";
 import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
 import { plural, translator } from "../../shared/i18n";
-import { api, type Schemas } from "../api";
+import type { Schemas } from "../api";
+import { noted } from "../downloaded_versions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
 import { LibraryCard, LibraryRow, UpdateCard } from "../library/library_card";
+import { collections, library, loadLibrary } from "../library/library_state";
 import { NotesEditor } from "../library/notes_editor";
-import { StoredNotes } from "../library/stored_notes";
 import { updateOf } from "../library/update_of";
-import { nextCursor } from "../ownership";
 import { Files } from "../product/downloads";
-import { allCollections, productNotes } from "../product_notes";
 import { SideNav } from "../side_nav";
 import { CardBones } from "../skeleton";
 import "../side_nav.css";
@@ -33,7 +32,6 @@ const t = translator("store");
 
 type Owned = Schemas["Owned"];
 
-const PAGE = 100;
 const KINDS = ["game", "app", "tool"] as const;
 const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
 
@@ -57,9 +55,11 @@ export function Library() {
 }
 
 function Shown() {
-  const { owned, problem, reload } = useLibrary();
+  const { problem, reload } = useLibrary();
+  const owned = library.value;
   const [words, setWords] = useState(query.value.get("q") ?? "");
-  const [opened, setOpened] = useState<Owned | null>(null);
+  const [openedId, setOpened] = useState<string | null>(null);
+  const opened = owned?.find((each) => each.id === openedId) ?? null;
   useLayoutEffect(
     () => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
     [],
@@ -83,6 +83,7 @@ function Shown() {
         <div class="library-head">
           <Heading title={t("library")} />
           <form class="row right" role="search" onSubmit={(event) => event.preventDefault()}>
+            <Icon name="search" />
             <TextField
               name="find"
               type="search"
@@ -105,7 +106,7 @@ function Shown() {
             <LinkButton href="/browse?access=free">{t("home.free")}</LinkButton>
           </Empty>
         )}
-        {!problem && owned && owned.length > 0 && <Sections owned={owned} words={words} onOpen={setOpened} />}
+        {!problem && owned && owned.length > 0 && <Sections owned={owned} words={words} onOpen={(product) => setOpened(product.id)} />}
       </div>
       <Dialog title={opened?.title ?? ""} isOpen={opened !== null} onClose={() => setOpened(null)} look="wide">
         {opened && (
@@ -123,13 +124,10 @@ function Shown() {
 
 /** What is in the library, by kind and by collection. */
 function Places({ owned }: { owned: readonly Owned[] }) {
-  const shown = owned.filter((each) => !productNotes.value[each.id]?.isHidden);
+  const shown = owned.filter((each) => !each.hidden);
   const hidden = owned.length - shown.length;
   const now = (name: string) => query.value.get(name) ?? "";
   const isAll = !["kind", "update", "collection", "hidden"].some(now);
-  const inCollection = (name: string) => shown.filter((each) => productNotes.value[each.id]?.collections?.includes(name)).length;
-  const named = allCollections();
-  const collections = now("collection") && !named.includes(now("collection")) ? [...named, now("collection")] : named;
   const updates = shown.filter((each) => updateOf(each)).length;
   return (
     <SideNav
@@ -150,12 +148,12 @@ function Places({ owned }: { owned: readonly Owned[] }) {
         },
         {
           title: tLibrary("collections"),
-          places: collections.map((each) => ({
-            address: `/library?collection=${encodeURIComponent(each)}`,
-            label: each,
+          places: collections.value.map(({ id, name }) => ({
+            address: `/library?collection=${encodeURIComponent(name)}`,
+            label: name,
             icon: "folder" as const,
-            isCurrent: now("collection") === each,
-            count: inCollection(each),
+            isCurrent: now("collection") === name,
+            count: shown.filter((each) => each.collections.includes(id)).length,
           })),
         },
         {
@@ -178,7 +176,7 @@ interface SectionsProps {
 
 function Sections({ owned, words, onOpen }: SectionsProps) {
   const fitting = filterAndSort(owned, words);
-  const updates = owned.filter((each) => !productNotes.value[each.id]?.isHidden && updateOf(each));
+  const updates = owned.filter((each) => !each.hidden && updateOf(each));
   const isList = query.value.get("view") === "list";
   const isWhole = !["q", "kind", "update", "collection", "hidden"].some((name) => query.value.get(name));
   const kind = KINDS.find((each) => each === query.value.get("kind"));
@@ -238,7 +236,6 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
           </Empty>
         )}
       </section>
-      <StoredNotes />
     </>
   );
 }
@@ -260,31 +257,15 @@ function Order() {
   );
 }
 
-/** The whole library, newest first; it is shown from its first page on while the rest comes. */
+/** Reads the library, and again when a download was noted. */
 function useLibrary() {
-  const [owned, setOwned] = useState<Owned[] | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
     const controller = new AbortController();
-    const read = async () => {
-      let cursor: string | undefined;
-      let all: Owned[] = [];
-      do {
-        const asked = { limit: PAGE, ...(cursor ? { cursor } : {}) };
-        const found = await api.get("/api/v1/library", { query: asked, signal: controller.signal });
-        all = [...all, ...found.value];
-        setOwned(all);
-        cursor = nextCursor(found.headers);
-      } while (cursor);
-    };
     setProblem(null);
-    read().catch((error: unknown) => {
-      if (!controller.signal.aborted) {
-        setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
-      }
-    });
+    loadLibrary(controller.signal).catch((error: unknown) => controller.signal.aborted || setProblem(Problem.from(error)));
     return () => controller.abort();
-  }, [round]);
-  return { owned, problem, reload: () => setRound(round + 1) };
+  }, [round, noted.value]);
+  return { problem, reload: () => setRound(round + 1) };
 }

@@ -16,7 +16,6 @@ import { Gallery } from "../product/gallery";
 import { GetBar, GetPanel, useOffer } from "../product/get_product";
 import { MoreLikeThis } from "../product/more_like_this";
 import { ReleaseNotes } from "../product/release_notes";
-import { useSeenNews } from "../product/follow";
 import { translator } from "../../shared/i18n";
 
 const t = translator("store");
@@ -60,7 +59,6 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   const channel = query.value.get("channel") ?? channels[0] ?? "";
   const offer = useOffer(product, published, channel);
   const icon = product.media.find((each) => each.kind === "icon");
-  useSeenNews(product.id);
   return (
     <article class="product-page">
       <div class="backdrop" aria-hidden="true">

@@ -4,7 +4,7 @@ import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { currentPlatform, PLATFORMS } from "../platform";
-import { recordDownload } from "../product_notes";
+import { recordDownload } from "../downloaded_versions";
 
 const t = translator("store");
 
@@ -24,7 +24,7 @@ export function Files({ id }: { id: string }) {
           <ul class="file-links">
             {files.map((each) => (
               <li key={each.id}>
-                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && recordDownload(id, release)}>
+                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && void recordDownload(id, release, each.platform)}>
                   {each.filename}
                 </a>{" "}
                 <span class="small quiet">

@@ -1,10 +1,13 @@
-// Following a product: its news on one page here, and as a feed in any reader.
-import { useEffect } from "preact/hooks";
+// Following a product: it is kept with the account; its news are on one page here, and a feed for any reader.
 import { Icon } from "../../shared/components/icon";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
+import { api } from "../api";
 import { me } from "../me";
-import { updateNotes, productNotes } from "../product_notes";
+import { followedProducts, useOwnedState } from "../owned";
 
+const t = translator("store");
 const tLibrary = translator("library");
 
 interface Props {
@@ -14,37 +17,62 @@ interface Props {
 }
 
 export function FollowButton({ product, isOnPicture = false }: Props) {
-  const { id, title } = product;
+  const { id = "", title } = product;
+  const isKnown = useOwnedState(id);
+  const look = isOnPicture ? "button large glass" : "button";
   if (!id) {
     return null;
   }
-  const isFollowed = productNotes.value[id]?.followed !== undefined;
+  const label = (words: string) => (
+    <>
+      <Icon name="heart" />
+      {words}
+      <span class="hidden-text">: {title}</span>
+    </>
+  );
+  if (me.value === null) {
+    return (
+      <a class={look} href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
+        {label(tLibrary("follow"))}
+      </a>
+    );
+  }
+  const isFollowed = followedProducts.value.has(id);
   return (
     <button
       type="button"
-      class={isOnPicture ? "button large glass" : "button"}
-      disabled={me.value === undefined}
+      class={look}
+      aria-disabled={!isKnown || undefined}
       aria-pressed={isFollowed}
-      onClick={() => updateNotes(id, { followed: isFollowed ? "" : new Date().toISOString() })}
+      onClick={() => isKnown && void followProduct(id, !isFollowed)}
     >
-      <Icon name="heart" />
-      {tLibrary("follow")}
-      <span class="hidden-text">: {title}</span>
+      {label(isFollowed ? t("publisher.followed") : tLibrary("follow"))}
     </button>
   );
+}
+
+/** Follow a product, or stop following it; it shows at once, and is taken back where it is refused. */
+export async function followProduct(id: string, isFollowed: boolean): Promise<void> {
+  const show = (is: boolean) => {
+    const next = new Set(followedProducts.peek());
+    if (is) {
+      next.add(id);
+    } else {
+      next.delete(id);
+    }
+    followedProducts.value = next;
+  };
+  show(isFollowed);
+  try {
+    const values = { id };
+    await (isFollowed ? api.put("/api/v1/me/follows/product/{id}", { values }) : api.delete("/api/v1/me/follows/product/{id}", { values }));
+  } catch (error) {
+    show(!isFollowed);
+    showToast(Problem.from(error).message);
+  }
 }
 
 /** The address of a product's feed (RFC 4287). */
 export function feedUrl(product: { slug: string }): string {
   return `/api/v1/products/${product.slug}/feed`;
-}
-
-/** Whoever looks at a followed product has seen its news. */
-export function useSeenNews(id: string): void {
-  const isFollowed = productNotes.value[id]?.followed !== undefined;
-  useEffect(() => {
-    if (isFollowed) {
-      updateNotes(id, { followed: new Date().toISOString() });
-    }
-  }, [id, isFollowed]);
 }

@@ -3,18 +3,22 @@ import { useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
+import { useRequest } from "../../shared/request";
 import { showToast } from "../../shared/toast";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
+import { downloadedHere, noted, recordDownload } from "../downloaded_versions";
 import { me } from "../me";
 import { owned } from "../owned";
 import { useOwnsProduct } from "../ownership";
 import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
-import { productNotes, recordDownload } from "../product_notes";
 import { FollowButton } from "./follow";
 
 const t = translator("store");
+
+/** Products with an update among which this one is looked for. */
+const MAX_UPDATES = 100;
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
@@ -69,14 +73,24 @@ function headOf({ product, offer }: Props): string {
   return offer.isOwned ? t("owned.long") : t("entitled");
 }
 
-/** The version of this channel that was downloaded in this browser last, where there is a newer one. */
-function hadBefore({ product, offer }: Props): string | undefined {
-  const had = productNotes.value[product.id]?.fetched?.[offer.channel];
+/** The version of this channel that was downloaded last, where there is a newer one: with the account for what is in the
+ *  library, else in this browser. */
+function useEarlierVersion({ product, offer }: Props): string | undefined {
+  const isInLibrary = owned.value.has(product.id);
+  const updates = useRequest(
+    async (signal) => (isInLibrary ? (await api.get("/api/v1/library", { query: { update: "1", limit: MAX_UPDATES }, signal })).value : []),
+    [product.id, isInLibrary, noted.value],
+    { keepsPrevious: true },
+  );
+  const here = downloadedHere.value[product.id]?.[offer.channel];
+  const mine = updates.state === "loaded" ? updates.value.find((each) => each.id === product.id) : undefined;
+  const had = mine?.update?.channel === offer.channel ? mine.installed_version : isInLibrary ? undefined : here;
   return had && offer.release && had !== offer.release.version ? had : undefined;
 }
 
 export function GetPanel({ product, offer }: Props) {
-  const had = offer.isOwned ? hadBefore({ product, offer }) : undefined;
+  const earlier = useEarlierVersion({ product, offer });
+  const had = offer.isOwned ? earlier : undefined;
   return (
     <section class="get panel-box" aria-label={t("get")}>
       <div class="get-head">
@@ -127,7 +141,7 @@ function Download({ product, offer: { release, file, files, withdrawn } }: Props
       size="large full"
       download
       href={`/api/v1/artifacts/${file.id}`}
-      onClick={() => recordDownload(product.id, release)}
+      onClick={() => void recordDownload(product.id, release, file.platform)}
     >
       <Icon name="download" />
       {withdrawn || !platform ? t("download.of", { version: release.version }) : t("download.for", { platform })} · {size(file.size)}
@@ -213,7 +227,7 @@ export function GetBar({ product, offer }: Props) {
         <span class="quiet small">{[release?.version, file && size(file.size)].filter(Boolean).join(" · ")}</span>
       </div>
       {isOwned && file && release && (
-        <LinkButton look="strong" size="large" download href={`/api/v1/artifacts/${file.id}`} onClick={() => recordDownload(product.id, release)}>
+        <LinkButton look="strong" size="large" download href={`/api/v1/artifacts/${file.id}`} onClick={() => void recordDownload(product.id, release, file.platform)}>
           <Icon name="download" />
           {t("download")}
         </LinkButton>

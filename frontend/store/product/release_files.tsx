@@ -5,7 +5,7 @@ import type { Column } from "../../shared/components/table";
 import { size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { currentPlatform, PLATFORMS } from "../platform";
-import { recordDownload } from "../product_notes";
+import { recordDownload } from "../downloaded_versions";
 import { checksumCommand } from "./files";
 
 const t = translator("store");
@@ -23,7 +23,7 @@ export function fileColumns(product: { id: string }, release: Schemas["Release"]
     name: "download",
     label: t("download"),
     cell: (file) => (
-      <LinkButton tight download href={`/api/v1/artifacts/${file.id}`} onClick={() => recordDownload(product.id, release)}>
+      <LinkButton tight download href={`/api/v1/artifacts/${file.id}`} onClick={() => void recordDownload(product.id, release, file.platform)}>
         {t("download")} <span class="hidden-text">{file.filename}</span>
       </LinkButton>
     ),

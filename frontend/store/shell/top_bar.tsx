@@ -8,6 +8,7 @@ import { OfflineNotice } from "../../shared/components/offline";
 import { Logo } from "../../shared/components/shell";
 import { translator } from "../../shared/i18n";
 import { AccountMenu } from "./account_menu";
+import { Bell } from "./bell";
 import { currentIf, PLACES } from "./places";
 import { SearchBox } from "./search_box";
 
@@ -41,6 +42,7 @@ export function TopBar() {
             <Icon name="search" size="l" />
           </Button>
         </span>
+        <Bell />
         <AccountMenu />
       </div>
       <Dialog title={t("search")} isOpen={isSearching} onClose={() => setSearching(false)} look="sheet">

@@ -22,6 +22,8 @@ STORE = (
     Place("library-list", "/library?view=list"),
     Place("library-own", "/library", (".card .get-more >> nth=0",)),
     Place("following", "/following"),
+    Place("notifications", "/notifications"),
+    Place("bell", "/redeem", (".bell > button",)),
     Place("redeem", "/redeem"),
     Place("ask", "/questions"),
     Place("asked", "/questions?q=Which%20tools%20run%20on%20Linux%3F"),

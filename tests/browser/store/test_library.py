@@ -1,13 +1,14 @@
 """What people note about products for themselves, what they follow, and what is newer than what they downloaded."""
 
 import asyncio
+import secrets
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.rules import evaluated
 from tests.browser.store.goods import free_product, owned_with_a_file, published
-from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
+from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -20,39 +21,66 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     slug = await asyncio.to_thread(free_product, demo_store)
+    await asyncio.to_thread(call, demo_store, "POST", "/me/notifications/seen", {}, email=PLAYER)
     async with watched(browser, demo_store.url) as page:
-        await page.goto(f"/products/{slug}")
-        await page.focus("button:text('Follow')")
-        await page.keyboard.press("Enter")
-        await expect(page.locator("button:text('Follow')")).to_have_attribute("aria-pressed", "true")
-        await page.keyboard.press("Escape")
+        await sign_in(page, PLAYER, f"/products/{slug}")
+        button = page.locator(".get button:has(.hidden-text)", has_text="Follow")
+        await expect(button).not_to_have_attribute("aria-disabled", "true")
+        await button.focus()
+        async with page.expect_response("**/api/v1/me/follows/product/*"):
+            await page.keyboard.press("Enter")
+        await expect(button).to_have_attribute("aria-pressed", "true")
+        await asyncio.to_thread(published, demo_store, slug, "1.1.0")
+
+        # Another browser of the same person shows it as well.
+        await page.evaluate("localStorage.clear()")
         await page.click("h1")
         await page.keyboard.press("g")
         await page.keyboard.press("f")
-        await expect(page.locator(".followed li a.cut")).to_have_text([slug.title()])
-        assert await page.locator(".feed-entry .chip").count() == 0
-
-        await asyncio.to_thread(published, demo_store, slug, "1.1.0")
-        await page.reload()
-        await expect(page.locator(".feed-entry")).to_contain_text("1.1.0")
-        await expect(page.locator(".feed-entry .chip")).to_have_text("New")
+        entry = page.locator(".feed-entry", has_text=slug.title())
+        await expect(entry).to_contain_text("1.1.0")
+        await expect(entry.locator(".chip")).to_have_text("New")
         await assert_accessible(page, axe)
         await picture(page, "following-1440-light")
-        async with page.expect_response("**/feed") as told:
-            await evaluated(page, "fetch(document.querySelector('a[href$=\"/feed\"]').href).then(() => 0)")
+        async with page.expect_response(f"**/{slug}/feed") as told:
+            await evaluated(page, f"fetch(document.querySelector('a[href*=\"{slug}/feed\"]').href).then(() => 0)")
         assert f"{slug.title()} 1.1.0" in await (await told.value).text()
-        await page.click(f"text={slug.title()} >> nth=0")
-        await page.click("nav >> text=Following")
-        await expect(page.locator(".feed-entry .chip")).to_have_count(0)
-        await page.click("button:text('Unfollow')")
 
-        await page.wait_for_selector("text=Nothing followed yet")
+        await page.click(".bell > button")
+        note = page.locator(".bell-panel .note", has_text=f"{slug.title()} 1.1.0")
+        await expect(note).to_have_class("note unseen")
+        await expect(page.locator(".bell-count")).to_have_count(0)
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".bell > button")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(note).to_have_class("note")
+        await assert_accessible(page, axe)
+        await page.goto("/notifications")
+        await expect(page.locator(".note", has_text=f"{slug.title()} 1.1.0")).to_have_class("note")
+        await page.goto("/following")
+        await page.click(f".followed li:has-text('{slug.title()}') button")
+        await expect(page.locator(".followed li", has_text=slug.title())).to_have_count(0)
+        await page.reload()
+        await page.wait_for_selector("text=/You follow|Nothing followed yet/")
+        await expect(page.locator("main", has_text=slug.title())).to_have_count(0)
 
 
 @pytest.mark.full
-async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_with_this_person(
+async def test_whoever_follows_without_a_session_signs_in_first(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/awl")
+        await page.click(".get a:has-text('Follow')")
+
+        await page.wait_for_url("**/auth/signin?return_to=%2Fproducts%2Fawl")
+        await page.goto("/following")
+        await page.wait_for_selector("h2:text-is('Sign in')")
+
+
+@pytest.mark.full
+async def test_notes_collections_and_what_is_hidden_stay_with_the_account(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
+    cosy, note = f"Cosy {secrets.token_hex(3)}", f"Left at <b>chapter {secrets.token_hex(3)}</b>"
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/library?order=title")
         await page.wait_for_selector(".card")
@@ -61,13 +89,18 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         assert titles == sorted(titles, key=str.lower)
         first = page.locator(".card").first
         await first.locator(".get-more").click()
-        await page.fill("dialog label:text('Collections') ~ input", "cosy, with Ann, cosy")
-        await page.fill("dialog textarea", "Left at <b>chapter 3</b>")
-        await page.keyboard.press("Tab")
+        await page.fill("dialog label:text('New collection') ~ input", cosy)
+        async with page.expect_response("**/api/v1/me/collections/*/items/*"):
+            await page.keyboard.press("Enter")
+        await expect(page.locator(f"dialog label:has-text('{cosy}') input")).to_be_checked()
+        await page.fill("dialog textarea", note)
+        async with page.expect_response("**/api/v1/library/*"):
+            await page.keyboard.press("Tab")
+        await page.evaluate("localStorage.clear()")
         await page.goto("/library")
-        await page.click(".side-nav >> text=with Ann")
+        await page.click(f".side-nav >> text={cosy}")
         await expect(page.locator(".card h3")).to_have_text([titles[0]])
-        await expect(page.locator(".card")).to_contain_text("Left at <b>chapter 3</b>")
+        await expect(page.locator(".card")).to_contain_text(note)
         await assert_accessible(page, axe)
         await picture(page, "library-noted-1440-light")
 
@@ -76,20 +109,22 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         await expect(page.locator("#find")).to_be_focused()
         await page.click("[role=status] >> text=Undo")
         await page.click(".card .get-more")
-        await page.click("dialog >> button:text('Hide')")
+        async with page.expect_response("**/api/v1/library/*"):
+            await page.click("dialog >> button:text('Hide')")
         await page.goto("/library?order=updated&view=list")
         await expect(page.locator(".product-rows > li")).to_have_count(len(titles) - 1)
-        await page.fill("#find", "chapter 3")
+        await page.fill("#find", note)
         await expect(page.locator(".product-rows > li")).to_have_count(0)
         await page.click(".side-nav >> text=Hidden")
-        await expect(page.locator(".card")).to_have_count(1)
-        await expect(page.locator(".card")).to_contain_text("Left at")
-        assert await evaluated(page, "Object.keys(localStorage).filter(each => each.includes('shelf')).length") == 1
+        await expect(page.locator(".card", has_text=note)).to_have_count(1)
 
         await sign_in(page, PUBLISHER, "/library?hidden=1")
-        await expect(page.locator("text=Left at")).to_have_count(0)
-        await sign_in(page, PLAYER, "/library")
-        await page.click("button:text('Delete all')")
+        await expect(page.locator("main", has_text=note)).to_have_count(0)
+        await sign_in(page, PLAYER, "/library?hidden=1")
+        await page.click(f".card:has-text('{titles[0]}') .get-more")
+        async with page.expect_response("**/api/v1/library/*"):
+            await page.click("dialog >> button:text('Unhide')")
+        await page.goto("/library")
         await expect(page.locator(".card")).to_have_count(len(titles))
 
 
@@ -98,7 +133,7 @@ async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: 
     slug = await asyncio.to_thread(owned_with_a_file, demo_store)
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, f"/products/{slug}")
-        async with page.expect_download():
+        async with page.expect_response("**/api/v1/library/*"), page.expect_download():
             await page.click(".get a.strong")
         await asyncio.to_thread(published, demo_store, slug, "1.1.0")
         await page.goto("/library?order=updated")

@@ -126,7 +126,7 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         await page.fill("#password", "countersign-demo")
         await page.click("button")
 
-        await page.wait_for_selector(".results")
+        await page.wait_for_selector(".product-rows")
         assert page.url.endswith("/library?view=list")
         await page.click("header .avatar")
         await page.click("text=Sign out")

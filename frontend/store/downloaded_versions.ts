@@ -1,0 +1,54 @@
+// The version of a product that was downloaded last: kept with the account where the product is in the library, and in
+// this browser, apart for each person, where it is not.
+import { effect, signal } from "@preact/signals";
+import { api, type Schemas } from "./api";
+import { me } from "./me";
+import { owned } from "./owned";
+
+type Platform = NonNullable<Schemas["Artifact"]["platform"]>;
+type ByChannel = Readonly<Record<string, string>>;
+
+interface Release {
+  channel: string;
+  version: string;
+}
+
+/** By the product's id, the version of each channel that was downloaded in this browser. */
+export const downloadedHere = signal<Readonly<Record<string, ByChannel>>>({});
+
+/** Counts downloads that the account has noted: whoever shows them reads them again. */
+export const noted = signal(0);
+
+const storageKey = () => `countersign-downloaded ${me.peek()?.email ?? ""}`;
+
+effect(() => {
+  if (me.value !== undefined) {
+    downloadedHere.value = read();
+  }
+});
+
+function read(): Readonly<Record<string, ByChannel>> {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(storageKey()) ?? "{}");
+    return found !== null && typeof found === "object" ? (found as Record<string, ByChannel>) : {};
+  } catch {
+    // What is no longer readable is as good as not noted.
+    return {};
+  }
+}
+
+/** Note which version is downloaded. */
+export async function recordDownload(id: string, { channel, version }: Release, platform: Platform | null): Promise<void> {
+  try {
+    if (owned.peek().has(id)) {
+      await api.patch("/api/v1/library/{id}", { values: { id }, body: { downloaded: { version, platform, at: null } } });
+      noted.value += 1;
+    } else {
+      const next = { ...downloadedHere.peek(), [id]: { ...downloadedHere.peek()[id], [channel]: version } };
+      downloadedHere.value = next;
+      localStorage.setItem(storageKey(), JSON.stringify(next));
+    }
+  } catch {
+    // The download itself goes on; the next one is noted instead.
+  }
+}

@@ -1,0 +1,104 @@
+// What the person owns, as the account keeps it: notes, collections, and what is hidden. A change shows at once, and is
+// taken back where it is refused.
+import { effect, signal } from "@preact/signals";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { api, type Schemas } from "../api";
+import { me } from "../me";
+import { owned } from "../owned";
+import { nextCursor } from "../ownership";
+
+type Owned = Schemas["Owned"];
+type Collection = Schemas["Collection"];
+
+const PAGE = 100;
+
+/** The library, newest first; null until its first page is there. */
+export const library = signal<readonly Owned[] | null>(null);
+/** The person's collections, by name. */
+export const collections = signal<readonly Collection[]>([]);
+
+effect(() => {
+  // Of another person nothing is shown.
+  if (me.value !== undefined) {
+    library.value = null;
+    collections.value = [];
+  }
+});
+
+/** Read all of it; it is shown from its first page on while the rest comes. */
+export async function loadLibrary(abort: AbortSignal): Promise<void> {
+  const named = api.get("/api/v1/me/collections", { signal: abort });
+  let all: Owned[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { limit: PAGE, ...(cursor ? { cursor } : {}) };
+    const [found, lists] = await Promise.all([api.get("/api/v1/library", { query, signal: abort }), named]);
+    all = [...all, ...found.value];
+    collections.value = lists.value.items;
+    owned.value = new Set([...owned.peek(), ...found.value.map((each) => each.id)]);
+    cursor = nextCursor(found.headers);
+    // The rest of a library that is there already takes its place at once.
+    if (!cursor || all.length > (library.peek()?.length ?? 0)) {
+      library.value = all;
+    }
+  } while (cursor);
+}
+
+/** The names of the collections that a product is in. */
+export function collectionsOf(product: Owned): string[] {
+  return collections.value.filter((each) => product.collections.includes(each.id)).map((each) => each.name);
+}
+
+function show(id: string, change: Partial<Owned>): void {
+  library.value = library.peek()?.map((each) => (each.id === id ? { ...each, ...change } : each)) ?? null;
+}
+
+/** Hide a product or show it again, or write a note; without a note it is removed. */
+export async function updateItem(product: Owned, change: { hidden?: boolean; note?: string | null }): Promise<void> {
+  show(product.id, change);
+  try {
+    await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: change });
+  } catch (error) {
+    show(product.id, { hidden: product.hidden, note: product.note });
+    showToast(Problem.from(error).message);
+  }
+}
+
+/** Make a collection, or find the one of this name. */
+export async function createCollection(name: string): Promise<Collection> {
+  const found = collections.peek().find((each) => each.name === name);
+  if (found) {
+    return found;
+  }
+  const made = (await api.post("/api/v1/me/collections", { body: { name } })).value;
+  collections.value = [...collections.peek(), made].sort((a, b) => a.name.localeCompare(b.name));
+  return made;
+}
+
+/** Delete a collection; its products stay in the library. */
+export async function deleteCollection(id: string): Promise<void> {
+  await api.delete("/api/v1/me/collections/{collection_id}", { values: { collection_id: id } });
+  collections.value = collections.peek().filter((each) => each.id !== id);
+}
+
+/** Put a product into exactly the collections of these names; those that do not exist are made. */
+export async function putInCollections(product: Owned, names: readonly string[]): Promise<void> {
+  const before = product.collections;
+  try {
+    const wanted: string[] = [];
+    for (const name of names) {
+      wanted.push((await createCollection(name)).id);
+    }
+    show(product.id, { collections: wanted });
+    const values = (collection_id: string) => ({ values: { collection_id, id: product.id } });
+    const path = "/api/v1/me/collections/{collection_id}/items/{id}";
+    await Promise.all([
+      ...wanted.filter((each) => !before.includes(each)).map((each) => api.put(path, values(each))),
+      ...before.filter((each) => !wanted.includes(each)).map((each) => api.delete(path, values(each))),
+    ]);
+  } catch (error) {
+    show(product.id, { collections: before });
+    showToast(Problem.from(error).message);
+  }
+}

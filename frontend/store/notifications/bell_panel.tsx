@@ -1,0 +1,33 @@
+// The latest notifications below the bell, which are seen once they are shown.
+import { useEffect } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { RequestResult } from "../../shared/components/states";
+import { translator } from "../../shared/i18n";
+import { api } from "../api";
+import { NotificationList } from "./notification_list";
+import { markSeen } from "./unseen";
+
+const t = translator("notifications");
+
+const SHOWN = 6;
+
+export function BellPanel({ onLeave }: { onLeave: () => void }) {
+  const found = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: SHOWN }, signal })).value.items, []);
+  useEffect(() => {
+    if (found.state === "loaded") {
+      void markSeen();
+    }
+  }, [found.state]);
+  return (
+    <>
+      <RequestResult of={found}>
+        {(items) => (items.length ? <NotificationList items={items} onFollow={onLeave} /> : <p class="bell-none quiet">{t("none.text")}</p>)}
+      </RequestResult>
+      <p class="bell-all">
+        <a href="/notifications" onClick={onLeave}>
+          {t("all")}
+        </a>
+      </p>
+    </>
+  );
+}

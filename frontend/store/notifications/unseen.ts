@@ -1,0 +1,38 @@
+// How many notifications the person has not seen. The server keeps until when they were seen.
+import { effect, signal } from "@preact/signals";
+import { api } from "../api";
+import { me } from "../me";
+
+const EVERY_MS = 300_000;
+
+/** At most 100; none where nobody is signed in. */
+export const unseen = signal(0);
+
+effect(() => {
+  const who = me.value;
+  unseen.value = 0;
+  if (!who) {
+    return undefined;
+  }
+  void read();
+  const timer = setInterval(() => document.hidden || void read(), EVERY_MS);
+  return () => clearInterval(timer);
+});
+
+async function read(): Promise<void> {
+  try {
+    unseen.value = (await api.get("/api/v1/me/notifications", { query: { limit: 1 } })).value.unseen;
+  } catch {
+    // The bell then shows what it showed before.
+  }
+}
+
+/** The notifications up to now have been seen. */
+export async function markSeen(): Promise<void> {
+  try {
+    await api.post("/api/v1/me/notifications/seen", { body: { until: null } });
+    unseen.value = 0;
+  } catch {
+    // They are then shown as new once more.
+  }
+}

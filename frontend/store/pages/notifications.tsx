@@ -1,0 +1,87 @@
+// All notifications of the last 90 days: releases of what the person follows, updates, and redeemed codes.
+import { useEffect, useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { Button, LinkButton } from "../../shared/components/button";
+import { Heading } from "../../shared/components/heading";
+import { Empty, RequestResult } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { NotificationList } from "../notifications/notification_list";
+import { markSeen } from "../notifications/unseen";
+import { RequireSignIn } from "../require_sign_in";
+
+const t = translator("notifications");
+const tStore = translator("store");
+
+type Page = Schemas["NotificationList"];
+
+const PAGE = 30;
+
+export function Notifications() {
+  return (
+    <div class="wrap">
+      <div class="notifications">
+        <Heading title={t("title")} />
+        <RequireSignIn>
+          <Shown />
+        </RequireSignIn>
+      </div>
+    </div>
+  );
+}
+
+function Shown() {
+  const first = useRequest(async (signal) => (await api.get("/api/v1/me/notifications", { query: { limit: PAGE }, signal })).value, []);
+  useEffect(() => {
+    if (first.state === "loaded") {
+      void markSeen();
+    }
+  }, [first.state]);
+  return <RequestResult of={first}>{(page) => <Listed first={page} />}</RequestResult>;
+}
+
+function Listed({ first }: { first: Page }) {
+  const [more, setMore] = useState<Page[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const pages = [first, ...more];
+  const items = pages.flatMap((each) => each.items);
+  const cursor = pages.at(-1)?.next_cursor;
+  const next = async () => {
+    if (!cursor || isBusy) {
+      return;
+    }
+    setBusy(true);
+    try {
+      const found = (await api.get("/api/v1/me/notifications", { query: { limit: PAGE, cursor } })).value;
+      setMore((had) => [...had, found]);
+    } catch (error) {
+      showToast(Problem.from(error).message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (!items.length) {
+    return (
+      <Empty title={t("none")} icon="bell">
+        <p>{t("none.text")}</p>
+        <LinkButton href="/browse">{tStore("browse")}</LinkButton>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <div class="panel-box">
+        <NotificationList items={items} />
+      </div>
+      {cursor && (
+        <div class="list-end">
+          <Button busy={isBusy} onClick={next}>
+            {t("more")}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

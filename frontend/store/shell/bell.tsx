@@ -1,0 +1,58 @@
+// The bell in the top bar: how many notifications are new, and below it a panel with the latest.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../../shared/components/icon";
+import { plural, translator } from "../../shared/i18n";
+import { LazyPage } from "../lazy_page";
+import { me } from "../me";
+import { unseen } from "../notifications/unseen";
+
+const t = translator("notifications");
+
+export function Bell() {
+  const [isOpen, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const opener = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!isOpen) {
+      return undefined;
+    }
+    panel.current?.focus();
+    const away = (event: Event) => box.current?.contains(event.target as Node) || setOpen(false);
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, [isOpen]);
+  if (!me.value) {
+    return null;
+  }
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key === "Escape") {
+      setOpen(false);
+      opener.current?.focus();
+    }
+  };
+  const count = unseen.value;
+  const left = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(false));
+  return (
+    <div class="bell" ref={box} onKeyDown={keyed} onFocusOut={left}>
+      <button
+        type="button"
+        class="button plain square"
+        ref={opener}
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        aria-label={count ? plural(count, t("unseen.one"), t("unseen")) : t("title")}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="bell" />
+        {count > 0 && <span class="bell-count" data-count={count > 9 ? "9+" : count} />}
+      </button>
+      {isOpen && (
+        <div class="bell-panel" role="dialog" aria-label={t("title")} tabIndex={-1} ref={panel}>
+          <h2>{t("title")}</h2>
+          <LazyPage load={async () => (await import("../notifications/bell_panel")).BellPanel} props={{ onLeave: () => setOpen(false) }} isPart />
+        </div>
+      )}
+    </div>
+  );
+}
