@@ -88,7 +88,9 @@ class Settings:
         "URL",
     )
     demo_activity: bool = _setting(
-        True, "With --demo: also dates around today, payments, tickets in progress, and agents with proposals."
+        True,
+        "With --demo: also dates around today, payments, tickets in progress, agents with proposals, and what "
+        "the store's player follows and keeps.",
     )
     mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP in addition to the three earlier revisions.")
     counters_url: str = _setting(

@@ -9,6 +9,7 @@ import httpx
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
+from countersign.store.demo import player
 from countersign.store.demo.catalog import products
 from countersign.store.demo.downloads import POPULAR
 from tests.store.conftest import ROOT_URL, with_settings
@@ -139,6 +140,24 @@ async def test_it_is_the_same_everywhere(demo_world: World, settings: Settings, 
     ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
 
     assert ours.json()["products"] == theirs.json()["products"]
+
+
+async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_world: World) -> None:
+    await player.add_activity(demo_world.store)
+    token = await player_token(demo_world)
+
+    owned = (await demo_world.call("GET", "/library", token=token, params={"limit": 100})).json()
+    kept = (await demo_world.call("GET", "/me/collections", token=token)).json()["items"]
+    follows = (await demo_world.call("GET", "/me/follows", token=token)).json()["items"]
+
+    assert {each["slug"] for each in owned if each["update"]} == {"neon-abbey", "marginalia", "gantry"}
+    assert [each["slug"] for each in owned if each["hidden"]] == ["fathom"]
+    assert {each["name"]: each["count"] for each in kept} == {
+        name: len(slugs) for name, slugs in player.COLLECTIONS.items()
+    }
+    assert {each["target"]["slug"] for each in follows} == {*player.FOLLOWED_PRODUCTS, *player.FOLLOWED_ORGANISATIONS}
+    unowned = await demo_world.call("GET", "/library", params={"limit": 100})
+    assert unowned.status_code == 401
 
 
 async def test_popular_products_lead_the_front_page(demo_world: World) -> None:

@@ -7,7 +7,6 @@ import { CoverImage, publisherOf } from "../card";
 import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
 import { DownloadNow } from "./download_now";
-import { collectionsOf } from "./library_state";
 import { updateOf } from "./update_of";
 
 const tLibrary = translator("library");
@@ -114,23 +113,18 @@ function Actions({ product, onOpen }: Props) {
   );
 }
 
-/** What the person noted: collections, and a note. */
-function Noted({ product }: { product: Owned }) {
-  const { note, hidden } = product;
-  const named = collectionsOf(product);
-  if (!note && !named.length && !hidden) {
+/** What the person noted. */
+function Noted({ product: { note, hidden } }: { product: Owned }) {
+  if (!note && !hidden) {
     return null;
   }
   return (
     <div class="noted">
-      <span class="row">
-        {hidden && <Chip>{tLibrary("library.hidden")}</Chip>}
-        {named.map((each) => (
-          <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
-            {each}
-          </a>
-        ))}
-      </span>
+      {hidden && (
+        <span class="row">
+          <Chip>{tLibrary("library.hidden")}</Chip>
+        </span>
+      )}
       {note && <p class="written">{note}</p>}
     </div>
   );

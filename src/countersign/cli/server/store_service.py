@@ -12,6 +12,7 @@ from countersign.store import app, demo, health_checks, lifespan
 from countersign.store.apidocs.health import DOCUMENT_LINKS
 from countersign.store.auth import people, queries, sessions
 from countersign.store.context import Store
+from countersign.store.demo import player
 from countersign.web import store_site
 from countersign.web.assets import Assets
 from countersign.web.origin import PublicAddress
@@ -60,8 +61,8 @@ async def prepare(store: Store, is_demo: bool) -> str:
     Raises:
         BadSetting: other machines could sign in with the publicly known passwords of the demonstration.
     """
-    if is_demo:
-        await demo.seed(store)
+    if is_demo and await demo.seed(store) and store.settings.demo_activity:
+        await player.add_activity(store)
     if not store.is_loopback and await demo.is_open(store.database):
         raise BadSetting(
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
