@@ -1,5 +1,6 @@
 // Charts drawn as SVG: lines with an area below them, bars that may be stacked, and a line without axes.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { MARKER_PX, MarkerLines, MarkerTags, type ChartMarker } from "./chart_markers";
 import { language, number, shortDate, translator } from "./i18n";
 import "./chart.css";
 
@@ -29,6 +30,8 @@ export interface ChartProps {
   formatTick?: (value: number) => string;
   /** The heading of a day in the tip. */
   dayLabel?: (day: string) => string;
+  /** What happened on some of the days. */
+  markers?: readonly ChartMarker[];
   /** What pressing a day leads to. */
   onOpen?: ((index: number) => void) | undefined;
 }
@@ -78,7 +81,7 @@ function useWidth() {
 }
 
 /** A chart over days. The pointer or the arrow keys choose a day, whose values are shown and read aloud. */
-export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, onOpen }: ChartProps) {
+export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], onOpen }: ChartProps) {
   const { box, width } = useWidth();
   const [at, setAt] = useState<number | null>(null);
   const stacked = days.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0));
@@ -86,9 +89,10 @@ export function Chart({ title, days, series, kind, height = 220, format = number
   const marks = ticks(kind === "bars" ? [...stacked, ...plain] : plain);
   const [low = 0, high = 1] = [marks[0], marks.at(-1)];
   const inner = Math.max(1, width - LEFT - RIGHT);
+  const top = TOP + (markers.length && MARKER_PX);
   const band = inner / Math.max(1, days.length);
   const x = (place: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (place + 0.5) : (inner * place) / (days.length - 1));
-  const y = (value: number) => TOP + (height - TOP - BOTTOM) * (1 - (value - low) / (high - low || 1));
+  const y = (value: number) => top + (height - top - BOTTOM) * (1 - (value - low) / (high - low || 1));
   const every = Math.max(1, Math.ceil(LABEL_PX / (inner / Math.max(1, days.length))));
   const last = days.length - 1;
   const point = (event: PointerEvent) => {
@@ -142,19 +146,21 @@ export function Chart({ title, days, series, kind, height = 220, format = number
               </text>
             ) : null,
           )}
+          <MarkerLines {...{ markers, x, top }} bottom={height - BOTTOM} />
           {at !== null &&
             (kind === "bars" ? (
-              <rect class="shade" x={LEFT + band * at} y={TOP} width={band} height={height - TOP - BOTTOM} />
+              <rect class="shade" x={LEFT + band * at} y={top} width={band} height={height - top - BOTTOM} />
             ) : (
-              <line class="at" x1={x(at)} x2={x(at)} y1={TOP} y2={height - BOTTOM} />
+              <line class="at" x1={x(at)} x2={x(at)} y1={top} y2={height - BOTTOM} />
             ))}
           {kind === "bars" ? <Bars {...{ days, series, x, y }} size={Math.min(MOST_BAR_PX, band * 0.68)} /> : series.map((each) => <Line key={each.name} {...{ x, y }} of={each} />)}
           {at !== null && kind === "line" && series.map((each) => dotOf(each, at, x, y))}
           {at !== null && (
-            <Tip x={tipX(x(at), width)} y={TOP} heading={dayLabel(days[at] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: shown(each.values[at]) }))} />
+            <Tip x={tipX(x(at), width)} y={top} heading={dayLabel(days[at] ?? "")} rows={series.map((each) => ({ name: each.name, hue: each.hue, value: shown(each.values[at]) }))} />
           )}
         </svg>
       )}
+      {width > 0 && markers.length > 0 && <MarkerTags {...{ markers, x, width }} />}
       <p class="hidden-text" role="status">
         {at !== null && said(at)}
       </p>

@@ -6,7 +6,8 @@ export type Language = keyof typeof LANGUAGES;
 const said = document.documentElement.lang;
 export const language: Language = said in LANGUAGES ? (said as Language) : "en";
 /** Dates in English are written as "18 Nov 2026". */
-const dateLanguage = language === "en" ? "en-GB" : language;
+/** The language as dates are written in it. */
+export const dateLanguage = language === "en" ? "en-GB" : language;
 
 type Values = Record<string, string | number>;
 

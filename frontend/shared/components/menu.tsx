@@ -14,13 +14,15 @@ interface Props {
   label: string;
   items: readonly MenuItem[];
   tight?: boolean;
+  /** It is before the label. */
+  icon?: IconName;
   /** What is on the button in place of the label, which then names it. */
   opener?: ComponentChildren;
 }
 
 const MARGIN_PX = 8;
 
-export function Menu({ label, items, tight = false, opener: shown }: Props) {
+export function Menu({ label, items, tight = false, icon, opener: shown }: Props) {
   const [open, setOpen] = useState<readonly MenuItem[] | null>(null);
   const isOpen = open !== null;
   const box = useRef<HTMLDivElement>(null);
@@ -81,6 +83,7 @@ export function Menu({ label, items, tight = false, opener: shown }: Props) {
       >
         {shown ?? (
           <>
+            {icon && <Icon name={icon} size="s" />}
             {label} <Icon name="chevron-down" size="s" />
           </>
         )}

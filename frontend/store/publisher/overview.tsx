@@ -25,6 +25,8 @@ interface Tab {
   name: string;
   label: string;
   icon: IconName;
+  /** Its content has the heading of the page. */
+  hasHeading?: boolean;
   content: () => ComponentChildren;
 }
 
@@ -47,7 +49,7 @@ function roleIn(at: string): "viewer" | "publisher" | "owner" {
 function Sided() {
   const at = currentOrg();
   const owners: Tab[] = [
-    { name: "usage", label: t("usage"), icon: "chart-line", content: () => <Usage key={at} org={at} /> },
+    { name: "usage", label: t("usage"), icon: "chart-line", hasHeading: true, content: () => <Usage key={at} org={at} /> },
     { name: "codes", label: t("codes"), icon: "ticket", content: () => <Codes key={at} org={at} /> },
     { name: "team", label: t("team"), icon: "users", content: () => <Team key={at} org={at} /> },
   ];
@@ -62,7 +64,7 @@ function Sided() {
           <Monogram slug={at} name={at} />
           <div>
             <OrgChoice />
-            <Chip>{t(`role.${roleIn(at)}`)}</Chip>
+            <Chip plain>{t(`role.name.${roleIn(at)}`)}</Chip>
           </div>
         </div>
         <SideNav
@@ -78,12 +80,14 @@ function Sided() {
         />
       </div>
       <div>
-        <Heading title={chosen.label}>
-          <LinkButton href={`/publisher/new?org=${encodeURIComponent(at)}`} {...(chosen === products ? { look: "strong" as const } : {})}>
-            <Icon name="plus" />
-            {t("new.product")}
-          </LinkButton>
-        </Heading>
+        {!chosen.hasHeading && (
+          <Heading title={chosen.label}>
+            <LinkButton href={`/publisher/new?org=${encodeURIComponent(at)}`} {...(chosen === products ? { look: "strong" as const } : {})}>
+              <Icon name="plus" />
+              {t("new.product")}
+            </LinkButton>
+          </Heading>
+        )}
         {chosen.content()}
       </div>
     </div>

@@ -1,66 +1,119 @@
-// The last 90 days of an organisation: four figures with what they were before, and the downloads of each day.
+// An organisation's analytics: four figures, the series of the chosen one with the time before, and the tables below.
 import { useRequest } from "../../shared/request";
-import { Chart, Spark } from "../../shared/chart";
+import { Chart, compact, Legend, Spark } from "../../shared/chart";
+import type { ChartMarker } from "../../shared/chart_markers";
+import { Heading } from "../../shared/components/heading";
 import { RequestResult } from "../../shared/components/states";
-import { number, translator, language } from "../../shared/i18n";
+import { setQuery } from "../../shared/router";
+import { date, dateLanguage, number, shortDate, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
+import { fetchStatistics, type Statistics as Numbers, type Stats } from "./statistics_data";
+import { currentRange, METRICS, StatisticsControls, STEPS, type StatisticsRange } from "./statistics_range";
+import { Change, StatisticsTables } from "./statistics_tables";
+import "./statistics.css";
 
 const t = translator("publisher");
 
-const DAYS = 90;
-const DAY_MS = 86_400_000;
-const METRICS = ["downloads", "redemptions", "updates", "followers"] as const;
+const CHART_PX = 290;
+const MAX_FULL_TICK = 100_000;
+const MAX_PRODUCTS = 100;
+type Product = Schemas["Product"];
 
 export function Statistics({ org }: { org: string }) {
-  const found = useRequest(
-    async (signal) => {
-      const day = (before: number) => new Date(Date.now() - before * DAY_MS).toISOString().slice(0, 10);
-      const query = { org, from: day(DAYS), to: day(1) };
-      return await Promise.all(METRICS.map(async (metric) => (await api.get("/api/v1/org/stats", { query: { ...query, metric }, signal })).value));
-    },
-    [org],
-  );
+  const range = currentRange();
+  const products = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: MAX_PRODUCTS, sort: "title" }, signal })).value.items, [org]);
+  const known: readonly Product[] = products.state === "loaded" ? products.value : [];
+  const found = useRequest((signal) => fetchStatistics(org, range, signal), [org, range.from, range.to, range.step, range.product], { keepsPrevious: true });
   return (
-    <RequestResult of={found}>
-      {(all) => (
-        <>
-          <ul class="kpis">
-            {all.map((each) => (
-              <Figure key={each.metric} stats={each} />
-            ))}
-          </ul>
-          {all.slice(0, 1).map((each) => (
-            <section key={each.metric} class="panel-box chart-panel" aria-labelledby="per-day">
-              <h2 id="per-day">{t("stats.per.day")}</h2>
-              <Chart
-                title={t("stats.per.day")}
-                kind="line"
-                days={each.points.map((point) => point.at.slice(0, 10))}
-                series={[{ name: t("stats.downloads"), values: each.points.map((point) => point.value), hue: 1, hasArea: true }]}
-              />
-            </section>
-          ))}
-        </>
-      )}
-    </RequestResult>
+    <>
+      <Heading title={t("usage")}>
+        <p class="quiet stats-lead">{t("stats.compared", { n: range.days })}</p>
+        <StatisticsControls org={org} range={range} products={known} />
+      </Heading>
+      <RequestResult of={found}>
+        {(value) => (
+          <>
+            <Figures numbers={value} range={range} />
+            <SeriesPanel numbers={value} range={range} products={known} />
+            <StatisticsTables org={org} numbers={value} range={range} products={known} />
+          </>
+        )}
+      </RequestResult>
+    </>
   );
 }
 
-function Figure({ stats: { metric, total, previous, points } }: { stats: Schemas["Stats"] }) {
-  const change = previous.total ? total / previous.total - 1 : null;
-  const percent = new Intl.NumberFormat(language, { style: "percent", signDisplay: "exceptZero", maximumFractionDigits: 0 });
+function Figures({ numbers, range }: { numbers: Numbers; range: StatisticsRange }) {
   return (
-    <li class="panel-box kpi">
-      <span>{t(`stats.${metric as (typeof METRICS)[number]}`)}</span>
-      <b>
-        {number(total)}
-        {change !== null && (
-          <small class={change < 0 ? "down" : "up"} title={t("stats.before", { n: number(previous.total) })}>
-            {percent.format(change)}
-          </small>
-        )}
-      </b>
-      <Spark values={points.map((each) => each.value)} />
-    </li>
+    <ul class="kpis" aria-label={t("stats.figures")}>
+      {METRICS.map((metric) => {
+        const { now } = numbers.series[metric];
+        return (
+          <li key={metric}>
+            <button type="button" class="panel-box kpi" aria-pressed={metric === range.metric} onClick={() => setQuery({ metric })}>
+              <span>{t(`stats.${metric}`)}</span>
+              <b>
+                {number(now.total)}
+                <Change now={now.total} before={now.previous.total} days={range.days} />
+              </b>
+              <Spark values={now.points.map((each) => each.value)} />
+            </button>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
+
+function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: StatisticsRange; products: readonly Product[] }) {
+  const { metric, step } = range;
+  const { now, before } = numbers.series[metric];
+  const title = t(`stats.title.${metric}.${metric === "followers" ? "day" : step}` as "stats.title.downloads.day");
+  const days = now.points.map((point) => point.at.slice(0, 10));
+  const series = [
+    // The time before is drawn first, below the line that matters.
+    { name: t("stats.days.before", { n: range.days }), values: days.map((_, place) => before.points[place]?.value ?? null), hue: 6, isDashed: true },
+    { name: t(`stats.${metric}`), values: now.points.map((point) => point.value), hue: 1, hasArea: true },
+  ];
+  return (
+    <section class="panel-box chart-panel" aria-labelledby="per-step">
+      <div class="panel-head">
+        <h2 id="per-step">{title}</h2>
+        <Legend series={[{ name: t("stats.period"), hue: 1 }, { name: t("stats.days.before", { n: range.days }), hue: 6 }]} />
+        <div class="segments" role="group" aria-label={t("stats.step")}>
+          {STEPS.map((each) => (
+            <button key={each} type="button" aria-pressed={each === step} onClick={() => setQuery({ step: each })}>
+              {t(`stats.step.${each}`)}
+            </button>
+          ))}
+        </div>
+      </div>
+      <Chart title={title} kind="line" height={CHART_PX} days={days} dayLabel={(day) => dayLabel(day, range)} series={series} formatTick={tickOf} markers={markersOf(now, days, products)} />
+    </section>
+  );
+}
+
+/** A number beside the axis: in full as long as there is room for it. */
+function tickOf(value: number): string {
+  return value < MAX_FULL_TICK ? number(value) : compact(value);
+}
+
+function dayLabel(day: string, { step }: StatisticsRange): string {
+  const shape = step === "month" ? ({ month: "long", year: "numeric" } as const) : ({ weekday: "short", day: "numeric", month: "short", year: "numeric" } as const);
+  const words = new Intl.DateTimeFormat(dateLanguage, { ...shape, timeZone: "UTC" }).format(new Date(day));
+  return step === "week" ? t("stats.week.of", { day: shortDate(day) }) : words;
+}
+
+/** The releases of the time, each at the point that its day belongs to. */
+function markersOf({ markers }: Stats, days: readonly string[], products: readonly Product[]): ChartMarker[] {
+  return markers.map(({ at, product, version }) => {
+    const title = products.find((each) => each.slug === product)?.title ?? product;
+    return {
+      index: Math.max(0, days.findLastIndex((day) => day <= at.slice(0, 10))),
+      label: version,
+      title: `${title} ${version}, ${date(at)}`,
+      href: `/publisher/products/${product}/releases/${encodeURIComponent(version)}`,
+    };
+  });
+}
+

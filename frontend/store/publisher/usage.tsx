@@ -1,4 +1,4 @@
-// How the organisation is used, as bars whose numbers stand in the same table.
+// The analytics of an organisation, and below them all its numbers since it began.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
@@ -29,13 +29,18 @@ type Numbers = Schemas["Usage"];
 export function Usage({ org }: { org: string }) {
   const found = useRequest(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
   return (
-    <div class="stack">
+    <>
       <Statistics org={org} />
-      <RequestResult of={found}>{(value) => <Shown value={value} />}</RequestResult>
-      <div>
-        <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
-      </div>
-    </div>
+      <details class="stats-rest">
+        <summary>{t("usage.whole")}</summary>
+        <div class="stack">
+          <RequestResult of={found}>{(value) => <Shown value={value} />}</RequestResult>
+          <div>
+            <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
+          </div>
+        </div>
+      </details>
+    </>
   );
 }
 

@@ -194,22 +194,30 @@ async def _product(
         with clock.fixed(clock.later(created_at, seconds=number)):
             await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
     owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
-    newest: list[str] = []
+    published: list[tuple[date, list[str]]] = []
     for number, release in enumerate(product.releases):
         # Releases of one day are a few minutes apart.
         with clock.fixed(moment(release.date, minutes=17 * number)):
-            newest = await _release(transaction, owned, product, release, archives[release.version])
+            artifact_ids = await _release(transaction, owned, product, release, archives[release.version])
+        if release.withdrawn is None:
+            published.append((release.date, artifact_ids))
     # The catalog is refreshed once, after the last release.
     await projection.refresh(transaction, product_id, reindex=False)
     today = date.fromisoformat(clock.rfc3339(clock.now())[:10])
-    downloaded = [*downloads.daily_downloads(product.slug, newest, today)]
+    is_own = product.publisher == ORGANISATIONS[0][0]
+    days = downloads.HISTORY_DAYS if is_own and product.slug in downloads.POPULAR else downloads.DAYS
+    downloaded = [*downloads.daily_downloads(product.slug, published, today, days)]
     await counts.put_downloads(transaction, downloaded)
     await catalog_index.put_downloads(transaction, product_id, downloads.of_last_week(downloaded, today))
-    if product.publisher == ORGANISATIONS[0][0]:
-        version = product.releases[-1].version
-        for metric, day, value in downloads.other_counts(product.slug, today):
-            of, platform = (version, product.platforms[0]) if metric == "updates" else ("", "")
-            await counts.put(transaction, [(org_id, metric, day, product_id, of, platform, value)])
+    if is_own:
+        version, released = product.releases[-1].version, [each for each, _ in published]
+        rows = [
+            (org_id, metric, day, product_id, version, product.platforms[0], value)
+            if metric == "updates"
+            else (org_id, metric, day, product_id, "", "", value)
+            for metric, day, value in downloads.other_counts(product.slug, released, today, days)
+        ]
+        await counts.put(transaction, rows)
     return product_id
 
 

@@ -1,0 +1,100 @@
+// What happened on days of a chart: a dotted line on each day, and above it a link with a short name.
+import { useState } from "preact/hooks";
+
+export interface ChartMarker {
+  /** The place of its day on the chart. */
+  index: number;
+  /** A short name, as that of a version. */
+  label: string;
+  /** What happened, in full. */
+  title: string;
+  href: string;
+}
+
+/** How much room the names of markers take above a chart, in pixels. */
+export const MARKER_PX = 30;
+const GAP_PX = 8;
+const CHARACTER_PX = 7;
+const PADDING_PX = 16;
+const LEAD_PX = 8;
+
+interface Group {
+  x: number;
+  markers: readonly ChartMarker[];
+}
+
+function widthOf(markers: readonly ChartMarker[]): number {
+  return labelOf(markers).length * CHARACTER_PX + PADDING_PX;
+}
+
+function labelOf(markers: readonly ChartMarker[]): string {
+  const label = markers[0]?.label ?? "";
+  return markers.length > 1 ? `${label} +${markers.length - 1}` : label;
+}
+
+/** Markers whose names would cover each other share the line and the link of the first of them. */
+export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number): Group[] {
+  const groups: Group[] = [];
+  for (const marker of [...markers].sort((a, b) => a.index - b.index)) {
+    const last = groups.at(-1);
+    const at = x(marker.index);
+    const isNear = last && at - last.x < (widthOf(last.markers) + widthOf([marker])) / 2 + GAP_PX;
+    if (isNear) {
+      groups[groups.length - 1] = { x: last.x, markers: [...last.markers, marker] };
+    } else {
+      groups.push({ x: at, markers: [marker] });
+    }
+  }
+  return groups;
+}
+
+interface Props {
+  markers: readonly ChartMarker[];
+  x: (index: number) => number;
+  width: number;
+}
+
+export function MarkerLines({ markers, x, top, bottom }: Omit<Props, "width"> & { top: number; bottom: number }) {
+  return (
+    <>
+      {groupMarkers(markers, x).map((each) => (
+        <line key={each.x} class="mark" x1={each.x} x2={each.x} y1={top - LEAD_PX} y2={bottom} />
+      ))}
+    </>
+  );
+}
+
+export function MarkerTags({ markers, x, width }: Props) {
+  const [open, setOpen] = useState<number | null>(null);
+  return (
+    <ul class="chart-tags">
+      {groupMarkers(markers, x).map((group) => {
+        const half = widthOf(group.markers) / 2;
+        const left = Math.min(Math.max(group.x, half), width - half);
+        const titles = group.markers.map((each) => each.title);
+        return (
+          <li key={group.x} style={{ left: `${left}px` }}>
+            <a
+              href={group.markers[0]?.href}
+              onPointerEnter={() => setOpen(group.x)}
+              onPointerLeave={() => setOpen(null)}
+              onFocus={() => setOpen(group.x)}
+              onBlur={() => setOpen(null)}
+              onKeyDown={(event) => event.key === "Escape" && setOpen(null)}
+            >
+              {labelOf(group.markers)}
+              <span class="hidden-text">: {titles.join("; ")}</span>
+            </a>
+            {open === group.x && (
+              <span class={left > width / 2 ? "chart-tag-tip to-left" : "chart-tag-tip"} aria-hidden="true">
+                {titles.map((each) => (
+                  <span key={each}>{each}</span>
+                ))}
+              </span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

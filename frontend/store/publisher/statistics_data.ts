@@ -1,0 +1,98 @@
+// The numbers of the analytics page, fetched in batches: series with those of the time before, and their parts.
+import { Problem } from "../../shared/problem";
+import { api, type Schemas } from "../api";
+import { METRICS, rangeBefore, type StatisticsRange } from "./statistics_range";
+
+export type Stats = Schemas["Stats"];
+export type StatsGroup = Stats["groups"][number];
+type Metric = Stats["metric"];
+
+export interface Statistics {
+  /** By metric: the time, and as long a time before it. */
+  series: Readonly<Record<Metric, { now: Stats; before: Stats }>>;
+  products: { now: readonly StatsGroup[]; before: ReadonlyMap<string, number> };
+  platforms: readonly StatsGroup[];
+}
+
+/** A published version with its downloads in the time. */
+export interface ReleaseDownloads {
+  slug: string;
+  title: string;
+  version: string;
+  downloads: number;
+  publishedAt: string | undefined;
+}
+
+const SERIES = [...METRICS, "bytes"] as const;
+const AT_ONCE = 40;
+const MAX_RELEASES = 100;
+
+/** The answers to all paths. @throws Problem as soon as one of them fails. */
+async function batch<Body>(paths: readonly string[], signal: AbortSignal): Promise<Body[]> {
+  if (!paths.length) {
+    return [];
+  }
+  const operations = paths.map((path) => ({ method: "GET" as const, path, body: null, headers: null }));
+  const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
+  return results.map((each) => {
+    if (each.status !== 200) {
+      throw new Problem(each.status, each.body as Record<string, unknown>);
+    }
+    return each.body as unknown as Body;
+  });
+}
+
+function pathOf(org: string, parameters: Record<string, string>): string {
+  const given = Object.entries({ org, ...parameters }).filter(([, value]) => value);
+  return `/org/stats?${new URLSearchParams(given)}`;
+}
+
+export async function fetchStatistics(org: string, range: StatisticsRange, signal: AbortSignal): Promise<Statistics> {
+  const { from, to, step, product } = range;
+  const [now, before] = [{ from, to, product }, { ...rangeBefore(range), product }];
+  const answers = await batch<Stats>(
+    [
+      ...SERIES.flatMap((metric) => [pathOf(org, { ...now, metric, step }), pathOf(org, { ...before, metric, step })]),
+      // Only the totals of the groups are shown: months make the answers small.
+      pathOf(org, { ...now, by: "product", step: "month" }),
+      pathOf(org, { ...before, by: "product", step: "month" }),
+      pathOf(org, { ...now, by: "platform", step: "month" }),
+    ],
+    signal,
+  );
+  const groups = (place: number) => answers[2 * SERIES.length + place]?.groups ?? [];
+  const series = SERIES.map((metric, place) => [metric, { now: answers[2 * place], before: answers[2 * place + 1] }]);
+  return {
+    series: Object.fromEntries(series) as Statistics["series"],
+    products: { now: groups(0), before: new Map(groups(1).map((each) => [each.key, each.total ?? 0])) },
+    platforms: groups(2),
+  };
+}
+
+/** The most downloaded versions of these products, the most downloaded first. */
+export async function fetchReleaseDownloads(
+  org: string,
+  { from, to }: StatisticsRange,
+  products: readonly StatsGroup[],
+  count: number,
+  signal: AbortSignal,
+): Promise<readonly ReleaseDownloads[]> {
+  const some = products.slice(0, AT_ONCE);
+  const answers = await batch<Stats>(
+    some.map((each) => pathOf(org, { from, to, product: each.key, by: "release", step: "month" })),
+    signal,
+  );
+  const most = answers
+    .flatMap(({ groups }, place) =>
+      groups.map(({ key, total }) => ({ slug: some[place]?.key ?? "", title: some[place]?.label ?? "", version: key, downloads: total ?? 0 })),
+    )
+    .sort((a, b) => b.downloads - a.downloads)
+    .slice(0, count);
+  const slugs = [...new Set(most.map((each) => each.slug))];
+  const lists = await batch<{ items: readonly Schemas["Release"][] }>(
+    slugs.map((slug) => `/products/${slug}/releases?limit=${MAX_RELEASES}`),
+    signal,
+  );
+  const dates = new Map(lists.flatMap(({ items }, place) => items.map((each) => [`${slugs[place]} ${each.version}`, each.published_at ?? undefined] as const)));
+  return most.map((each) => ({ ...each, publishedAt: dates.get(`${each.slug} ${each.version}`) }));
+}

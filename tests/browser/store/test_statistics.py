@@ -1,0 +1,110 @@
+"""The analytics of a publisher: dates, products, steps and figures, the markers of releases, and the export."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.store.people import PUBLISHER, call, sign_in
+from tests.browser.watched import assert_accessible, watched
+from tests.servers.countersign import Running
+
+ORG = "northwind-games"
+
+
+def days(last: int, first: int) -> str:
+    """The parameters of the days from `first` to `last` days ago."""
+    today = datetime.now(UTC).date()
+    return f"from={today - timedelta(days=first)}&to={today - timedelta(days=last)}"
+
+
+async def test_analytics_compare_a_period_with_the_one_before(browser: Browser, demo_store: Running, axe: str) -> None:
+    period, before = days(10, 39), days(40, 69)
+    path = f"/org/stats?org={ORG}&metric=downloads"
+    now = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}&by=product")
+    then = await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}")
+    change = now["total"] / then["total"] - 1
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
+
+        tile = page.locator(".kpi:has-text('Downloads')")
+        await expect(tile).to_contain_text(f"{now['total']:,}")
+        await expect(tile.locator("small")).to_have_attribute("title", f"{then['total']:,} in the 30 days before")
+        await expect(tile.locator("small")).to_have_class("up" if change >= 0 else "down")
+        row = page.locator(f".stats-panel tr:has-text('{now['groups'][0]['label']}') >> nth=0")
+        await expect(row).to_contain_text(f"{now['groups'][0]['total']:,}")
+        for heading in ("By product", "By release", "By platform", "Codes by batch", "Data served"):
+            await expect(page.locator(f"h2:text-is('{heading}')")).to_be_visible()
+        await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+async def test_a_figure_a_step_and_a_product_are_chosen_and_kept_in_the_address(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    period = days(1, 90)
+    path = f"/org/stats?org={ORG}&metric=redemptions&product=owl-hour&{period}"
+    redeemed = await asyncio.to_thread(call, demo_store, "GET", path)
+    async with watched(browser, demo_store.url, width=390, scheme="dark") as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
+        await page.click(".kpi:has-text('Codes redeemed')")
+        await page.wait_for_selector("h2:text-is('Codes redeemed per day')")
+        await page.focus(".segments button:text-is('Week')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("h2:text-is('Codes redeemed per week')")
+        await page.select_option(".stats-controls select", "owl-hour")
+        await expect(page.locator(".kpi:has-text('Codes redeemed')")).to_contain_text(f"{redeemed['total']:,}")
+        await page.reload()
+
+        await page.wait_for_selector("h2:text-is('Codes redeemed per week')")
+        await expect(page.locator(".stats-controls select")).to_have_value("owl-hour")
+        await expect(page.locator(".kpi:has-text('Codes redeemed')")).to_have_attribute("aria-pressed", "true")
+        await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser: Browser, demo_store: Running) -> None:
+    period = days(1, 365)
+    path = f"/org/stats?org={ORG}&metric=downloads&product=owl-hour&{period}"
+    markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
+    assert markers
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}&product=owl-hour&step=day&{period}")
+        first = page.locator(".chart-tags a >> nth=0")
+        await first.focus()
+        await expect(page.locator(".chart-tag-tip")).to_contain_text(f"Owl Hour {markers[-1]['version']}")
+        await page.keyboard.press("Enter")
+
+        await page.wait_for_url(f"**/publisher/products/owl-hour/releases/{markers[-1]['version']}")
+
+
+@pytest.mark.full
+async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}")
+        await page.focus(".stats-controls .menu > button")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("[role=menuitem]:focus")
+        await page.keyboard.press("End")
+        await page.keyboard.press("Enter")
+        await page.fill("dialog #from", "2020-01-02")
+        await page.fill("dialog #to", "2020-01-01")
+        await page.click("dialog >> button.strong")
+        await expect(page.locator("#to-fault")).to_contain_text("Choose a start before the end")
+        await page.fill("dialog #from", "2020-01-01")
+        await page.fill("dialog #to", "2020-01-03")
+        await page.click("dialog >> button.strong")
+        await page.wait_for_selector("text=3 days, compared with the 3 before")
+        async with page.expect_download() as started:
+            await page.click(".stats-controls a.button")
+        download = await started.value
+        rows = (await asyncio.to_thread(Path(await download.path()).read_text)).split()
+
+    assert download.suggested_filename == f"{ORG}-downloads-2020-01-01-2020-01-03.csv"
+    assert rows == ["at,key,label,downloads", "2020-01-01,,,0", "2020-01-02,,,0", "2020-01-03,,,0"]
