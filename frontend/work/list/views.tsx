@@ -1,34 +1,39 @@
 // The views of a list as tabs: all records, then saved ones; those that do not fit are in a menu.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { TextField } from "../../shared/components/field";
+import { Faults, TextField } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
+import { Problem } from "../../shared/problem";
 import { go } from "../../shared/router";
+import { showToast } from "../../shared/toast";
 import { number, translator } from "../../shared/i18n";
-import type { Model } from "../api";
+import type { Meta, Model } from "../api";
+import { fieldOf, may } from "../models";
 import { isNarrow } from "../narrow";
 import { Popover } from "../popover";
-import { addressOfView, currentSearch, currentView, removeView, saveView, updateView, views } from "./saved_views";
+import { addressOfView, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, viewModel, views } from "./saved_views";
 
 const t = translator("list");
 
 const MOST = 6;
 
 interface Props {
+  meta: Meta;
   model: Model;
   total: number | null;
   /** How many records there are without any filter, where it is known. */
   all: number | undefined;
 }
 
-export function ViewTabs({ model, total, all }: Props) {
+export function ViewTabs({ meta, model, total, all }: Props) {
   const [isSaving, setSaving] = useState(false);
   const at = currentView();
   const shown = views.value;
   const address = `/models/${model.name}`;
   const entries = [{ label: t("views.all"), does: address }, ...shown.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))];
   const isAll = !at;
+  const kept = viewModel(meta);
   if (isNarrow.value) {
     return shown.length > 0 ? <Menu label={at?.name ?? t("views.all")} tight items={entries} /> : null;
   }
@@ -46,52 +51,66 @@ export function ViewTabs({ model, total, all }: Props) {
         </a>
       ))}
       {shown.length > MOST && <Menu label={t("views.more")} tight items={entries.slice(MOST + 1)} />}
-      <Popover
-        isOpen={isSaving}
-        onClose={() => setSaving(false)}
-        label={t("views")}
-        opener={
-          <Button id="panel-views" size="square tight" look="plain" aria-label={t("views.new")} title={t("views.new")} aria-expanded={isSaving} onClick={() => setSaving(!isSaving)}>
-            <Icon name="plus" size="s" />
-          </Button>
-        }
-      >
-        <SaveView model={model} onDone={() => setSaving(false)} />
-      </Popover>
+      {kept && may(kept, "create") && (
+        <Popover
+          isOpen={isSaving}
+          onClose={() => setSaving(false)}
+          label={t("views")}
+          opener={
+            <Button id="panel-views" size="square tight" look="plain" aria-label={t("views.new")} title={t("views.new")} aria-expanded={isSaving} onClick={() => setSaving(!isSaving)}>
+              <Icon name="plus" size="s" />
+            </Button>
+          }
+        >
+          <SaveView model={model} canShare={fieldOf(kept, "shared")?.readonly === false} onDone={() => setSaving(false)} />
+        </Popover>
+      )}
     </nav>
   );
 }
 
-function SaveView({ model, onDone }: { model: Model; onDone: () => void }) {
-  const [name, setName] = useState("");
+/** Run it; what the service refuses is shown as a toast. */
+async function tried(does: () => Promise<void>): Promise<void> {
+  try {
+    await does();
+  } catch (error) {
+    showToast(Problem.from(error).message);
+  }
+}
+
+function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean; onDone: () => void }) {
   const at = currentView();
-  const save = (event: SubmitEvent) => {
+  const [name, setName] = useState("");
+  const [isShared, setShared] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const save = async (event: SubmitEvent) => {
     event.preventDefault();
-    if (name.trim()) {
-      const id = saveView(model.name, name.trim());
-      const view = views.peek().find((each) => each.id === id);
+    if (!name.trim()) {
+      return;
+    }
+    try {
+      showSaved(model, await saveView(model, name.trim(), isShared));
       onDone();
-      if (view) {
-        go(addressOfView(model.name, view), { replaces: true });
-      }
+    } catch (error) {
+      setProblem(Problem.from(error));
     }
   };
   return (
-    <form class="stack tight" onSubmit={save}>
+    <form class="stack tight" onSubmit={(event) => void save(event)}>
       <p class="small quiet">{t("views.text")}</p>
+      {problem && <Faults problem={problem} />}
       <TextField name="view-name" label={t("views.name")} value={name} maxLength={60} onInput={(event) => setName(event.currentTarget.value)} />
+      {canShare && (
+        <label class="row tick">
+          <input type="checkbox" checked={isShared} onChange={(event) => setShared(event.currentTarget.checked)} />
+          {t("views.share")}
+        </label>
+      )}
       <Button type="submit" look="strong">
         {t("views.save")}
       </Button>
       {at && !at.isFixed && (
-        <Button
-          look="risky"
-          onClick={() => {
-            removeView(model.name, at);
-            onDone();
-            go(`/models/${model.name}`, { replaces: true });
-          }}
-        >
+        <Button look="risky" onClick={() => (onDone(), void remove(model, at))}>
           {t("views.remove", { name: at.name })}
         </Button>
       )}
@@ -99,17 +118,33 @@ function SaveView({ model, onDone }: { model: Model; onDone: () => void }) {
   );
 }
 
+function showSaved(model: Model, view: View | undefined): void {
+  if (view) {
+    go(addressOfView(model.name, view), { replaces: true });
+  } else {
+    showToast(t("proposed"));
+  }
+}
+
+async function remove(model: Model, view: View): Promise<void> {
+  await tried(async () => {
+    const restore = await removeView(model, view);
+    go(`/models/${model.name}`, { replaces: true });
+    showToast(t("views.removed", { name: view.name }), { label: t("undo"), run: () => void tried(async () => showSaved(model, await restore())) });
+  });
+}
+
 /** What was changed of the view in front, with what can be done about it. */
 export function ViewChanged({ model }: { model: Model }) {
   const at = currentView();
-  if (!at || at.search === currentSearch()) {
+  if (!at || !isViewChanged(model, at)) {
     return null;
   }
   return (
     <>
       <span class="quiet view-changed">{t("views.changed")}</span>
       {!at.isFixed && (
-        <Button tight look="plain" onClick={() => updateView(model.name, at)}>
+        <Button tight look="plain" onClick={() => void tried(async () => showSaved(model, await updateView(model, at)))}>
           <span class="accent">{t("views.update")}</span>
         </Button>
       )}

@@ -25,7 +25,7 @@ import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list
 import { Rows } from "../list/rows";
 import { rememberPlace } from "../list/walk";
 import { Sorting } from "../list/sorting";
-import { loadViews } from "../list/saved_views";
+import { loadViews, views } from "../list/saved_views";
 import { ViewChanged, ViewTabs } from "../list/views";
 import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
@@ -67,7 +67,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const picking = useRowSelection(rows);
   const canPick = hasBulkCommands(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
-  useEffect(() => loadViews(model.name), [model.name]);
+  useEffect(() => {
+    const controller = new AbortController();
+    views.value = [];
+    // Without them there are fewer tabs; the list itself is there.
+    loadViews(meta, model, controller.signal).catch(() => undefined);
+    return () => controller.abort();
+  }, [model.name]);
   const [panel, setPanel] = useState<(typeof PANELS)[number][0] | null>(null);
   const [edited, setEdited] = useState<number | "new" | null>(null);
   // Where the keyboard was when the key asked for the filter; it goes back there.
@@ -145,7 +151,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   return (
     <div class="page">
       <Heading title={model.plural}>
-        <ViewTabs {...{ model }} total={rows.total.value} all={recordCounts.value[model.name]} />
+        <ViewTabs {...{ meta, model }} total={rows.total.value} all={recordCounts.value[model.name]} />
         <div class="head-end">
           {board && <ViewSwitch model={model} at="table" />}
           {may(model, "import") && (

@@ -322,3 +322,76 @@ async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: D
         assert f"{desk.url}/api/lead/search" in call
         assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
         assert "css_" not in call
+
+
+async def test_the_tabs_are_ones_own_views_and_the_shared_ones_for_an_administrator_too(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    alice.run("view.create", model="activity", name="Alice alone", query='{"order": [{"field": "due", "dir": "desc"}]}')
+    alice.run("view.create", model="activity", name="Due, from Alice", shared=True, query="{}")
+    root = desk.caller("root")
+    root.run("view.create", model="activity", name="Root alone")
+    # An administrator may read everyone's views.
+    assert {"Alice alone", "Root alone"} <= {each["name"] for each in root.run("view.list", limit=200)}
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/models/activity")
+        await expect(page.locator(".views a:has-text('Root alone')")).to_have_count(1)
+        await expect(page.locator(".views a:has-text('Due, from Alice')")).to_have_count(1)
+        await expect(page.locator(".views a:has-text('Alice alone')")).to_have_count(0)
+
+        # Another person's view is changed by its owner alone.
+        await page.click(".views a:has-text('Due, from Alice')")
+        await page.click("[role=columnheader]:text-is('Subject')")
+        await expect(page.locator(".view-changed")).to_have_count(1)
+        await expect(page.locator(".tool-bar button:has-text('Save')")).to_have_count(0)
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/activity")
+        await expect(page.locator(".views a:has-text('Alice alone')")).to_have_count(1)
+        await expect(page.locator(".views a:has-text('Due, from Alice')")).to_have_count(1)
+        await expect(page.locator(".views a:has-text('Root alone')")).to_have_count(0)
+        await page.click(".views a:has-text('Alice alone')")
+
+        await expect(page.locator("[role=columnheader][aria-sort=descending]")).to_have_text("Due")
+
+
+async def test_a_view_is_shared_removed_and_brought_back(browser: Browser, desk: Desk, alice: Caller) -> None:
+    def saved() -> list[bool]:
+        return [each["shared"] for each in alice.run("view.list", limit=200) if each["name"] == "Parties for all"]
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/party?order=-name")
+        await page.click("#panel-views")
+        await page.fill("#view-name", "Parties for all")
+        await page.check("text=Share with everyone")
+        await page.click("text=Save view")
+        await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
+        assert saved() == [True]
+        await page.click("#panel-views")
+        await page.click("text=Remove Parties for all")
+        await expect(page.locator(".views a:has-text('Parties for all')")).to_have_count(0)
+        assert saved() == []
+        await page.click("button:text-is('Undo')")
+        await expect(page.locator(".views [aria-current]")).to_contain_text("Parties for all")
+
+        assert saved() == [True]
+
+
+async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    def moved() -> list[str]:
+        return [each["query"] for each in alice.run("view.list", limit=200) if each["name"] == "Kept here"]
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice")
+        await page.evaluate("localStorage.setItem('views:alice:address', JSON.stringify({'Kept here': 'order=-city'}))")
+        await page.goto("/models/address")
+        await expect(page.locator(".views a:has-text('Kept here')")).to_have_count(1)
+        assert await page.evaluate("localStorage.getItem('views:alice:address')") is None
+        await page.reload()
+        await page.click(".views a:has-text('Kept here')")
+
+        assert page.url.endswith("&order=-city")
+        assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']

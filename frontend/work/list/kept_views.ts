@@ -1,0 +1,31 @@
+// The views that earlier versions kept in this browser are moved to the service, each of them once.
+import type { Meta } from "../api";
+
+/** Save each with `create` and forget it; what cannot be saved stays for the next time. */
+export async function moveKeptViews(meta: Meta, model: string, create: (name: string, search: string) => Promise<void>): Promise<void> {
+  const key = `views:${meta.caller.name}:${model}`;
+  const read = (): Record<string, string> => {
+    try {
+      return JSON.parse(localStorage.getItem(key) ?? "{}") as Record<string, string>;
+    } catch {
+      return {};
+    }
+  };
+  const keep = (kept: Record<string, string>) => {
+    if (Object.keys(kept).length === 0) {
+      localStorage.removeItem(key);
+    } else {
+      localStorage.setItem(key, JSON.stringify(kept));
+    }
+  };
+  for (const [name, search] of Object.entries(read())) {
+    const { [name]: _, ...rest } = read();
+    // Forgotten first, so that another tab does not save it as well.
+    keep(rest);
+    try {
+      await create(name, search);
+    } catch {
+      keep({ ...read(), [name]: search });
+    }
+  }
+}
