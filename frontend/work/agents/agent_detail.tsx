@@ -126,8 +126,6 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   const since = new Date(Date.now() - DAY_MS).toISOString();
   const recent = calls.filter((each) => each.at >= since);
   const waiting = plans.filter((each) => each.state === "pending").length;
-  const approved = plans.filter((each) => each.state === "executed").length;
-  const rejected = plans.filter((each) => each.state === "rejected").length;
   const refused = token.refused_24h ?? (knowsCalls(meta) ? recent.filter((each) => each.result === "refused").length : null);
   const times = recent.flatMap((each) => each.ms ?? []).toSorted((a, b) => a - b);
   const slow = times[Math.floor(times.length * 0.95)];
@@ -136,12 +134,27 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
     <div class="tiles">
       {knowsCalls(meta) && <Figure label={t("tile.calls")} value={number(token.calls_24h ?? recent.length)} note={slow !== undefined && t("tile.p95", { n: number(Math.round(slow)) })} />}
       {(canReadAudit(meta) || knowsCalls(meta)) && <Figure label={t("tile.changes")} value={number(changes.length)} note={t("tile.day", { n: number(changes.filter((each) => each.at >= since).length) })} />}
-      <Figure label={t("tile.proposals")} value={number(plans.length)} note={plural(waiting, t("tile.waiting.one"), t("tile.waiting"))} href={waiting > 0 ? "/approvals" : undefined} />
-      <Figure label={t("tile.approved")} value={number(approved)} />
-      <Figure label={t("tile.rejected")} value={number(rejected)} />
-      {refused !== null && <Figure label={t("tile.refused")} value={number(refused)} />}
+      <Figure label={t("tile.proposals")} value={number(plans.length)} note={decidedNote(plans)} href={waiting > 0 ? "/approvals" : undefined} />
+      {refused !== null && <Figure label={t("tile.refused")} value={number(refused)} note={refused > 0 ? <span class="bad">{refusedTools(recent)}</span> : t("tile.refused.none")} />}
     </div>
   );
+}
+
+/** What became of its proposals: "2 waiting, 1 approved"; states without any are left out. */
+function decidedNote(plans: AgentHistory["plans"]): string {
+  const count = (state: string) => plans.filter((each) => each.state === state).length;
+  const [waiting, approved, rejected] = [count("pending"), count("executed"), count("rejected")];
+  const parts = [
+    waiting > 0 && plural(waiting, t("tile.waiting.one"), t("tile.waiting")),
+    approved > 0 && t("tile.approved", { n: number(approved) }),
+    rejected > 0 && t("tile.rejected", { n: number(rejected) }),
+  ];
+  return parts.filter(Boolean).join(", ") || t("tile.waiting", { n: number(0) });
+}
+
+/** The tools that were refused, the last ones first. */
+function refusedTools(calls: readonly Call[]): string {
+  return [...new Set(calls.filter((each) => each.result === "refused").map((each) => each.tool))].slice(0, 2).join(", ");
 }
 
 function PerDay({ calls, days: count }: { calls: readonly Call[]; days: number }) {

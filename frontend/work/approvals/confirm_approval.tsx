@@ -4,7 +4,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { PlanDetails } from "./plan_details";
-import { phraseOf, PlanSentence } from "./plan_title";
+import { phraseOf } from "./plan_title";
 import { HASTY_S } from "./reading_time";
 import type { Plan } from "./plan";
 import { PlanSummary } from "./record_title";
@@ -49,7 +49,9 @@ export function ConfirmApproval({ meta, group, asked, onSign, onClose }: Props) 
         <>
           <ul>
             {group.slice(0, SHOWN).map((plan) => (
-              <li key={plan.id}>{group.length > 1 ? <PlanSummary {...{ meta, plan }} /> : <PlanSentence {...{ meta, plan }} />}</li>
+              <li key={plan.id}>
+                <PlanSummary {...{ meta, plan }} />
+              </li>
             ))}
             {group.length > SHOWN && <li>{t("others", { n: number(group.length - SHOWN) })}</li>}
             {first.effects.map((each) => (

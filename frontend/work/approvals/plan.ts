@@ -36,6 +36,18 @@ export interface Plan extends Row {
   affected?: { model: string; id: string; name: string | null; change: string }[];
 }
 
+/** The commands of a plan, one for each step: of one that an agent proposed as several, those in it. */
+export function commandsOf({ command, input }: Plan): string[] {
+  const steps = (input as { steps?: { command?: unknown }[] } | null)?.steps;
+  return command === "plan.propose" && Array.isArray(steps) ? steps.map((each) => String(each.command)) : [command];
+}
+
+/** The command that a plan runs, however often; null where it runs several. */
+export function onlyCommand(plan: Plan): string | null {
+  const [first = plan.command, ...others] = commandsOf(plan);
+  return others.every((each) => each === first) ? first : null;
+}
+
 /** Plans that would do the same to different records: same agent, same command, same values. */
 export function similarityKey(plan: Plan): string {
   const done = plan.diff.map(({ model, field, after }) => [model, field, after]);

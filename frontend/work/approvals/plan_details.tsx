@@ -2,9 +2,10 @@
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
-import { relativePast, number, translator, relativeFuture } from "../../shared/i18n";
-import type { Meta } from "../api";
-import { fieldOf, modelOf } from "../models";
+import { date, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
+import type { Meta, Model } from "../api";
+import { fieldOf, may, modelOf } from "../models";
+import { referencedRecord } from "../referenced_records";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Changes } from "../record/changes";
@@ -151,7 +152,10 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
             <li key={each.id}>
               <Icon name={modelIcon(model)} />
               <strong class="cut">{each.name ? <UntrustedText text={each.name} /> : <RecordTitle model={model} of={each} isBare />}</strong>
-              <span class="quiet cut">{model?.label}</span>
+              <span class="quiet">
+                {model?.label}
+                <AffectedDate {...{ model }} id={each.id} />
+              </span>
               <span class="right">
                 <Chip tone={CHANGE_TONES[each.change]}>{t(each.change in CHANGE_TONES ? (`change.${each.change}` as "change.changed") : "change.changed")}</Chip>
               </span>
@@ -168,6 +172,13 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
       </ul>
     </section>
   );
+}
+
+/** The date by which a record is known: when it is due, else its first date. */
+function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
+  const field = model?.fields.find((each) => each.kind === "date" && !each.masked);
+  const day = field && model && may(model, "list") && referencedRecord(model, id).value?.[field.name];
+  return day ? <>, {date(String(day))}</> : null;
 }
 
 function byRecord(diff: readonly Difference[]): [string, Difference[]][] {

@@ -4,7 +4,7 @@ import { escapeInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
 import { inLanguage, type Meta } from "../api";
 import { fieldOf, modelOf, nounOf } from "../models";
-import type { Plan } from "./plan";
+import { commandsOf, onlyCommand, type Plan } from "./plan";
 import { isMaking, Made, RecordTitle, targetOf } from "./record_title";
 
 const t = translator("approvals");
@@ -13,27 +13,32 @@ const GENERAL = ["create", "update", "delete"] as const;
 const NAME = "\u0000";
 
 function partsOf(meta: Meta, plan: Plan) {
-  const [name = "", command = ""] = plan.command.split(".");
+  const id = onlyCommand(plan) ?? plan.command;
+  const [name = "", command = ""] = id.split(".");
   const model = modelOf(meta, name);
   const general = GENERAL.find((each) => each === command);
-  return { model, command, general, noun: nounOf(model?.label ?? name), nouns: nounOf(model?.plural ?? name) };
+  return { id, model, command, general, noun: nounOf(model?.label ?? name), nouns: nounOf(model?.plural ?? name) };
 }
 
 /** The verb of its command: "Delete", "Mark as won". */
 export function kindOf(meta: Meta, plan: Plan): string {
-  const { model, command, general } = partsOf(meta, plan);
+  const { id, model, command, general } = partsOf(meta, plan);
+  if (onlyCommand(plan) === null) {
+    return t("kind.several");
+  }
   if (general) {
     return t(`kind.${general}`);
   }
-  const details = model?.command_details?.find((each) => each.id === plan.command);
-  const action = model?.actions.find((each) => each.id === plan.command);
+  const details = model?.command_details?.find((each) => each.id === id);
+  const action = model?.actions.find((each) => each.id === id);
   const words = command.replaceAll("_", " ");
   return inLanguage(details?.verb, action?.label ?? escapeInvisible(words.charAt(0).toUpperCase() + words.slice(1)));
 }
 
 /** What it does, without the record: "Delete lead", "Delete 12 leads", "Change owner", "Mark as won". */
-export function phraseOf(meta: Meta, plan: Plan, count = 1): string {
+export function phraseOf(meta: Meta, plan: Plan, several = 1): string {
   const { model, general, noun, nouns } = partsOf(meta, plan);
+  const count = several * commandsOf(plan).length;
   if (!general) {
     return kindOf(meta, plan);
   }
@@ -53,7 +58,7 @@ export function PlanSentence({ meta, plan, count = 1 }: { meta: Meta; plan: Plan
     const own = plan.diff.filter((each) => each.model === target.model && each.id === target.id);
     return <Made {...{ meta, model, own }} name={target.model} />;
   }
-  if (count > 1 || !target.id) {
+  if (count > 1 || commandsOf(plan).length > 1 || !target.id) {
     return phraseOf(meta, plan, count);
   }
   const isMasked = fieldOf(model, model?.title_field ?? "")?.masked === true;

@@ -1,7 +1,7 @@
 // How much harm a proposal may do, and why: as the API rates it, else by what the command does.
 import type { Meta, Risk } from "../api";
 import { fieldOf, modelOf } from "../models";
-import type { Plan } from "./plan";
+import { commandsOf, type Plan } from "./plan";
 
 export const RISKS: readonly Risk[] = ["high", "medium", "low"];
 const MANY = 20;
@@ -11,7 +11,7 @@ function recordsOf(plan: Plan): number {
 }
 
 export function isDeletion(plan: Plan): boolean {
-  return plan.command.endsWith(".delete");
+  return commandsOf(plan).every((each) => each.endsWith(".delete"));
 }
 
 /** Why it has its risk, as keys of texts. */

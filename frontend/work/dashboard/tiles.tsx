@@ -155,8 +155,10 @@ export function States({ model, filter, state }: TileProps & { state: Field }) {
           const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
           const largest = Math.max(1, ...counts.map((each) => each.count));
           const all = counts.reduce((sum, each) => sum + each.count, 0);
+          const ended = endedShare(state, countOf);
           return (
-            <ul class="states">
+            <>
+              <ul class="states">
               {(state.options ?? []).map((value) => (
                 <li key={value}>
                   <StateChip field={state} value={value} />
@@ -168,11 +170,21 @@ export function States({ model, filter, state }: TileProps & { state: Field }) {
                 </li>
               ))}
             </ul>
+            {ended && <p class="states-note">{t("ended", { share: percent(ended.share, false), models: nounOf(model.plural), state: optionLabel(state, ended.value) })}</p>}
+            </>
           );
         }}
       </RequestResult>
     </Widget>
   );
+}
+
+/** Of a field with one good end and a bad one: the part of the ended records that are in the good one. */
+function endedShare(state: Field, countOf: (value: string) => number): { value: string; share: number } | null {
+  const ends = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
+  const [[good, ...others], bad] = [ends("good"), ends("bad")];
+  const all = [good ?? "", ...bad].reduce((sum, each) => sum + countOf(each), 0);
+  return good && others.length === 0 && bad.length > 0 && all > 0 ? { value: good, share: countOf(good) / all } : null;
 }
 
 /** A bar of a part of its width. */

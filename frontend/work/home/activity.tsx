@@ -6,9 +6,10 @@ import { type Meta, inLanguage, type Row, run } from "../api";
 import type { Plan } from "../approvals/plan";
 import { kindOf } from "../approvals/plan_title";
 import { RecordTitle, targetOf } from "../approvals/record_title";
-import { canList, fieldOf, modelOf, titleOf, addressOf, may } from "../models";
+import { canList, fieldOf, modelOf, titleOf, addressOf, may, workflowField } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { AgentAvatar, Avatar } from "../values/avatar";
+import { StateChip } from "../values/options";
 import { Value } from "../values/value";
 import { Widget } from "../widgets/widget";
 
@@ -126,7 +127,7 @@ function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: numbe
           ) : (
             <b>{person}</b>
           )}{" "}
-          {filled(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, <Title meta={meta} event={event} />)}{" "}
+          <Deed meta={meta} event={event} />{" "}
           <time dateTime={at}>{relativePast(at, now_ms)}</time>
         </p>
         {change && field && (
@@ -144,6 +145,22 @@ function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: numbe
       </div>
     </li>
   );
+}
+
+/** What was done to which record: created, changed, deleted, moved to a state, or a command by its own name. */
+function Deed({ meta, event }: { meta: Meta; event: Event }) {
+  const title = <Title meta={meta} event={event} />;
+  const model = modelOf(meta, event.model);
+  const [, verb = ""] = event.command.split(".");
+  if (event.did === "did" && (verb === "create" || verb === "update" || verb === "delete")) {
+    return <>{filled(t(`line.${verb}`), null, title)}</>;
+  }
+  const to = model?.actions.find((each) => each.id === event.command)?.to;
+  const state = model && workflowField(model);
+  if (event.did === "did" && to && state) {
+    return <>{filled(t("line.moved"), <StateChip field={state} value={to} />, title)}</>;
+  }
+  return <>{filled(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, title)}</>;
 }
 
 /** A text with `{what}` and `{record}` in it, which are elements. */

@@ -67,6 +67,7 @@ export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | u
 }
 
 const DAY_MS = 86_400_000;
+const SOON_DAYS = 14;
 
 /** How many days there are until a calendar date: negative where it is past. */
 export function daysUntil(day: string, today: string): number {
@@ -90,13 +91,19 @@ export function dueCounts(several: readonly OwnRecords[], day: string): { week: 
   return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
 }
 
-/** The rows of a panel: what is to come first; where that is too little, what is overdue latest before it. */
+/** The rows of a panel: what is overdue first, at most half of them and the latest, then what is to come. */
 export function nextRows({ due, rows }: OwnRecords, day: string, most: number): Row[] {
   if (!due) {
     return rows.slice(0, most);
   }
-  const isPast = (each: Row) => each[due.name] !== null && daysUntil(String(each[due.name]), day) < 0;
+  const isPast = (each: Row) => Boolean(each[due.name]) && daysUntil(String(each[due.name]), day) < 0;
   const past = rows.filter(isPast);
-  const coming = rows.filter((each) => !isPast(each)).slice(0, past.length ? most - 1 : most);
-  return [...past.slice(-(most - coming.length)), ...coming].slice(0, most);
+  const coming = rows.filter((each) => !isPast(each)).slice(0, most);
+  const shown = Math.max(Math.floor(most / 2), most - coming.length);
+  return [...past.slice(-shown), ...coming].slice(0, most);
+}
+
+/** How many are overdue or due within two weeks. */
+export function soonCount({ due, rows }: OwnRecords, day: string): number {
+  return due ? rows.filter((each) => each[due.name] && daysUntil(String(each[due.name]), day) < SOON_DAYS).length : rows.length;
 }

@@ -14,7 +14,7 @@ import { phraseOf } from "../approvals/plan_title";
 import { PlanSummary, RecordTitle } from "../approvals/record_title";
 import { isReversible, riskOf, RISKS } from "../approvals/risk";
 import { Activity, ACTIVITY_ROWS, type Event, type FeedEntry, loadActivity, ofFeed } from "../home/activity";
-import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, ownId, type OwnRecords, today } from "../home/own_records";
+import { amountOf, daysUntil, dueCounts, loadOwnRecords, nextRows, ownedModels, ownId, type OwnRecords, soonCount, today } from "../home/own_records";
 import { recentVisits, type Visit } from "../home/recent";
 import { Start } from "../home/start";
 import { addressOf, businessModels, may, modelOf, nounOf, titleOf } from "../models";
@@ -240,8 +240,9 @@ function Decisions({ meta, plans, now_ms }: { meta: Meta; plans: Work["plans"]; 
 function OwnList({ own, day }: { own: OwnRecords; day: string }) {
   const { model, state, due, money, total } = own;
   const models = nounOf(model.plural);
+  const isClosing = due !== undefined && money !== undefined;
   return (
-    <Widget title={t(due && money ? "closing" : "mine", { models, name: model.plural })} count={total} link={{ href: addressOfList(own), label: t("mine", { models }) }}>
+    <Widget title={t(isClosing ? "closing" : "mine", { models, name: model.plural })} count={isClosing ? soonCount(own, day) : total} link={{ href: addressOfList(own), label: t("mine", { models }) }}>
       <ul>
         {nextRows(own, day, ROWS).map((row) => {
           const value = state && row[state.name];
@@ -264,10 +265,10 @@ function Due({ day, today: now }: { day: unknown; today: string }) {
     return <span class="when" />;
   }
   const left = daysUntil(day, now);
-  const words = left === 0 ? t("today") : left === 1 ? t("tomorrow") : shortDate(day);
+  const words = left < 0 ? plural(-left, t("late.one"), t("late.n")) : left === 0 ? t("today") : left === 1 ? t("tomorrow") : shortDate(day);
   return (
-    <time class={left <= 0 ? "when bad" : left <= 2 ? "when warn" : "when"} dateTime={day}>
-      {words}
+    <time class={left <= 0 ? "when bad" : left <= 2 ? "when warn" : "when"} dateTime={day} title={shortDate(day)}>
+      {left < 0 ? <span class="late">{words}</span> : words}
     </time>
   );
 }

@@ -1,31 +1,48 @@
 """The activity of the demonstration: dates around today, payments, tickets in progress, agents with proposals."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
 from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller, View
 from countersign.records.approvals import proposals
-from countersign.records.commands import command, record_writer, workflow
+from countersign.records.commands import call_log, command, record_writer, workflow
+from countersign.records.commands.call_log import AgentCall
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Actor, Engine, Run, actor_of
 
 SPREAD_DAYS = 84
-_LEADS = "SELECT id, title FROM lead ORDER BY id LIMIT 160"
+"""The days before today in which most happens: twelve weeks. The twelve weeks before them are there to compare."""
+RECENT_TICKETS = 10
+"""The number of tickets that are not solved yet."""
+LOGGED_DAYS = 7
+HOUR_MINUTES, DAY_MINUTES = 60, 1440
+
+_LEADS = "SELECT id, title, stage FROM lead ORDER BY id"
 _INVOICES = "SELECT id FROM invoice WHERE state = 'posted' ORDER BY number"
 _OPEN = "SELECT id, open_minor, issued FROM invoice WHERE state = 'posted' ORDER BY number LIMIT 150"
 _TICKETS = "SELECT id FROM ticket ORDER BY id"
-_NEW_LEADS = "SELECT id FROM lead WHERE stage = 'new' ORDER BY id LIMIT 12"
-_LOST_LEADS = "SELECT id FROM lead WHERE stage = 'lost' ORDER BY id LIMIT 3"
-_WINNABLE = "SELECT id FROM lead WHERE stage = 'proposed' AND party IS NOT NULL ORDER BY id LIMIT 2"
+_IN_STAGE = "SELECT id FROM lead WHERE stage = $1 ORDER BY id LIMIT 12"
+_WINNABLE = "SELECT id FROM lead WHERE stage = 'proposed' AND party IS NOT NULL ORDER BY id LIMIT 3"
+_OPEN_TICKETS = "SELECT id FROM ticket WHERE state = 'open' ORDER BY id LIMIT 3"
+_PARTIES = "SELECT id FROM party ORDER BY id LIMIT 12"
 _UNPAID = "SELECT id, open_minor FROM invoice WHERE state = 'posted' ORDER BY number DESC LIMIT 2"
 _PRODUCTS = "SELECT id FROM product ORDER BY sku LIMIT 3"
 _PEOPLE = 'SELECT username, id FROM "user"'
 _SUBJECTS = ("Call about the offer", "Send the terms", "Meeting on site", "Ask for the order number", "Follow up")
 _KINDS = ("call", "mail", "meeting", "task")
+_LATER_STAGES: Mapping[tuple[object, int], str] = {
+    ("proposed", 0): "won",
+    ("proposed", 1): "won",
+    ("qualified", 0): "new",
+    ("qualified", 3): "new",
+}
+"""The stage of leads of a stage, by their number in it modulo 5, where it is not the one that they have."""
 
 _Step = tuple[str, Mapping[str, object]]
 
@@ -37,113 +54,245 @@ async def add_activity(engine: Engine) -> None:
             people = dict(await transaction.fetch(_PEOPLE))
             nobody = Caller("person", "", "", "", View({}))
             run = Run(engine, nobody, transaction, Actor(people["root"], request_id="demo"), transaction)
-            activity = _Activity(run, people)
-            await activity.leads()
-            await activity.invoices()
-            await activity.tickets()
-            await _Agents(run, people).propose_all()
+            past = _Past(clock.now())
+            activity = _Activity(run, people, past)
+            agents = _Agents(run, people, past)
+            with past.ago(20 * DAY_MINUTES):
+                await agents.issue()
+                await activity.leads()
+                await activity.tickets()
+            with past.ago(DAY_MINUTES):
+                await activity.invoices()
+            await agents.change()
+            await agents.propose_all()
+            await agents.log_calls()
+            await activity.latest()
 
 
-def _day(offset: int) -> str:
-    return clock.rfc3339(clock.later(clock.now(), seconds=offset * 86_400))[:10]
+class _Past:
+    """The times before the moment at which the activity is added."""
+
+    def __init__(self, now: Instant) -> None:
+        self.now = now
+
+    def minutes(self, ago: int) -> Instant:
+        """Return the moment this many minutes ago."""
+        return clock.later(self.now, seconds=-ago * 60)
+
+    @contextmanager
+    def ago(self, minutes: int) -> Generator[None]:
+        """Let the block happen this many minutes ago."""
+        with clock.fixed(self.minutes(minutes)):
+            yield
+
+    def day(self, offset: int) -> str:
+        """Return the date this many days after today."""
+        return clock.rfc3339(clock.later(self.now, seconds=offset * 86_400))[:10]
 
 
 class _Activity:
     """Changes records so that their dates lie around today."""
 
-    def __init__(self, run: Run, people: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, people: Mapping[str, str], past: _Past) -> None:
         self._run = run
         self._people = people
+        self._past = past
 
-    async def _set(self, model: str, record_id: str, **values: str) -> None:
+    def _by(self, person: str) -> "_Activity":
+        actor = replace(self._run.actor, user_id=self._people[person])
+        return _Activity(replace(self._run, actor=actor), self._people, self._past)
+
+    async def set_values(self, model: str, record_id: str, **values: str) -> None:
+        """Set fields of a record."""
         declared = self._run.engine.registry.models[model]
         record = await record_writer.find(self._run, declared, None, record_id)
         given = {name: FieldInput(declared.fields[name].read(value)) for name, value in values.items()}
-        await record_writer.update(self._run, declared, record, given, "demo")
+        await record_writer.update(self._run, declared, record, given, f"{model}.update")
 
     async def _create(self, model: str, **values: object) -> None:
         declared = self._run.engine.registry.models[model]
-        await workflow.EffectContext(self._run, declared, "", {}, "demo").create(model, **values)
+        await workflow.EffectContext(self._run, declared, "", {}, f"{model}.create").create(model, **values)
 
-    async def _act(self, model: str, record_id: str, name: str) -> None:
+    async def _act(self, model: str, record_id: str, name: str, **inputs: str) -> None:
         declared = self._run.engine.registry.models[model]
         record = await record_writer.find(self._run, declared, None, record_id)
-        await workflow.perform(self._run, declared, record, workflow.move_of(declared, name), {})
+        given = {field: FieldInput(declared.fields[field].read(value)) for field, value in inputs.items()}
+        await workflow.perform(self._run, declared, record, workflow.move_of(declared, name), given)
 
     async def leads(self) -> None:
-        """Let leads close around today, and add activities to some."""
-        for number, (lead, title) in enumerate(await self._run.transaction.fetch(_LEADS)):
-            await self._set("lead", lead, expected_close=_day(number * 7 % 110 - 20))
+        """Let decided leads lie in the past and open ones ahead, and add activities to some."""
+        places = {True: 0, False: 0}
+        stages: dict[str, int] = {}
+        leads = await self._run.transaction.fetch(_LEADS)
+        for number, (lead, title, was) in enumerate(leads):
+            stages[was] = stages.get(was, -1) + 1
+            stage = _LATER_STAGES.get((was, stages[was] % 5), str(was))
+            is_decided = stage in ("won", "lost")
+            place = places[is_decided]
+            places[is_decided] += 1
+            close = -_growing(place % 240, 240, 2 * SPREAD_DAYS) if is_decided else place * 11 % 67 - 2
+            owner = self._people["alice" if place % 4 == 0 else "bob"]
+            await self.set_values("lead", lead, stage=stage, expected_close=self._past.day(close), owner=owner)
             if number % 3 == 0:
                 subject = f"{_SUBJECTS[number % len(_SUBJECTS)]}: {title}"[:200]
-                due, state = _day(number % 29 - 12), "done" if number % 9 == 0 else "planned"
-                await self._create(
-                    "activity", lead=lead, kind=_KINDS[number % 4], subject=subject, due=due, state=state
-                )
+                due = 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14)
+                state = "done" if due < 0 and number % 7 else "planned"
+                values = {"kind": _KINDS[number % 4], "subject": subject, "due": self._past.day(due), "state": state}
+                await self._create("activity", lead=lead, **values)
 
     async def invoices(self) -> None:
         """Spread the invoices over twelve weeks, and pay half of them."""
+        day = self._past.day
         invoices = await self._run.transaction.fetch(_INVOICES)
         for number, (invoice,) in enumerate(invoices):
             issued = number * SPREAD_DAYS // len(invoices) - SPREAD_DAYS
-            await self._set("invoice", invoice, due=_day(issued + 14 + number % 3 * 8))
-            await self._set("invoice", invoice, issued=_day(issued))
+            await self.set_values("invoice", invoice, due=day(issued + 14 + number % 3 * 8))
+            await self.set_values("invoice", invoice, issued=day(issued))
         for number, (invoice, amount, issued) in enumerate(await self._run.transaction.fetch(_OPEN)):
             if number % 5:
-                paid_on = min(_day(0), max(issued, _day(number * SPREAD_DAYS // 150 - SPREAD_DAYS // 2)))
+                paid_on = min(day(-1), max(issued, day(number * SPREAD_DAYS // 150 - SPREAD_DAYS // 2)))
                 payment = {"amount_minor": amount, "paid_on": paid_on, "reference": f"DEMO {number:04d}"}
                 await self._create("payment", invoice=invoice, **payment)
                 await self._act("invoice", invoice, "settle")
 
     async def tickets(self) -> None:
-        """Give tickets a day, a person and a state."""
-        for number, (ticket,) in enumerate(await self._run.transaction.fetch(_TICKETS)):
+        """Give tickets a day, a person and a state: the newest are in progress, the others are solved."""
+        tickets = await self._run.transaction.fetch(_TICKETS)
+        for number, (ticket,) in enumerate(tickets):
             assignee = self._people[("alice", "bob")[number % 2]]
-            await self._set("ticket", ticket, opened=_day(-(number * 5 % 28)), assignee=assignee)
-            if number % 4:
+            opened = -number // 2 if number < RECENT_TICKETS else -_growing(number, len(tickets), 2 * SPREAD_DAYS) - 5
+            await self.set_values("ticket", ticket, opened=self._past.day(opened), assignee=assignee)
+            if number >= RECENT_TICKETS:
+                await self._act("ticket", ticket, "solve", resolution="Answered by e-mail.")
+            elif number % 3:
                 await self._act("ticket", ticket, "start")
-            if number % 4 == 2:
-                await self._act("ticket", ticket, "wait")
+                if number % 3 == 2:
+                    await self._act("ticket", ticket, "wait")
+
+    async def latest(self) -> None:
+        """Let people do what the first pages show as the newest activity."""
+        fetch = self._run.transaction.fetch
+        won = [row[0] for row in await fetch(_WINNABLE)][-1]
+        first, second = [row[0] for row in await fetch(_IN_STAGE, "new")][-2:]
+        offered = [row[0] for row in await fetch(_IN_STAGE, "qualified")][-1]
+        tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
+        alice, bob = self._by("alice"), self._by("bob")
+        with self._past.ago(19 * HOUR_MINUTES):
+            await alice._act("lead", won, "win")
+            await alice.set_values("lead", won, expected_close=self._past.day(-1))
+        with self._past.ago(3 * HOUR_MINUTES):
+            await bob._act("ticket", tickets[0], "solve", resolution="The printer has its old driver again.")
+        with self._past.ago(2 * HOUR_MINUTES):
+            await bob._act("lead", first, "qualify")
+        with self._past.ago(64):
+            await alice._act("lead", offered, "propose")
+        with self._past.ago(38):
+            await bob.set_values("lead", second, expected_close=self._past.day(9))
+        with self._past.ago(12):
+            await bob._act("ticket", tickets[1], "wait")
+        opened = (("lead", offered), ("ticket", tickets[2]), ("party", (await fetch(_PARTIES))[0][0]), ("lead", won))
+        visits = {
+            (self._people["alice"], model, record_id): self._past.minutes(9 + 22 * place)
+            for place, (model, record_id) in enumerate(opened)
+        }
+        await call_log.write_opened(self._run.transaction, visits)
+
+
+def _growing(place: int, count: int, days: int) -> int:
+    """Return how many days ago the record at a place is, so that there are more of them towards today."""
+    return round(days * (1 - ((place + 1) / count) ** 0.8))
 
 
 class _Agents:
-    """Issues tokens to agents, and proposes plans of each risk."""
+    """Issues tokens to agents, logs what they read, and proposes plans of each risk."""
 
-    def __init__(self, run: Run, people: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, people: Mapping[str, str], past: _Past) -> None:
         self._run = run
         self._people = people
+        self._past = past
+        self._agents: dict[str, Caller] = {}
+        self._calls: list[AgentCall] = []
+
+    async def issue(self) -> None:
+        """Issue the tokens of three agents."""
+        await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "plan.*")
+        await self._issue("alice", "crm-sync", "lead.*", "party.*", "plan.*")
+        await self._issue("carol", "billing-helper", "invoice.*", "payment.*", "product.*", "party.get", "plan.*")
+
+    async def log_calls(self) -> None:
+        """Log what the agents read on each of the last days, and what they proposed."""
+        fetch = self._run.transaction.fetch
+        leads = [row[0] for row in await fetch(_IN_STAGE, "new")]
+        tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
+        parties = [row[0] for row in await fetch(_PARTIES)]
+        invoices = [row[0] for row in await fetch(_UNPAID)]
+        self._read("inbox-triage", 16, (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads)))
+        self._read("crm-sync", 12, (("lead.search", []), ("lead.get", leads), ("party.get", parties)))
+        self._read("billing-helper", 8, (("invoice.search", []), ("invoice.get", invoices), ("lead.search", [])))
+        await call_log.add(self._run.transaction, sorted(self._calls, key=lambda each: each.at))
+
+    def _read(self, agent: str, every: int, reads: tuple[tuple[str, list[str]], ...]) -> None:
+        """Note a read by one of these tools in each of so many parts of a day, and fewer on some days."""
+        caller = self._agents[agent]
+        for number in range(LOGGED_DAYS * every):
+            ago = (LOGGED_DAYS * every - number) * DAY_MINUTES // every - DAY_MINUTES // every + 6
+            if ago // DAY_MINUTES % 3 == 2 and number % 2:
+                continue
+            tool, records = reads[number % len(reads)]
+            model, _, name = tool.partition(".")
+            is_allowed = model in caller.view.models and name in caller.view.models[model].commands
+            record = records[number % len(records)] if records and is_allowed else None
+            result = "ok" if is_allowed else "refused"
+            self._note(caller, ago, tool, record, result, 9_000 + number * 7_919 % 46_000)
+
+    def _note(self, agent: Caller, ago: int, tool: str, record: str | None, result: str, elapsed_us: int) -> None:
+        at = self._past.minutes(ago)
+        self._calls.append(AgentCall(agent.credential_id, at, tool, record, result, elapsed_us))
+
+    async def change(self) -> None:
+        """Change records with two agents, as their permissions allow."""
+        leads = [row[0] for row in await self._run.transaction.fetch(_IN_STAGE, "new")]
+        tickets = [row[0] for row in await self._run.transaction.fetch(_OPEN_TICKETS)]
+        await self._set("crm-sync", 27 * HOUR_MINUTES, "lead", leads[3], expected_close=self._past.day(81))
+        await self._set("inbox-triage", 5 * HOUR_MINUTES, "ticket", tickets[2], resolution="A technician visits.")
+        await self._set("crm-sync", 95, "lead", leads[4], expected_close=self._past.day(80))
+
+    async def _set(self, label: str, ago: int, model: str, record_id: str, **values: str) -> None:
+        agent = self._agents[label]
+        run = replace(self._run, actor=actor_of(agent, "demo"))
+        with self._past.ago(ago):
+            await _Activity(run, self._people, self._past).set_values(model, record_id, **values)
+        self._note(agent, ago, f"{model}.update", record_id, "ok", 46_000)
 
     async def propose_all(self) -> None:
-        """Propose with three agents."""
-        await self._sales()
+        """Propose with the three agents, the oldest first."""
         await self._billing()
+        await self._sales()
 
     async def _sales(self) -> None:
         fetch = self._run.transaction.fetch
-        new = [row[0] for row in await fetch(_NEW_LEADS)]
-        lost = [row[0] for row in await fetch(_LOST_LEADS)]
-        triage = await self._agent("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "plan.*")
+        new = [row[0] for row in await fetch(_IN_STAGE, "new")]
+        lost = [row[0] for row in await fetch(_IN_STAGE, "lost")]
+        for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
+            await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
+        stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost[1:3]]
+        await self._propose("inbox-triage", 31, "Lost for more than a year, without activity.", *stale)
+        duplicate = ("lead.delete", {"id": new[0], "cascade": True})
+        await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)
         why = "The contact wrote that the trial is cancelled and asked for their data to be removed."
-        await self._propose(triage, why, ("lead.delete", {"id": lost[0], "cascade": True}))
-        stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost[1:]]
-        await self._propose(triage, "Lost for more than a year, without activity.", *stale)
-        sync = await self._agent("alice", "crm-sync", "lead.*", "party.*", "plan.*")
-        for (lead,) in await fetch(_WINNABLE):
-            await self._propose(sync, "The order has arrived.", ("lead.win", {"id": lead}))
-        for lead in new[:1]:
-            await self._propose(sync, "A duplicate of another lead.", ("lead.delete", {"id": lead, "cascade": True}))
+        await self._propose("inbox-triage", 4, why, ("lead.delete", {"id": lost[0], "cascade": True}))
 
     async def _billing(self) -> None:
         fetch = self._run.transaction.fetch
-        scopes = ("invoice.*", "payment.*", "product.*", "party.get", "plan.*")
-        biller = await self._agent("carol", "billing-helper", *scopes)
-        for invoice, amount in await fetch(_UNPAID):
-            given = {"invoice": invoice, "amount_minor": amount, "paid_on": _day(0)}
-            await self._propose(biller, "The bank statement shows this transfer.", ("payment.create", given))
+        for ago, (invoice, amount) in zip((190, 75), await fetch(_UNPAID), strict=True):
+            given = {"invoice": invoice, "amount_minor": amount, "paid_on": self._past.day(0)}
+            why = "The bank statement shows this transfer."
+            await self._propose("billing-helper", ago, why, ("payment.create", given))
         for (product,) in await fetch(_PRODUCTS):
-            await self._propose(biller, "The reduced rate applies.", ("product.update", {"id": product, "tax_bp": 700}))
+            step = ("product.update", {"id": product, "tax_bp": 700})
+            await self._propose("billing-helper", 60, "The reduced rate applies.", step)
 
-    async def _agent(self, person: str, label: str, *scopes: str) -> Caller:
+    async def _issue(self, person: str, label: str, *scopes: str) -> None:
         """Issue a token to a new agent of a person. The token itself is not kept."""
         engine, transaction = self._run.engine, self._run.transaction
         rights = await grants.rights_of(transaction, engine.registry, self._people[person])
@@ -155,12 +304,16 @@ class _Agents:
         agent = await Callers(engine.records, engine.commands).agent(transaction, issued.record_id)
         if agent is None:
             raise LookupError(f"the agent {label} of the demonstration cannot authenticate")
-        return agent
+        self._agents[label] = agent
 
-    async def _propose(self, agent: Caller, why: str, *steps: _Step) -> None:
+    async def _propose(self, label: str, ago: int, why: str, *steps: _Step) -> None:
+        agent = self._agents[label]
         run = replace(self._run, caller=agent, actor=actor_of(agent, "demo"))
-        named = [(*name.partition(".")[::2], given) for name, given in steps]
-        prepared = [await command.check(run, run.view_of(model), name, given) for model, name, given in named]
-        if prepared:
-            await proposals.propose(run, prepared, why=why)
-
+        with self._past.ago(ago):
+            named = [(*name.partition(".")[::2], given) for name, given in steps]
+            prepared = [await command.check(run, run.view_of(model), name, given) for model, name, given in named]
+            if prepared:
+                await proposals.propose(run, prepared, why=why)
+        target = steps[0][1].get("id")
+        record = target if isinstance(target, str) else None
+        self._note(agent, ago, steps[0][0], record, "proposed", 84_000)

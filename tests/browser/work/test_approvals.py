@@ -442,3 +442,23 @@ async def test_no_dialog_of_an_action_has_two_buttons_of_one_name(browser: Brows
                     assert names[0] != names[1]
                     assert not {"Cancel", "Abbrechen"} >= set(names)
                     await page.keyboard.press("Escape")
+
+
+async def test_a_proposal_of_several_deletions_is_named_by_them_and_asks_with_the_names_once(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    agent = alice.agent("tidy", "lead.*", "activity.*", "plan.*")
+    leads = [alice.run("lead.create", title=f"Twice proposed {number}") for number in (1, 2)]
+    alice.run("activity.create", lead=leads[0]["id"], kind="call", subject="Call them back", due="2026-12-02")
+    steps = [{"command": "lead.delete", "input": {"id": each["id"], "cascade": True}} for each in leads]
+    plan = agent.run("plan.propose", steps=steps, why="Both are done.")["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await expect(page.locator("#plan-title")).to_have_text("Delete 2 leads")
+        await expect(page.locator(".plan-context")).to_contain_text("Affects personal data")
+        await expect(page.locator(".effect-list li:has-text('Call them back')")).to_contain_text("Activity, 2 Dec 2026")
+        await page.click("#approve")
+        dialog = page.locator("dialog[open]")
+        await expect(dialog.locator("h2")).to_have_text("Delete 2 leads?")
+        await expect(dialog.locator("li").first).to_contain_text("Twice proposed 1")
+        await expect(dialog.locator("li").first).not_to_contain_text("Delete")

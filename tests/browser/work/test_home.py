@@ -34,6 +34,25 @@ async def test_a_person_sees_what_waits_what_is_due_and_what_was_opened_last(
         await page.wait_for_url("**/approvals?plan=*")
 
 
+async def test_what_is_overdue_comes_first_with_its_days_and_a_move_says_to_which_state(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    people = {each["username"]: each["id"] for each in alice.run("user.list")}
+    late = (datetime.now().astimezone().date() - timedelta(days=3)).isoformat()
+    lead = alice.run("lead.create", title="Three days late", owner=people["root"], expected_close=late)
+    alice.run("lead.qualify", id=lead["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/")
+        closing = page.locator(".widget:has(h2:text-is('Leads closing soon'))")
+        await expect(closing.locator(".widget-row", has_text="Three days late")).to_have_count(1)
+        rows = await closing.locator(".widget-row").all_inner_texts()
+        place = next(at for at, text in enumerate(rows) if "Three days late" in text)
+        assert "3 days overdue" in rows[place]
+        assert all("overdue" in text for text in rows[:place])
+        moved = page.locator(".feed li:has-text('moved Three days late to')")
+        await expect(moved.locator(".chip")).to_have_text("Qualified")
+
+
 async def test_a_person_without_work_is_shown_how_to_begin(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         nothing = {"denied": [], "value": {"rows": [], "total": 0}}

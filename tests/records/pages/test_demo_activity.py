@@ -1,5 +1,6 @@
 """The activity of the demonstration fills the first pages of its people."""
 
+from countersign.kernel import clock
 from countersign.records import demo_activity
 from tests.records.office import Office
 
@@ -14,3 +15,42 @@ async def test_the_demonstration_has_proposals_of_each_risk_and_work_around_toda
     assert {each["agent"] for each in plans} == {"inbox-triage", "crm-sync", "billing-helper"}
     assert [each["model"] for each in (*home["due"], *home["tickets"])] == ["lead", "ticket"]
     assert len(await office.all("payment", "carol")) > 50
+
+
+async def test_the_newest_activity_of_the_demonstration_is_by_several_people_and_named(office: Office) -> None:
+    await demo_activity.add_activity(office.service.engine)
+
+    feed = (await office.value("alice", "user.home"))["feed"][:6]
+
+    assert {each["by"] for each in feed} == {"alice", "bob"}
+    assert {each["agent"] for each in feed} == {None, "crm-sync"}
+    assert len({each["at"] for each in feed}) == 6
+    assert all(each["command"].split(".")[0] == each["record"]["model"] for each in feed)
+
+
+async def test_the_agents_of_the_demonstration_have_called_and_been_refused(office: Office) -> None:
+    await demo_activity.add_activity(office.service.engine)
+
+    tokens = {each["label"]: each for each in await office.all("agent_token", "alice")}
+    calls = (await office.value("alice", "agent_token.calls", id=tokens["inbox-triage"]["id"], limit=100))["calls"]
+
+    assert all(each["last_used_at"] and each["calls_24h"] > 0 for each in tokens.values())
+    assert [each["at"] for each in calls] == sorted((each["at"] for each in calls), reverse=True)
+    assert {each["result"] for each in calls} == {"ok", "proposed"}
+    helper = next(each for each in await office.all("agent_token", "carol") if each["label"] == "billing-helper")
+    assert helper["refused_24h"] > 0
+
+
+async def test_decided_leads_of_the_demonstration_lie_in_the_past_and_few_open_ones_are_overdue(
+    office: Office,
+) -> None:
+    await demo_activity.add_activity(office.service.engine)
+
+    today = clock.rfc3339(clock.now())[:10]
+    leads = await office.all("lead", "alice")
+    decided = [each for each in leads if each["stage"] in ("won", "lost")]
+    opened = [each for each in leads if each["stage"] not in ("won", "lost")]
+
+    assert max(each["expected_close"] for each in decided) <= today
+    overdue = [each for each in opened if each["expected_close"] < today]
+    assert 0 < len(overdue) < len(opened) / 10

@@ -4,7 +4,7 @@ A call only appends to a queue in memory; a background task writes the queue. No
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from countersign.declare.fields.kinds import is_record_id
@@ -63,7 +63,9 @@ class LoggedCall(NamedTuple):
     elapsed_us: int
 
 
-class _AgentCall(NamedTuple):
+class AgentCall(NamedTuple):
+    """A call of an agent that is not written yet."""
+
     token_id: str
     at: Instant
     tool: str
@@ -77,7 +79,7 @@ class CallLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._calls: deque[_AgentCall] = deque(maxlen=MAX_QUEUE)
+        self._calls: deque[AgentCall] = deque(maxlen=MAX_QUEUE)
         self._opened: dict[tuple[str, str, str], Instant] = {}
         self._seen: dict[tuple[bool, str], Instant] = {}
         self._written: dict[tuple[bool, str], Instant] = {}
@@ -91,7 +93,7 @@ class CallLog:
             self._seen[who] = now
         if caller.is_agent:
             elapsed_us = round((clock.monotonic_s() - started_s) * 1_000_000)
-            self._calls.append(_AgentCall(caller.credential_id, now, tool, known, result, elapsed_us))
+            self._calls.append(AgentCall(caller.credential_id, now, tool, known, result, elapsed_us))
         elif known is not None and result == "ok" and tool.endswith(".get") and len(self._opened) < MAX_QUEUE:
             self._opened[caller.user_id, tool.removesuffix(".get"), known] = now
 
@@ -108,9 +110,8 @@ class CallLog:
             return
         async with self._database.transaction() as transaction:
             await _write_seen(transaction, seen)
-            await _write_opened(transaction, opened)
-            for call in calls:
-                await transaction.run(_ADD, await versions.bump(transaction, _VERSION), *call)
+            await write_opened(transaction, opened)
+            await _write_calls(transaction, calls)
         if len(self._written) > MAX_QUEUE:
             self._written.clear()
         self._written |= seen
@@ -121,11 +122,23 @@ async def _write_seen(transaction: Transaction, seen: Mapping[tuple[bool, str], 
         await transaction.run(_USED if is_agent else _SEEN, who, at)
 
 
-async def _write_opened(transaction: Transaction, opened: Mapping[tuple[str, str, str], Instant]) -> None:
+async def write_opened(transaction: Transaction, opened: Mapping[tuple[str, str, str], Instant]) -> None:
+    """Note which records people opened and when, by person, model and record."""
     for (user_id, model, record_id), at in sorted(opened.items()):
         await transaction.run(_OPENED, user_id, model, record_id, at)
     for user_id in sorted({each[0] for each in opened}):
         await transaction.run(_TRIM, user_id)
+
+
+async def _write_calls(transaction: Transaction, calls: Iterable[AgentCall]) -> None:
+    for call in calls:
+        await transaction.run(_ADD, await versions.bump(transaction, _VERSION), *call)
+
+
+async def add(transaction: Transaction, calls: Sequence[AgentCall]) -> None:
+    """Add calls, in the order of their times, with the last use of their tokens."""
+    await _write_calls(transaction, calls)
+    await _write_seen(transaction, {(True, each.token_id): each.at for each in calls})
 
 
 async def forget_old(transaction: Transaction) -> None:
