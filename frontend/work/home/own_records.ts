@@ -68,6 +68,8 @@ export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | u
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
+/** The number of overdue rows that are shown where there are enough others. */
+const MOST_OVERDUE = 2;
 
 /** How many days there are until a calendar date: negative where it is past. */
 export function daysUntil(day: string, today: string): number {
@@ -91,7 +93,7 @@ export function dueCounts(several: readonly OwnRecords[], day: string): { week: 
   return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
 }
 
-/** The rows of a panel: what is overdue first, at most half of them and the latest, then what is to come. */
+/** The rows of a panel: the latest that are overdue first, then what is to come. */
 export function nextRows({ due, rows }: OwnRecords, day: string, most: number): Row[] {
   if (!due) {
     return rows.slice(0, most);
@@ -99,7 +101,7 @@ export function nextRows({ due, rows }: OwnRecords, day: string, most: number): 
   const isPast = (each: Row) => Boolean(each[due.name]) && daysUntil(String(each[due.name]), day) < 0;
   const past = rows.filter(isPast);
   const coming = rows.filter((each) => !isPast(each)).slice(0, most);
-  const shown = Math.max(Math.floor(most / 2), most - coming.length);
+  const shown = Math.max(MOST_OVERDUE, most - coming.length);
   return [...past.slice(-shown), ...coming].slice(0, most);
 }
 

@@ -29,7 +29,7 @@ import "../home/home.css";
 const t = translator("home");
 
 const MOST_PLANS = 100;
-const ROWS = 6;
+const ROWS = 7;
 const PLAN_ROWS = 5;
 
 interface Work {
