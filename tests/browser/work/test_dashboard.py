@@ -45,3 +45,13 @@ async def test_a_dashboard_is_narrowed_to_an_owner_and_its_address_says_so(brows
         await page.reload()
         await expect(page.locator("[aria-label='From']")).to_have_value("2026-01-01")
         await expect(new).not_to_have_text(str(everybody))
+
+
+async def test_the_parts_of_bars_differ_in_forced_colours_too(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await page.emulate_media(forced_colors="active")
+        await desk.sign_in(page, "alice", "/dashboard?board=crm&period=year")
+        parts = page.locator(".widget:has(h2:text-is('Leads to close by source'))")
+        await parts.locator("svg .bar").first.wait_for()
+        fills = "bars => bars.map(each => getComputedStyle(each).fill)"
+        assert len(set(await parts.locator("svg .bar").evaluate_all(fills))) > 3
