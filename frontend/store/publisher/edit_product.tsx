@@ -9,6 +9,8 @@ import { Curl } from "../curl";
 import { Conflict } from "./conflict";
 import { idempotencyHeader, useSubmit } from "./form";
 import { fetchProductState, type ProductState } from "./product_state";
+import { ProductPreview } from "./product_preview";
+import { useTyping } from "./typing";
 import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } from "./product_form";
 import { translator } from "../../shared/i18n";
 
@@ -16,8 +18,9 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 export function EditProduct({ product, etag, reload }: ProductState & { reload: () => void }) {
-  const [value, setValue] = useState<ProductInput>(toInput(product));
-  const [base, setBase] = useState(etag);
+  const typing = useTyping(`product ${product.id}`, { input: toInput(product), base: etag });
+  const { input: value, base } = typing.value;
+  const setValue = (input: ProductInput) => typing.change({ input, base });
   const [theirs, setTheirs] = useState<ProductState | null>(null);
   const { isBusy, problem, setProblem, run } = useSubmit();
   const values = { id: product.id };
@@ -27,7 +30,8 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
       const headers = { ...idempotencyHeader(), "If-Match": match };
       const saved = await api.put("/api/v1/products/{id}", { values, body: withoutEmpty(value), headers });
       setTheirs(null);
-      setBase(saved.headers.get("etag") ?? (await fetchProductState(product.id)).etag);
+      typing.change({ input: value, base: saved.headers.get("etag") ?? (await fetchProductState(product.id)).etag });
+      typing.forget();
       showToast(t("saved"));
       if (saved.value.slug === product.slug) {
         reload();
@@ -41,30 +45,47 @@ export function EditProduct({ product, etag, reload }: ProductState & { reload: 
   }
   const take = () => {
     if (theirs) {
-      setValue(toInput(theirs.product));
-      setBase(theirs.etag);
+      typing.change({ input: toInput(theirs.product), base: theirs.etag });
+      typing.forget();
       setTheirs(null);
       setProblem(null);
     }
   };
   return (
     <div class="stack">
+      {typing.isRestored && (
+        <p class="notice row" role="status">
+          {t("typing.restored")}
+          <Button
+            tight
+            onClick={() => {
+              typing.change({ input: toInput(product), base: etag });
+              typing.forget();
+            }}
+          >
+            {t("typing.discard")}
+          </Button>
+        </p>
+      )}
       {isConflict && theirs && (
         <Conflict mine={withoutEmpty(value)} theirs={toInput(theirs.product)} onMine={() => save(theirs.etag)} onTheirs={take} />
       )}
-      <ProductForm value={value} problem={isConflict ? null : problem} onChange={setValue} onSend={() => save(base)}>
-        <SelectField
-          name="status"
-          label={t("status")}
-          value={value.status ?? product.status}
-          options={(["draft", "public", "archived"] as const).map((each) => [each, tStore(`status.${each}`)])}
-          onChange={(status) => setValue({ ...value, status: status as ProductState["product"]["status"] })}
-        />
-        <Button type="submit" look="strong" busy={isBusy}>
-          {t("save")}
-        </Button>
-        <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={withoutEmpty(value)} />
-      </ProductForm>
+      <div class="product-editor">
+        <ProductForm value={value} problem={isConflict ? null : problem} onChange={setValue} onSend={() => save(base)}>
+          <SelectField
+            name="status"
+            label={t("status")}
+            value={value.status ?? product.status}
+            options={(["draft", "public", "archived"] as const).map((each) => [each, tStore(`status.${each}`)])}
+            onChange={(status) => setValue({ ...value, status: status as ProductState["product"]["status"] })}
+          />
+          <Button type="submit" look="strong" busy={isBusy}>
+            {t("save")}
+          </Button>
+          <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={withoutEmpty(value)} />
+        </ProductForm>
+        <ProductPreview value={value} known={product} />
+      </div>
     </div>
   );
 }

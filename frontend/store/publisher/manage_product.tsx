@@ -8,6 +8,9 @@ import { setQuery, query } from "../../shared/router";
 import { EditProduct } from "./edit_product";
 import { fetchProductState, type ProductState } from "./product_state";
 import { EditMedia } from "./edit_media";
+import { isPublisher, me } from "../me";
+import { currentOrg } from "./org";
+import { PublisherArea } from "./publisher_area";
 import { Status } from "./products";
 import { RequirePublisher } from "./require_publisher";
 import { Releases } from "./releases";
@@ -21,7 +24,7 @@ export function ManageProduct({ slug }: { slug: string }) {
   if (found.state === "failed" && found.problem.status === 404) {
     return <NotFound />;
   }
-  return (
+  const page = (
     <>
       <p class="small">
         <a href="/publisher">{tStore("publisher")}</a>
@@ -38,6 +41,15 @@ export function ManageProduct({ slug }: { slug: string }) {
         <RequestResult of={found}>{(value) => <Tabbed {...value} reload={found.reload} />}</RequestResult>
       </RequirePublisher>
     </>
+  );
+  const org = found.state === "loaded" ? found.value.product.org : undefined;
+  // The frame is there before the product is, so that the heading stays the same element, and keeps the keyboard.
+  return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
+    <PublisherArea org={org ?? currentOrg()} current="products" isFixed>
+      {page}
+    </PublisherArea>
+  ) : (
+    page
   );
 }
 

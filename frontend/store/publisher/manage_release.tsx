@@ -9,6 +9,9 @@ import { size, translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
 import { fetchProductState, type ProductState } from "./product_state";
+import { isPublisher, me } from "../me";
+import { currentOrg } from "./org";
+import { PublisherArea } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
 import { allReleases, previousRelease, type Release, ReleaseStatus } from "./releases";
 import { UploadFiles } from "./upload_files";
@@ -22,7 +25,7 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
   if (found.state === "failed" && found.problem.status === 404) {
     return <NotFound />;
   }
-  return (
+  const page = (
     <>
       <p class="small">
         <a href="/publisher">{tStore("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
@@ -39,6 +42,14 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
         <RequestResult of={found}>{(value) => <LoadedRelease {...value} reload={found.reload} />}</RequestResult>
       </RequirePublisher>
     </>
+  );
+  const org = found.state === "loaded" ? found.value.product.org : undefined;
+  return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
+    <PublisherArea org={org ?? currentOrg()} current="products" isFixed>
+      {page}
+    </PublisherArea>
+  ) : (
+    page
   );
 }
 

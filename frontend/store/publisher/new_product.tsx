@@ -1,14 +1,17 @@
 // The page for a new product. It starts as a draft that only its organisation sees.
-import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
 import { idempotencyHeader, useSubmit } from "./form";
-import { currentOrg, OrgChoice } from "./org";
+import { currentOrg } from "./org";
 import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } from "./product_form";
+import { ProductPreview } from "./product_preview";
+import { PublisherArea } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
+import { useTyping } from "./typing";
+import { isPublisher } from "../me";
 import { translator } from "../../shared/i18n";
 
 const t = translator("publisher");
@@ -32,42 +35,45 @@ const BLANK: ProductInput = {
 export function NewProduct() {
   return (
     <>
-      <Heading title={t("new.product")} />
+      {!isPublisher.value && <Heading title={t("new.product")} />}
       <RequirePublisher>
-        <Blank />
+        <PublisherArea org={currentOrg()} current="products">
+          <Heading title={t("new.product")} />
+          <Blank />
+        </PublisherArea>
       </RequirePublisher>
     </>
   );
 }
 
 function Blank() {
-  const [value, setValue] = useState<ProductInput>(BLANK);
-  const [isNamed, setNamed] = useState(false);
+  const typing = useTyping("new product", { input: BLANK, isNamed: false });
+  const { input: value, isNamed } = typing.value;
   const { isBusy, problem, run } = useSubmit();
   const change = (next: ProductInput) => {
     // The address follows the title until somebody writes one of their own.
     const isOwn = isNamed || next.slug !== value.slug;
-    setNamed(isOwn);
-    setValue(isOwn ? next : { ...next, slug: slugOf(next.title) });
+    typing.change({ input: isOwn ? next : { ...next, slug: slugOf(next.title) }, isNamed: isOwn });
   };
   const create = () =>
     void run(async () => {
       requireProductFields(value);
       const made = await api.post("/api/v1/products", { query: { org: currentOrg() }, body: withoutEmpty(value), headers: idempotencyHeader() });
+      typing.forget();
       go(`/publisher/products/${made.value.slug}`);
     });
   return (
     <div class="stack">
       <p>{t("new.product.text")}</p>
-      <div>
-        <OrgChoice />
+      <div class="product-editor">
+        <ProductForm value={value} problem={problem} onChange={change} onSend={create}>
+          <Button type="submit" look="strong" busy={isBusy}>
+            {t("create")}
+          </Button>
+          <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(currentOrg())}`} body={withoutEmpty(value)} />
+        </ProductForm>
+        <ProductPreview value={value} known={{ org: currentOrg() }} />
       </div>
-      <ProductForm value={value} problem={problem} onChange={change} onSend={create}>
-        <Button type="submit" look="strong" busy={isBusy}>
-          {t("create")}
-        </Button>
-        <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(currentOrg())}`} body={withoutEmpty(value)} />
-      </ProductForm>
     </div>
   );
 }

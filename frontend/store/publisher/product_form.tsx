@@ -24,10 +24,10 @@ interface Props {
 
 export function ProductForm({ value, problem, onChange, onSend, children }: Props) {
   const set = (change: Partial<ProductInput>) => onChange({ ...value, ...change });
-  const text = (name: "title" | "slug" | "license" | "homepage", help?: string) => (
+  const text = (name: "title" | "slug" | "license" | "homepage" | "summary" | "buy_url", help?: string) => (
     <TextField
       name={name}
-      label={name === "title" ? t("title") : name === "slug" ? t("slug") : tStore(name)}
+      label={name === "license" || name === "homepage" ? tStore(name) : t(name)}
       {...(help ? { help } : {})}
       value={value[name] ?? ""}
       required={name === "title" || name === "slug"}
@@ -42,71 +42,82 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
     onSend();
   };
   return (
-    <form class="form" onSubmit={sent} noValidate>
+    <form class="form product-form" onSubmit={sent} noValidate>
       <Faults problem={problem} />
-      {text("title")}
-      {text("slug", t("slug.help"))}
-      <SelectField
-        name="kind"
-        label={tStore("kind")}
-        value={value.kind}
-        options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
-        onChange={(kind) => set({ kind: kind as ProductInput["kind"] })}
-      />
-      <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
-        <legend>
-          {tStore("platform")}
-          <span class="quiet"> ({tCommon("required")})</span>
-        </legend>
-        <div class="row">
-          {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
-            <label class="check" key={each}>
-              <input
-                type="checkbox"
-                checked={value.platforms.includes(each)}
-                onChange={(event) => check(each, event.currentTarget.checked)}
-              />
-              {PLATFORMS[each]}
-            </label>
-          ))}
-        </div>
-        {faultOfField(problem, "platforms") && (
-          <span class="fault" id="platforms-fault">
-            {faultOfField(problem, "platforms")}
-          </span>
-        )}
-      </fieldset>
-      <Field name="description" label={t("description")} help={t("markdown")} fault={faultOfField(problem, "description")}>
-        {(given) => (
-          <textarea
-            {...given}
-            rows={6}
-            value={value.description ?? ""}
-            onInput={(event) => set({ description: event.currentTarget.value })}
-          />
-        )}
-      </Field>
-      <SelectField
-        name="access"
-        label={t("access")}
-        value={value.access ?? "entitled"}
-        options={[
-          ["entitled", tStore("entitled")],
-          ["free", tStore("free")],
-        ]}
-        onChange={(access) => set({ access: access === "free" ? "free" : "entitled" })}
-      />
-      <TextField
-        name="tags"
-        label={tStore("tags")}
-        help={t("tags.help")}
-        value={(value.tags ?? []).join(", ")}
-        fault={faultOfField(problem, "tags")}
-        onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
-      />
-      {text("license")}
-      {text("homepage")}
-      <div class="row">{children}</div>
+      <section class="panel-box form-section" aria-labelledby="basics">
+        <h2 id="basics">{t("form.basics")}</h2>
+        {text("title")}
+        {text("summary", t("summary.help"))}
+        {text("slug", t("slug.help"))}
+        <SelectField
+          name="kind"
+          label={tStore("kind")}
+          value={value.kind}
+          options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
+          onChange={(kind) => set({ kind: kind as ProductInput["kind"] })}
+        />
+        <fieldset id="platforms" tabIndex={-1} aria-describedby={faultOfField(problem, "platforms") ? "platforms-fault" : undefined}>
+          <legend>
+            {tStore("platform")}
+            <span class="quiet"> ({tCommon("required")})</span>
+          </legend>
+          <div class="row">
+            {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
+              <label class="check" key={each}>
+                <input
+                  type="checkbox"
+                  checked={value.platforms.includes(each)}
+                  onChange={(event) => check(each, event.currentTarget.checked)}
+                />
+                {PLATFORMS[each]}
+              </label>
+            ))}
+          </div>
+          {faultOfField(problem, "platforms") && (
+            <span class="fault" id="platforms-fault">
+              {faultOfField(problem, "platforms")}
+            </span>
+          )}
+        </fieldset>
+        <Field name="description" label={t("description")} help={t("markdown")} fault={faultOfField(problem, "description")}>
+          {(given) => (
+            <textarea
+              {...given}
+              rows={6}
+              value={value.description ?? ""}
+              onInput={(event) => set({ description: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+      </section>
+      <section class="panel-box form-section" aria-labelledby="selling">
+        <h2 id="selling">{t("form.access")}</h2>
+        <SelectField
+          name="access"
+          label={t("access")}
+          value={value.access ?? "entitled"}
+          options={[
+            ["entitled", tStore("entitled")],
+            ["free", tStore("free")],
+          ]}
+          onChange={(access) => set({ access: access === "free" ? "free" : "entitled" })}
+        />
+        {text("buy_url", t("buy_url.help"))}
+      </section>
+      <section class="panel-box form-section" aria-labelledby="finding">
+        <h2 id="finding">{t("form.finding")}</h2>
+        <TextField
+          name="tags"
+          label={tStore("tags")}
+          help={t("tags.help")}
+          value={(value.tags ?? []).join(", ")}
+          fault={faultOfField(problem, "tags")}
+          onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
+        />
+        {text("license")}
+        {text("homepage")}
+      </section>
+      <div class="row form-actions">{children}</div>
     </form>
   );
 }
@@ -123,6 +134,8 @@ export function withoutEmpty(value: ProductInput): ProductInput {
     description: value.description || null,
     homepage: value.homepage || null,
     license: value.license || null,
+    summary: value.summary?.trim() || null,
+    buy_url: value.buy_url || null,
     tags: [...new Set((value.tags ?? []).filter(Boolean))],
   };
 }

@@ -1,5 +1,4 @@
 // The releases of a product, drafts first, and the form for the next one.
-import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -11,6 +10,7 @@ import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command_line";
 import { Curl } from "../curl";
+import { useTyping } from "./typing";
 import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
@@ -86,8 +86,10 @@ export function ReleaseStatus({ of }: { of: Release }) {
   return <Chip tone={tone[status]}>{t(`release.${status}`)}</Chip>;
 }
 
+const BLANK: New = { version: "", channel: "stable", notes: "", notes_only: false };
+
 function NewRelease({ product }: { product: Detail }) {
-  const [value, setValue] = useState<New>({ version: "", channel: "stable", notes: "", notes_only: false });
+  const { value, change: setValue, isRestored, forget } = useTyping<New>(`release of ${product.id}`, BLANK);
   const { isBusy, problem, run } = useSubmit();
   const path = `/api/v1/products/${product.slug}/releases`;
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
@@ -96,10 +98,11 @@ function NewRelease({ product }: { product: Detail }) {
       requireFields({ version: [t("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
       const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: idempotencyHeader() });
+      forget();
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);
     });
   return (
-    <details class="downloads">
+    <details class="downloads" open={isRestored}>
       <summary>{t("new.release")}</summary>
       <form
         class="form"

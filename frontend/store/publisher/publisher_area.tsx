@@ -1,0 +1,80 @@
+// The frame of a publisher's pages: the organisation and the places of its area at the left, the page beside them.
+import type { ComponentChildren } from "preact";
+import { Chip } from "../../shared/components/chip";
+import type { IconName } from "../../shared/components/icon";
+import { isOwnerOf, me } from "../me";
+import { Monogram } from "../monogram";
+import { SideNav, type SidePlace } from "../side_nav";
+import { OrgChoice } from "./org";
+import { translator } from "../../shared/i18n";
+import "../side_nav.css";
+import "./publisher.css";
+
+const tStore = translator("store");
+const t = translator("publisher");
+
+export type AreaTab = "products" | "usage" | "codes" | "team" | "webhooks" | "signing";
+
+const TABS: readonly { name: AreaTab; icon: IconName; isOrganisation?: boolean }[] = [
+  { name: "usage", icon: "chart-line" },
+  { name: "codes", icon: "ticket" },
+  { name: "team", icon: "users", isOrganisation: true },
+  { name: "webhooks", icon: "webhook", isOrganisation: true },
+  { name: "signing", icon: "fingerprint", isOrganisation: true },
+];
+
+/** The tabs that the person may open; all but the products are for owners. */
+export function tabsOf(org: string): readonly AreaTab[] {
+  return ["products", ...(isOwnerOf(org) ? TABS.map((each) => each.name) : [])];
+}
+
+export function tabLabel(name: AreaTab): string {
+  return name === "products" ? tStore("products") : t(name);
+}
+
+function roleIn(org: string): "viewer" | "publisher" | "owner" {
+  const role = me.value?.roles[org];
+  return role === "owner" || role === "publisher" ? role : "viewer";
+}
+
+interface Props {
+  org: string;
+  current: AreaTab;
+  /** The organisation of a product cannot be chosen. */
+  isFixed?: boolean;
+  children: ComponentChildren;
+}
+
+export function PublisherArea({ org, current, isFixed = false, children }: Props) {
+  const known = tabsOf(org);
+  const place = (name: AreaTab, icon: IconName): SidePlace => ({
+    address: `/publisher?${new URLSearchParams({ org, tab: name })}`,
+    label: tabLabel(name),
+    icon,
+    isCurrent: name === current,
+  });
+  const places = (isOrganisation: boolean) =>
+    TABS.filter((each) => known.includes(each.name) && Boolean(each.isOrganisation) === isOrganisation).map((each) => place(each.name, each.icon));
+  const profile: SidePlace = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
+  return (
+    <div class="sided">
+      <div class="side-column">
+        <div class="side-org">
+          <Monogram slug={org} name={org} />
+          <div>
+            {isFixed ? <span class="quiet">{org}</span> : <OrgChoice />}
+            <Chip plain>{t(`role.name.${roleIn(org)}`)}</Chip>
+          </div>
+        </div>
+        <SideNav
+          label={tStore("publisher")}
+          groups={[
+            { places: [place("products", "package"), ...places(false), profile] },
+            { title: t("org"), places: places(true) },
+          ]}
+        />
+      </div>
+      <div class="publisher-page-content">{children}</div>
+    </div>
+  );
+}

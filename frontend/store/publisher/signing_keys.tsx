@@ -1,0 +1,77 @@
+// The keys that an organisation signs its releases with, and the change to a new one.
+import { useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { Button, CopyButton } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Empty, Failed, RequestResult } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { showToast } from "../../shared/toast";
+import { translator } from "../../shared/i18n";
+import { api } from "../api";
+import { Curl } from "../curl";
+import { idempotencyHeader, useSubmit } from "./form";
+
+const t = translator("publisher");
+
+export function SigningKeys({ org }: { org: string }) {
+  const found = useRequest(
+    async (signal) => (await api.get("/api/v1/org/signing-keys", { query: { org }, signal })).value,
+    [org],
+    { keepsPrevious: true },
+  );
+  const [isOpen, setOpen] = useState(false);
+  const { isBusy, problem, run } = useSubmit();
+  const rotate = () =>
+    void run(async () => {
+      await api.post("/api/v1/org/signing-keys", { query: { org }, headers: idempotencyHeader() });
+      setOpen(false);
+      showToast(t("signing.rotated"));
+      found.reload();
+    });
+  return (
+    <div class="stack">
+      <p class="prose">{t("signing.text")}</p>
+      <RequestResult of={found}>
+        {(keys) =>
+          keys.length ? (
+            <Table
+              caption={t("signing.of", { org })}
+              rows={[...keys].reverse()}
+              keyOf={(each) => each.keyid}
+              columns={[
+                { name: "key", label: t("signing.key"), cell: (each) => <code class="hash">{each.keyid}</code> },
+                {
+                  name: "state",
+                  label: t("status"),
+                  cell: (each) => (each === keys.at(-1) ? <Chip tone="good">{t("signing.current")}</Chip> : <Chip>{t("signing.former")}</Chip>),
+                },
+                { name: "copy", label: t("signing.public"), cell: (each) => <CopyButton text={each.public} of={t("signing.public.of", { key: each.keyid.slice(0, 12) })} /> },
+              ]}
+            />
+          ) : (
+            <Empty title={t("signing.none")} />
+          )
+        }
+      </RequestResult>
+      <div class="row">
+        <Button onClick={() => setOpen(true)}>{t("signing.rotate")}</Button>
+        <Curl method="POST" path={`/api/v1/org/signing-keys?org=${encodeURIComponent(org)}`} />
+      </div>
+      <Dialog
+        title={t("signing.rotate.title")}
+        isOpen={isOpen}
+        isCautious
+        onClose={() => setOpen(false)}
+        actions={
+          <Button look="risky" busy={isBusy} onClick={rotate}>
+            {t("signing.rotate")}
+          </Button>
+        }
+      >
+        <p>{t("signing.rotate.text")}</p>
+        {problem && <Failed problem={problem} />}
+      </Dialog>
+    </div>
+  );
+}

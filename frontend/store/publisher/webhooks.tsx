@@ -1,0 +1,189 @@
+// The addresses that receive an organisation's events: their state, a test event, a new secret, and removal.
+import { useState } from "preact/hooks";
+import { useRequest } from "../../shared/request";
+import { urlFor } from "../../shared/client";
+import { Button, CopyButton } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults, TextField } from "../../shared/components/field";
+import { Empty, Failed, RequestResult } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { showToast } from "../../shared/toast";
+import { sinceWhen, translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
+import { useTyping } from "./typing";
+
+const t = translator("publisher");
+
+type Webhook = Schemas["Webhook"];
+type EventType = NonNullable<Schemas["NewWebhook"]["types"]>[number];
+
+const TYPES: readonly EventType[] = ["release.published", "release.yanked", "job.ended", "key.added", "agent.added"];
+
+export function Webhooks({ org }: { org: string }) {
+  const found = useRequest(
+    async (signal) => (await api.get("/api/v1/org/webhooks", { query: { org }, signal })).value,
+    [org],
+    { keepsPrevious: true },
+  );
+  const [removed, setRemoved] = useState<Webhook | null>(null);
+  const [secret, setSecret] = useState<string | null>(null);
+  const { problem, run } = useSubmit();
+  const ping = (of: Webhook) =>
+    void run(async () => {
+      await api.post("/api/v1/org/webhooks/{webhook_id}/ping", { values: { webhook_id: of.id }, query: { org }, headers: idempotencyHeader() });
+      showToast(t("webhook.pinged"));
+    });
+  const rotate = (of: Webhook) =>
+    void run(async () => {
+      const made = await api.post("/api/v1/org/webhooks/{webhook_id}/rotate", { values: { webhook_id: of.id }, query: { org }, headers: idempotencyHeader() });
+      setSecret(made.value.secret ?? null);
+    });
+  return (
+    <div class="stack">
+      <p class="prose">{t("webhook.text")}</p>
+      {problem && <Failed problem={problem} />}
+      {secret && <Secret of={secret} />}
+      <RequestResult of={found}>
+        {(rows) =>
+          rows.length ? (
+            <Table
+              caption={t("webhook.of", { org })}
+              rows={rows}
+              keyOf={(each) => each.id}
+              columns={[
+                { name: "url", label: t("webhook.url"), cell: (each) => <span class="written">{each.url}</span> },
+                { name: "types", label: t("webhook.types"), cell: (each) => each.types?.join(", ") ?? t("webhook.all") },
+                { name: "state", label: t("status"), cell: (each) => <State of={each} /> },
+                {
+                  name: "actions",
+                  label: t("webhook.actions"),
+                  cell: (each) => (
+                    <span class="row">
+                      <Button tight onClick={() => ping(each)}>
+                        {t("webhook.ping")} <span class="hidden-text">{each.url}</span>
+                      </Button>
+                      <Button tight onClick={() => rotate(each)}>
+                        {t("webhook.rotate")} <span class="hidden-text">{each.url}</span>
+                      </Button>
+                      <Button tight look="risky" onClick={() => setRemoved(each)}>
+                        {t("remove")} <span class="hidden-text">{each.url}</span>
+                      </Button>
+                    </span>
+                  ),
+                },
+              ]}
+            />
+          ) : (
+            <Empty title={t("webhook.none")} />
+          )
+        }
+      </RequestResult>
+      <NewWebhook org={org} onMade={(made) => (setSecret(made), found.reload())} />
+      <Removing org={org} webhook={removed} onClose={() => setRemoved(null)} onDone={found.reload} />
+    </div>
+  );
+}
+
+/** Whether the address takes what it is sent. */
+function State({ of }: { of: Webhook }) {
+  if (of.failures > 0) {
+    return <Chip tone="bad">{t("webhook.failing", { n: of.failures })}</Chip>;
+  }
+  return of.delivered_at ? <Chip tone="good">{t("webhook.delivered", { when: sinceWhen(of.delivered_at) })}</Chip> : <Chip>{t("webhook.unused")}</Chip>;
+}
+
+function Secret({ of }: { of: string }) {
+  return (
+    <section class="panel-box form-section" role="status">
+      <p>{t("webhook.secret")}</p>
+      <p class="row">
+        <code class="written">{of}</code>
+        <CopyButton text={of} of={t("client.secret")} />
+      </p>
+    </section>
+  );
+}
+
+function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | null) => void }) {
+  const { value, change, forget } = useTyping<{ url: string; types: readonly EventType[] }>(`webhook of ${org}`, { url: "", types: [] });
+  const { isBusy, problem, run } = useSubmit();
+  const body = { url: value.url.trim(), types: [...value.types] };
+  const add = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      requireFields({ url: [t("webhook.url"), value.url] });
+      const made = await api.post("/api/v1/org/webhooks", { query: { org }, body, headers: idempotencyHeader() });
+      change({ url: "", types: [] });
+      forget();
+      onMade(made.value.secret ?? null);
+    });
+  };
+  const check = (type: EventType, isOn: boolean) => change({ ...value, types: TYPES.filter((each) => (each === type ? isOn : value.types.includes(each))) });
+  return (
+    <form class="form panel-box form-section" onSubmit={add} noValidate>
+      <h2>{t("webhook.new")}</h2>
+      <Faults problem={problem} />
+      <TextField
+        name="url"
+        type="url"
+        label={t("webhook.url")}
+        help={t("webhook.url.help")}
+        required
+        value={value.url}
+        fault={faultOfField(problem, "url")}
+        onInput={(event) => change({ ...value, url: event.currentTarget.value })}
+      />
+      <fieldset>
+        <legend>{t("webhook.types")}</legend>
+        <p class="help">{t("webhook.types.help")}</p>
+        {TYPES.map((each) => (
+          <label class="check row" key={each}>
+            <input type="checkbox" checked={value.types.includes(each)} onChange={(event) => check(each, event.currentTarget.checked)} />
+            <span>
+              <code>{each}</code>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <div class="row">
+        <Button type="submit" look="strong" busy={isBusy}>
+          {t("webhook.add")}
+        </Button>
+        <Curl method="POST" path={`/api/v1/org/webhooks?org=${encodeURIComponent(org)}`} body={body} />
+      </div>
+    </form>
+  );
+}
+
+function Removing({ org, webhook, onClose, onDone }: { org: string; webhook: Webhook | null; onClose: () => void; onDone: () => void }) {
+  const { isBusy, problem, run } = useSubmit();
+  const values = { webhook_id: webhook?.id ?? "" };
+  const remove = () =>
+    void run(async () => {
+      await api.delete("/api/v1/org/webhooks/{webhook_id}", { values, query: { org }, headers: idempotencyHeader() });
+      onClose();
+      onDone();
+    });
+  return (
+    <Dialog
+      title={t("webhook.remove")}
+      isOpen={webhook !== null}
+      isCautious
+      onClose={onClose}
+      actions={
+        <>
+          <Button look="risky" busy={isBusy} onClick={remove}>
+            {t("remove")}
+          </Button>
+          <Curl method="DELETE" path={urlFor("/api/v1/org/webhooks/{webhook_id}", values, { org })} />
+        </>
+      }
+    >
+      <p>{t("webhook.remove.text", { url: webhook?.url ?? "" })}</p>
+      {problem && <Failed problem={problem} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,120 @@
+"""A publisher's forms: what is typed outlives a reload and an ended session; the preview, webhooks and signing keys."""
+
+import asyncio
+import secrets
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.store.people import PASSWORD, PUBLISHER, call, sign_in
+from tests.browser.watched import assert_accessible, watched
+from tests.servers.countersign import Running
+
+
+def made(store: Running, title: str) -> str:
+    """A new product, by its slug."""
+    slug = f"{title.lower().replace(' ', '-')}-{secrets.token_hex(3)}"
+    product = {"slug": slug, "title": title, "kind": "game", "platforms": ["linux"], "access": "free"}
+    call(store, "POST", "/products", product)
+    return slug
+
+
+async def test_what_is_typed_into_a_product_survives_a_reload_and_is_shown_as_buyers_see_it(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(made, demo_store, "Slow Tide")
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, f"/publisher/products/{slug}?tab=details")
+        await page.fill("#title", "Slower Tide")
+        await page.fill("#summary", "A calm sea.")
+        await expect(page.locator(".product-preview .card h3")).to_have_text("Slower Tide")
+        await expect(page.locator(".preview-page")).to_contain_text("A calm sea.")
+        await assert_accessible(page, axe)
+        await page.reload()
+
+        await page.wait_for_selector("text=Your unsaved changes are back.")
+        await expect(page.locator("#title")).to_have_value("Slower Tide")
+        await expect(page.locator("#summary")).to_have_value("A calm sea.")
+        await page.click("button:text('Discard changes')")
+        await expect(page.locator("#title")).to_have_value("Slow Tide")
+        await page.fill("#summary", "A calm sea.")
+        await page.click("button:text-is('Save')")
+        await page.wait_for_selector("text=Saved")
+        await page.reload()
+        await expect(page.locator("#summary")).to_have_value("A calm sea.")
+        assert await page.locator("text=Your unsaved changes are back.").count() == 0
+    saved = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
+    assert (saved["title"], saved["summary"]) == ("Slow Tide", "A calm sea.")
+
+
+@pytest.mark.full
+async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
+    browser: Browser, demo_store: Running
+) -> None:
+    title = f"Long Way {secrets.token_hex(3)}"
+    async with watched(browser, demo_store.url, width=390, expected=("status of 401", "ERR_")) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto("/publisher/new")
+        await page.fill("#title", title)
+        await page.check("text=Linux")
+        await page.context.set_offline(True)
+        await page.click("text=Create draft")
+        await page.wait_for_selector("main .summary")
+        await page.context.set_offline(False)
+        await page.context.clear_cookies()
+        await page.goto("/auth/signin?return_to=/publisher/new")
+        await page.fill("#email", PUBLISHER)
+        await page.fill("#password", PASSWORD)
+        await page.click("button")
+        await expect(page.locator("#title")).to_have_value(title)
+        await page.click("text=Create draft")
+
+        await page.wait_for_selector(f"h1:text-is('{title}')")
+        await page.goto("/publisher/new")
+        await expect(page.locator("#title")).to_have_value("")
+
+
+@pytest.mark.full
+async def test_a_webhook_is_added_with_a_secret_shown_once_and_removed(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    url = f"https://hooks.example/{secrets.token_hex(6)}"
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/publisher?tab=webhooks")
+        await page.click("button:text-is('Add webhook')")
+        await expect(page.locator("#url-fault")).to_have_text("Enter URL")
+        await page.fill("#url", url)
+        await page.check("text=release.published")
+        await page.click("button:text-is('Add webhook')")
+        await page.wait_for_selector("text=Copy the secret now.")
+        row = page.locator(f"tr:has-text('{url}')")
+        await expect(row).to_contain_text("release.published")
+        await expect(row).to_contain_text("Nothing sent yet")
+        await assert_accessible(page, axe)
+        await page.reload()
+        await expect(row).to_have_count(1)
+        assert await page.locator("text=Copy the secret now.").count() == 0
+        await row.locator("button:has-text('Remove')").click()
+        await page.wait_for_selector("dialog[open] >> text=Queued events are dropped")
+        await page.click("dialog >> button.risky")
+        await expect(row).to_have_count(0)
+
+
+@pytest.mark.full
+async def test_signing_keys_are_listed_and_a_rotation_asks_first(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    if not await asyncio.to_thread(call, demo_store, "GET", "/org/signing-keys"):
+        await asyncio.to_thread(call, demo_store, "POST", "/org/signing-keys")
+    keys = await asyncio.to_thread(call, demo_store, "GET", "/org/signing-keys")
+    async with watched(browser, demo_store.url, scheme="dark") as page:
+        await sign_in(page, PUBLISHER, "/publisher?tab=signing")
+        row = page.locator(f"tr:has-text('{keys[-1]['keyid']}')")
+        await expect(row).to_contain_text("Current")
+        await page.click("main button:text-is('Rotate key')")
+        await page.wait_for_selector("dialog[open] >> text=can’t become the current key again")
+        await expect(page.locator("dialog[open] button:text-is('Cancel')")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+        await assert_accessible(page, axe)
+    assert await asyncio.to_thread(call, demo_store, "GET", "/org/signing-keys") == keys
