@@ -77,27 +77,27 @@ function Shown() {
     setQuery({ q: value.trim() });
   };
   return (
-    <div class="sided">
+    <div class="sided library">
+      <div class="library-head">
+        <Heading title={t("library")} />
+        <form class="row right" role="search" onSubmit={(event) => event.preventDefault()}>
+          <Icon name="search" />
+          <TextField
+            name="find"
+            type="search"
+            label={t("library.search")}
+            placeholder={t("library.search")}
+            value={words}
+            onInput={(event) => type(event.currentTarget.value)}
+          />
+          <LinkButton href="/redeem" look="strong">
+            <Icon name="ticket" />
+            {t("redeem")}
+          </LinkButton>
+        </form>
+      </div>
       <div class="side-column">{owned && owned.length > 0 && <Places owned={owned} />}</div>
       <div class="library-main">
-        <div class="library-head">
-          <Heading title={t("library")} />
-          <form class="row right" role="search" onSubmit={(event) => event.preventDefault()}>
-            <Icon name="search" />
-            <TextField
-              name="find"
-              type="search"
-              label={t("library.search")}
-              placeholder={t("library.search")}
-              value={words}
-              onInput={(event) => type(event.currentTarget.value)}
-            />
-            <LinkButton href="/redeem" look="strong">
-              <Icon name="ticket" />
-              {t("redeem")}
-            </LinkButton>
-          </form>
-        </div>
         {problem && <Failed problem={problem} onRetry={reload} />}
         {!problem && !owned && <CardBones count={10} />}
         {!problem && owned && !owned.length && (

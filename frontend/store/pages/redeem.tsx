@@ -33,8 +33,17 @@ interface Try {
 }
 
 const MOST = 200;
-/** Where a code that a link brought (#code=…, as in a QR code) waits until it is redeemed, in this tab alone. */
+/** Where codes wait until they are redeemed, in this tab alone: what a link brought (#code=…, as in a QR code), and what
+ *  was typed, over a reload and the next sign-in. */
 const GIVEN = "countersign-code";
+
+function keep(text: string): void {
+  if (text.trim()) {
+    sessionStorage.setItem(GIVEN, text);
+  } else {
+    sessionStorage.removeItem(GIVEN);
+  }
+}
 
 export function Redeem() {
   // Before anybody is led to sign in, which no fragment survives. It is sent to nobody; browsers may note the link.
@@ -87,13 +96,14 @@ function Box() {
       const line = await one(code, tried);
       done = done.map((each, at) => (at === place ? line : each));
       setLines(done);
-      if (line.state instanceof Problem && (line.state.status === 429 || line.state.status === 0)) {
+      if (line.state instanceof Problem && isTemporary(line.state)) {
         const why = line.state;
         setLines(done.map((each) => (each.state === "waiting" ? { ...each, state: why } : each)));
         break;
       }
     }
-    sessionStorage.removeItem(GIVEN);
+    // What can be tried again as it is stays for the next time.
+    keep(done.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((each) => each.code).join("\n"));
     setBusy(false);
   };
   return (
@@ -114,7 +124,10 @@ function Box() {
               autocomplete="off"
               autocapitalize="characters"
               spellcheck={false}
-              onInput={(event) => setText(event.currentTarget.value)}
+              onInput={(event) => {
+                keep(event.currentTarget.value);
+                setText(event.currentTarget.value);
+              }}
             />
           )}
         </Field>
@@ -140,6 +153,11 @@ function Box() {
   );
 }
 
+/** Refusals that say nothing of the code: too many requests, no network, no session, a server that is down. */
+function isTemporary({ status }: Problem): boolean {
+  return status === 0 || status === 401 || status === 429 || status >= 500;
+}
+
 function Result({ line }: { line: Line }) {
   const { state } = line;
   return (
@@ -153,6 +171,7 @@ function Result({ line }: { line: Line }) {
         <span>
           <Chip tone="bad">{t(faultOf(state.code))}</Chip> {state.resolution || state.message}{" "}
           {state.retryAfterS !== null && tCommon("wait", { seconds: state.retryAfterS })}
+          {state.status === 401 && <a href="/auth/signin?return_to=/redeem">{tCommon("sign.in")}</a>}
         </span>
       )}
       {line.products.map((each) => (

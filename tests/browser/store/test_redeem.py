@@ -100,6 +100,41 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
 
 
 @pytest.mark.full
+async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_session(
+    browser: Browser, demo_store: Running
+) -> None:
+    slug = await asyncio.to_thread(new, demo_store)
+    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
+    expected = (MISSED, "ERR_FAILED", "ERR_INTERNET_DISCONNECTED", "status of 401")
+    async with watched(browser, demo_store.url, expected=expected) as page:
+        await sign_in(page, PLAYER, "/redeem")
+        await page.fill("#code", code)
+        await page.reload()
+        await expect(page.locator("#code")).to_have_value(code)
+
+        await page.route("**/api/v1/redeem", lambda route: route.abort())
+        await page.click("button.strong:text('Redeem')")
+        await page.wait_for_selector(".results >> text=Can’t reach the server")
+        await page.unroute("**/api/v1/redeem")
+        await page.reload()
+        await expect(page.locator("#code")).to_have_value(code)
+
+        session = await page.context.cookies()
+        await page.context.clear_cookies()
+        await page.click("button.strong:text('Redeem')")
+        await page.click(".results a:text('Sign in')")
+        await page.wait_for_url("**/auth/signin?return_to=/redeem")
+        await page.context.add_cookies(session)
+        await page.goto("/redeem")
+        await expect(page.locator("#code")).to_have_value(code)
+        await page.click("button.strong:text('Redeem')")
+        await page.wait_for_selector(".results >> text=Added to your library")
+        await page.reload()
+        await expect(page.locator("#code")).to_have_value("")
+
+
+@pytest.mark.full
 async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
     browser: Browser, demo_store: Running
 ) -> None:
