@@ -4,7 +4,8 @@ import { Button, CopyButton } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { send, urlFor } from "../../shared/client";
 import { plural, translator } from "../../shared/i18n";
-import type { Schemas } from "../api";
+import { useRequest } from "../../shared/request";
+import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
@@ -70,6 +71,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       >
         <Faults problem={problem} />
         {text("products", products, setProducts)}
+        <ProductPicker org={org} chosen={body.products} onChange={(slugs) => setProducts(slugs.join(", "))} />
         <SelectField
           name="kind"
           label={t("codes.kind")}
@@ -93,6 +95,26 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
       {issued && <Shown {...issued} />}
     </details>
   );
+}
+
+/** The organisation's products to tick, for the field above. */
+function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonly string[]; onChange: (slugs: readonly string[]) => void }) {
+  const found = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: 100, sort: "title" }, signal })).value.items, [org]);
+  return found.state === "loaded" && found.value.length > 0 ? (
+    <fieldset class="product-picker">
+      <legend>{t("issue.pick")}</legend>
+      {found.value.map(({ slug, title }) => (
+        <label class="check" key={slug}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(slug)}
+            onChange={(event) => onChange(event.currentTarget.checked ? [...chosen, slug] : chosen.filter((each) => each !== slug))}
+          />
+          {title}
+        </label>
+      ))}
+    </fieldset>
+  ) : null;
 }
 
 function Shown({ codes, address }: Issued) {

@@ -244,7 +244,9 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         await expect(page.locator("#products-fault")).to_have_text(
             "Your organisation has no product with one of these URL names"
         )
-        await page.fill("#products", "gantry")
+        await page.fill("#products", "")
+        await page.check(".product-picker label:has-text('Gantry')")
+        await expect(page.locator("#products")).to_have_value("gantry")
         await page.fill("#count", "7")
         await page.click("button:text('Issue codes')")
         await page.wait_for_selector("h3:text('7 codes')")
