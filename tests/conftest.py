@@ -21,11 +21,12 @@ from tests.servers.memory import quick_folder
 HUNG_S = 900
 """After this a test is held to wait for what never comes."""
 
+SERVERS = ("chromium", "firefox", "fork_server", "postgres", "redis", "s3", "transaction_waits")
 pytest_plugins = [
     "tests.figures",
     "tests.passwords",
     "tests.quick",
-    *(f"tests.servers.{each}" for each in ("chromium", "firefox", "fork_server", "postgres", "redis", "s3")),
+    *(f"tests.servers.{each}" for each in SERVERS),
 ]
 
 # A busy machine fails no property: how long examples take to be made decides nothing.

@@ -31,6 +31,8 @@ from tests.store.ask.shelf import stocked
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
+WATCHED = ("auth", "batch", "library", "personal", "redeem", "tools")
+"""The folders of tests whose requests may not wait inside their transactions."""
 ROOT_URL = "http://127.0.0.1:8480"
 Result = TypeVar("Result")
 FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
@@ -157,6 +159,13 @@ async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIter
         begun(data)
     async with distribution.open_store(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def watched_transactions(request: pytest.FixtureRequest) -> None:
+    """Have the test fail if the transaction of a request waits."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] in WATCHED:
+        request.getfixturevalue("transaction_waits")
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused, Unavailable, invalid_member
 from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.request import NotBatchable, ScopedContext, Subrequest
+from countersign.kernel.http.request import NotBatchable, PreparedSubrequest, ScopedContext, Subrequest
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import StoreRequest
@@ -238,13 +239,13 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
 
 
 async def in_order(
-    call: BatchCall, requests: Sequence[Subrequest], within: ScopedContext[Store] | None = None
+    call: BatchCall, requests: Sequence[Subrequest], senders: Sequence[Callable[[], Awaitable[Response]]]
 ) -> tuple[list[Response], bool]:
     """The responses in order, and whether all succeeded: after the first failure, no further operation runs, and the
     responses of all others report that they had no effect."""
     answers: list[Response] = []
-    for request in requests:
-        answer = await call.send_subrequest(request, within)
+    for send in senders:
+        answer = await send()
         if answer.status >= 400:
             return _rolled_back(call.context, requests, len(answers), answer), False
         answers.append(answer)
@@ -252,7 +253,9 @@ async def in_order(
     return answers, True
 
 
-async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
+async def atomic(
+    call: BatchCall, requests: Sequence[Subrequest], prepared: Sequence[PreparedSubrequest[Store]]
+) -> list[Response]:
     """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
     store, transaction = call.context, call.transaction
     nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
@@ -260,10 +263,11 @@ async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Respon
     # only.
     settings = replace(store.settings, ask_model_url="")
     context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
+    scoped = ScopedContext(context, nested)
     answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await in_order(call, requests, ScopedContext(context, nested))
+            answers, is_good = await in_order(call, requests, [partial(send, scoped) for send in prepared])
             if not is_good:
                 raise _RollBack
     except _RollBack:
@@ -302,15 +306,26 @@ ASK_PATH = f"{PREFIX}/ask"
 """The only POST endpoint that does not write."""
 
 
-async def prepare_batch(call: BatchCall) -> list[Response] | None:
-    """Run a batch that needs no common transaction, before the transaction of the request begins."""
+@dataclass(frozen=True, slots=True)
+class BatchPreparation:
+    """What is done before the transaction of the request begins: either all operations were run, or they are prepared
+    for the transaction."""
+
+    answers: list[Response] | None = None
+    operations: Sequence[PreparedSubrequest[Store]] = ()
+
+
+async def prepare_batch(call: BatchCall) -> BatchPreparation:
+    """Run a batch that needs no common transaction. Authorize and count each operation of another, because the
+    counters may be remote, and every other writer waits for the transaction."""
     requests = _requests(call)
     if call.body.mode == "parallel":
-        return await parallel(call, requests)
+        return BatchPreparation(await parallel(call, requests))
     # Reads need no write transaction. Anonymous callers, API keys and unclaimed agents cannot write.
     if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
-        return (await in_order(call, requests))[0]
-    return None
+        senders = [partial(call.send_subrequest, each) for each in requests]
+        return BatchPreparation((await in_order(call, requests, senders))[0])
+    return BatchPreparation(operations=[await call.prepare_subrequest(each) for each in requests])
 
 
 async def run_batch(call: BatchCall) -> Response:
@@ -319,17 +334,17 @@ async def run_batch(call: BatchCall) -> Response:
     `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; after the first response of 400
     or more it stops and is rolled back, and every other operation is answered 424 `batch_rolled_back`.
     """
-    if call.prepared is None:
-        answers = await atomic(call, _requests(call))
-    else:
-        answers = cast("list[Response]", call.prepared)
+    prepared = cast("BatchPreparation", call.prepared)
+    answers = prepared.answers
+    if answers is None:
+        answers = await atomic(call, _requests(call), prepared.operations)
     body = b'{"results":[%b]}' % b",".join(map(_result, answers))
     return Response(200, body, is_transient=_is_transient(call.body.mode, answers, body))
 
 
 async def replay_batch(call: BatchCall, replayed: Response) -> Response:
     """Rebuild a response that was too long to store: writes are replayed by their own keys, reads run again."""
-    call.prepared = await parallel(call, _requests(call))
+    call.prepared = BatchPreparation(await parallel(call, _requests(call)))
     body = await run_batch(call)
     body.headers = replayed.headers
     return body

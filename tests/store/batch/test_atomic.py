@@ -16,6 +16,7 @@ from countersign.store import app as distribution
 from countersign.store import batch
 from countersign.store.batch import NestedTransaction
 from tests.figures import Figures
+from tests.servers.transaction_waits import TransactionWaits
 from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
 from tests.store.files import open_shop
 
@@ -102,9 +103,13 @@ async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asynci
 
 @pytest.mark.parametrize("is_good", [True, False])
 async def test_nobody_else_sees_anything_before_the_commit(
-    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], is_good: bool
+    batches: Batches,
+    pausing: tuple[asyncio.Event, asyncio.Event],
+    is_good: bool,
+    transaction_waits: TransactionWaits,
 ) -> None:
     """Anonymous pages are kept in memory: what is kept must never hold what was not committed."""
+    transaction_waits.allow("store/batch.py:atomic")
     done, may_commit = pausing
     world = batches.world
     reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
@@ -156,8 +161,12 @@ async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
     assert (await batches.world.call("GET", f"/jobs/{kept['body']['job_id']}", shop.token)).status_code == 200
 
 
-async def test_a_batch_that_takes_too_long_is_undone(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_batch_that_takes_too_long_is_undone(
+    batches: Batches, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
+) -> None:
     """On SQLite everybody who writes waits for it."""
+    # A million codes are derived in a thread; nobody should issue them in a batch.
+    transaction_waits.allow("redeem/codes.py:prepare")
     await batches.world.product("north", "one")
     before = await batches.everything()
     monkeypatch.setattr(batch, "ATOMIC_S", 0.25)

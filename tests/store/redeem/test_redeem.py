@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from countersign.kernel import clock
-from countersign.store.redeem import codes
+from countersign.store.redeem import codes, routes
+from countersign.store.redeem.redeem import find_code
 from tests.contract.scenes import everything
 from tests.store.world import World
 
@@ -94,6 +95,31 @@ async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(wo
     assert len(still) == 1
     assert taken.json()["revoked_entitlements"] == 1
     assert (await world.call("GET", "/library", person)).json() == []
+
+
+@pytest.mark.parametrize("change", ["code_revoked", "code_already_redeemed"])
+async def test_a_code_that_changes_after_it_was_found_gives_nothing(
+    world: World, owner: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = await issue(world, owner)
+    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    batch = (await world.call("GET", "/codes", owner)).json()[0]["batch_id"]
+
+    async def find_and_change(*arguments: Any) -> Any:
+        found = await find_code(*arguments)
+        monkeypatch.setattr(routes, "find_code", find_code)
+        if change == "code_revoked":
+            assert (await world.call("POST", f"/codes/{batch}/revoke", owner)).is_success
+        else:
+            assert (await redeem(world, other, code)).is_success
+        return found
+
+    monkeypatch.setattr(routes, "find_code", find_and_change)
+    late = await redeem(world, person, code)
+
+    assert late.json()["code"] == change
+    assert (await world.call("GET", "/library", person)).json() == []
+    assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == (change == "code_already_redeemed")
 
 
 async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones_is_not_used(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -24,6 +25,7 @@ from countersign.kernel.http.request import (
     ClientGone,
     ContextT,
     Headers,
+    PreparedSubrequest,
     Receive,
     Request,
     RequestCaller,
@@ -240,49 +242,93 @@ class App(Generic[ContextT]):
         if self._limiter is not None:
             await self._count(self._limiter, route, caller, exchange)
         if not route.is_raw:
-            return await self._answer_to(caller, route, path, exchange, self._own)
+            call, raw = await self._decode(caller, route, path, exchange)
+            return await self._run(route, call, exchange, raw, self._own.database)
         if route.signed_in:
             self._authenticator.admit(caller, route.scope)
         return await route.handler(self._request(caller, path, NOTHING, body, exchange, self._own.context))
 
-    async def _answer_subrequest(
-        self, outer: AnyCall[ContextT], inner: Subrequest, within: ScopedContext[ContextT] | None
-    ) -> Response:
+    async def answer_subrequest(self, outer: AnyCall[ContextT], inner: Subrequest) -> Response:
         """Answer a subrequest; see `Request.send_subrequest`."""
         exchange = exchange_of(outer, inner)
         try:
-            found, path = await self._match(exchange)
-            route = as_subrequest(found, inner)
-            if self._limiter is not None:
-                await self._count(self._limiter, route, outer.caller, exchange)
-            if within is not None:
-                # `settle` waits until an effect is durable; the outer transaction has not committed yet.
-                route = replace(route, settle=None)
-            return await self._answer_to(outer.caller, route, path, exchange, within or self._own)
-        except Refused as refused:
-            return self._policy.render_error(refused, None, exchange.target)
+            route, call, raw = await self._decode_subrequest(outer, inner, exchange)
+            return await self._run(route, call, exchange, raw, self._own.database)
         except Exception as error:  # as at the process edge: the fault of one subrequest does not fail the others
-            self._log.error("subrequest failed", route=exchange.route_path, exc_info=error)
-            failed = InternalError("the service failed; the fault was logged")
-            return self._policy.render_error(failed, None, exchange.target)
+            return self._subrequest_error(error, exchange)
 
-    async def _answer_to(
+    async def prepare_subrequest(
+        self, outer: AnyCall[ContextT], inner: Subrequest
+    ) -> PreparedSubrequest[ContextT]:
+        """Prepare a subrequest; see `Request.prepare_subrequest`."""
+        exchange = exchange_of(outer, inner)
+        try:
+            route, call, raw = await self._decode_subrequest(outer, inner, exchange)
+            await self._prepare_before_batch(route, call, exchange, raw)
+        except Exception as error:  # as in `answer_subrequest`
+            return partial(_same_answer, self._subrequest_error(error, exchange))
+        # `settle` waits until an effect is durable; the outer transaction has not committed by then.
+        return partial(self._send_prepared, replace(route, settle=None), call, exchange, raw)
+
+    async def _send_prepared(
         self,
-        caller: RequestCaller,
         route: Route[ContextT],
-        path: dict[str, str],
+        call: AnyCall[ContextT],
         exchange: Exchange,
+        raw: bytes,
         on: ScopedContext[ContextT],
     ) -> Response:
-        """The response of the route to a caller whose request was counted, with the given context and database."""
+        call.context = on.context
+        try:
+            return await self._run(route, call, exchange, raw, on.database)
+        except Exception as error:  # as in `answer_subrequest`
+            return self._subrequest_error(error, exchange)
+
+    async def _decode_subrequest(
+        self, outer: AnyCall[ContextT], inner: Subrequest, exchange: Exchange
+    ) -> tuple[Route[ContextT], AnyCall[ContextT], bytes]:
+        found, path = await self._match(exchange)
+        route = as_subrequest(found, inner)
+        if self._limiter is not None:
+            await self._count(self._limiter, route, outer.caller, exchange)
+        return route, *await self._decode(outer.caller, route, path, exchange)
+
+    def _subrequest_error(self, error: Exception, exchange: Exchange) -> Response:
+        if isinstance(error, Refused):
+            return self._policy.render_error(error, None, exchange.target)
+        self._log.error("subrequest failed", route=exchange.route_path, exc_info=error)
+        failed = InternalError("the service failed; the fault was logged")
+        return self._policy.render_error(failed, None, exchange.target)
+
+    async def _prepare_before_batch(
+        self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes
+    ) -> None:
+        if route.prepare_before_batch is None:
+            return
+        key = _key(route, call, exchange, raw)
+        # A request whose response is stored is not counted: it is only replayed.
+        if key is None or await idempotency.find(self._own.database, key) is None:
+            call.prepared = await route.prepare_before_batch(call)
+            call.is_prepared = True
+
+    async def _decode(
+        self, caller: RequestCaller, route: Route[ContextT], path: dict[str, str], exchange: Exchange
+    ) -> tuple[AnyCall[ContextT], bytes]:
+        """The decoded request of a caller whose request was counted, and the bytes of its body."""
         if route.scope is not None or route.signed_in:
             self._authenticator.admit(caller, route.scope)
         query = _query(route, exchange)
         raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
-        call = self._request(caller, path, query, _body(route, raw, exchange), exchange, on.context)
+        return self._request(caller, path, query, _body(route, raw, exchange), exchange, self._own.context), raw
+
+    async def _run(
+        self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes, database: Database
+    ) -> Response:
+        """The response of the route, with the given database."""
         if exchange.method in ("GET", "HEAD"):
+            await _prepare(route, call)
             return await self._read(route, call, exchange)
-        answer = await self._write(route, call, exchange, raw, on.database)
+        answer = await self._write(route, call, exchange, raw, database)
         return _not_cacheable(answer) if route.secret else answer
 
     def _request(
@@ -306,7 +352,7 @@ class App(Generic[ContextT]):
             exchange.receive,
             exchange.request_id,
             exchange.stopping,
-            subrequests=self._answer_subrequest,
+            subrequests=self,
             root_path=exchange.root_path,
         )
 
@@ -374,12 +420,7 @@ class App(Generic[ContextT]):
     async def _write(
         self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes, database: Database
     ) -> Response:
-        path = exchange.raw_path.decode("latin-1")
-        key = None
-        if route.writes:
-            # The key covers the parameters (org) as well: a retry must repeat them.
-            content = b"%b\0%b" % (exchange.query_string, raw)
-            key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
+        key = _key(route, call, exchange, raw)
         if key is None:
             return await _effect(route, call, database)
         with self._running.acquire(key):
@@ -395,8 +436,7 @@ class App(Generic[ContextT]):
         recorded as well, and the effect is rolled back. Responses with status 429 or 5xx are not recorded, so that the
         request can be retried."""
         try:
-            if route.prepare is not None:
-                call.prepared = await route.prepare(call)
+            await _prepare(route, call)
         except Refused as refused:
             return await self._record_refusal(refused, call, key, database)
         async with database.transaction() as transaction:
@@ -433,10 +473,29 @@ class App(Generic[ContextT]):
         return self._policy.render_error(refused, None, call.target)
 
 
+async def _same_answer(answer: Response, _on: ScopedContext[Any]) -> Response:
+    return answer
+
+
+def _key(
+    route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes
+) -> idempotency.Key | None:
+    if not route.writes:
+        return None
+    path = exchange.raw_path.decode("latin-1")
+    # The key covers the parameters (org) as well: a retry must repeat them.
+    content = b"%b\0%b" % (exchange.query_string, raw)
+    return idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
+
+
+async def _prepare(route: Route[ContextT], call: AnyCall[ContextT]) -> None:
+    if route.prepare is not None and not call.is_prepared:
+        call.prepared = await route.prepare(call)
+
+
 async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Response:
     """Run the route's effect for a request without an idempotency key."""
-    if route.prepare is not None:
-        call.prepared = await route.prepare(call)
+    await _prepare(route, call)
     if not route.writes:
         return await route.handler(call)
     async with database.transaction() as transaction:

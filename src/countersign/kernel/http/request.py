@@ -118,12 +118,16 @@ BodyT = TypeVar("BodyT", bound=msgspec.Struct | bytes)
 
 
 class SubrequestHandler(Protocol):
-    """Processes a subrequest; see `Request.send_subrequest`."""
+    """Processes subrequests; see `Request.send_subrequest` and `Request.prepare_subrequest`."""
 
-    async def __call__(
-        self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest, within: "ScopedContext[Any] | None"
-    ) -> Response:
+    async def answer_subrequest(self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest) -> Response:
         """The response to the subrequest."""
+        ...
+
+    async def prepare_subrequest(
+        self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest
+    ) -> "PreparedSubrequest[Any]":
+        """The subrequest, ready to be sent in a transaction."""
         ...
 
 
@@ -133,6 +137,10 @@ class ScopedContext(Generic[ContextT]):
 
     context: ContextT
     database: Database
+
+
+PreparedSubrequest: TypeAlias = Callable[[ScopedContext[ContextT]], Awaitable[Response]]
+"""Sends a prepared subrequest with the given context and database; returns its response."""
 
 
 @dataclass(slots=True)
@@ -157,6 +165,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     request_id: str = ""
     stopping: asyncio.Event | None = None
     prepared: object = None
+    is_prepared: bool = False
     subrequests: SubrequestHandler | None = None
     root_path: str = ""
     _transaction: Transaction | None = field(default=None)
@@ -173,7 +182,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
         self._transaction = transaction
         return self
 
-    async def send_subrequest(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
+    async def send_subrequest(self, inner: Subrequest) -> Response:
         """Send another request of the same caller; returns the response with its complete body.
 
         The subrequest is authorized, limited and counted as a separate request. Refusals and faults are returned as
@@ -181,9 +190,17 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
 
         Routes that stream a body or read their own credentials answer NotBatchable.
         """
+        return await self._handler().answer_subrequest(self, inner)
+
+    async def prepare_subrequest(self, inner: Subrequest) -> PreparedSubrequest[ContextT]:
+        """Authorize, count and decode a subrequest, and run its route's `prepare_before_batch`, before the transaction
+        begins in which it is sent. A refusal is the response that sending it returns."""
+        return await self._handler().prepare_subrequest(self, inner)
+
+    def _handler(self) -> SubrequestHandler:
         if self.subrequests is None:
             raise LookupError("this request was not made by an application")
-        return await self.subrequests(self, inner, within)
+        return self.subrequests
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The chunks of a streamed body, as they arrive.

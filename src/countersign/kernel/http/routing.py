@@ -76,7 +76,10 @@ class Route(Generic[ContextT]):
     scope       the scope that the caller's credential must have; None: anyone may call
     signed_in   a credential is required, without a scope
     writes      the handler runs in one transaction together with its idempotency record
-    prepare     slow work before that transaction (hashing, encoding); its result is `call.prepared`
+    prepare     work before that transaction (hashing, encoding, counting); its result is `call.prepared`
+    prepare_before_batch  in an atomic batch, replaces `prepare`: it runs before the transaction of the batch begins,
+                and does not see the effects of earlier operations. Counters may be remote, and every other writer
+                would wait for them
     secret      the response contains secrets: its idempotency record is encrypted, caches may not store it
     cached      the encoded response to anonymous callers is cached in memory until its versions change
     compressed  the response is the same for every caller, and is sent compressed
@@ -114,6 +117,7 @@ class Route(Generic[ContextT]):
     answers: Mapping[int, object]
     summary: str
     prepare: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
+    prepare_before_batch: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
     derive: Callable[[Request[ContextT, Any, Any, Any], Response], Awaitable[Response]] | None = None
     settle: Callable[[Request[ContextT, Any, Any, Any], Response], Awaitable[Response]] | None = None
     scope: str | None = None
@@ -165,6 +169,7 @@ def route(
     query: type[QueryT] | None = None,
     body: type[BodyT] | None = None,
     prepare: Callable[[Request[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
+    prepare_before_batch: Callable[[Request[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
     derive: Callable[[Request[ContextT, CallerT, QueryT, BodyT], Response], Awaitable[Response]] | None = None,
     settle: Callable[[Request[ContextT, CallerT, QueryT, BodyT], Response], Awaitable[Response]] | None = None,
     **options: Unpack[Options],
@@ -183,7 +188,8 @@ def route(
     summary = words.splitlines()[0]
     if options.get("form"):
         options.setdefault("body_limit", FORM_BYTES)
-    made = Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
+    hooks = (prepare, prepare_before_batch, derive, settle)
+    made = Route(method, path, handler, parameters, body, answers, summary, *hooks, **options)
     own = () if made.deprecation is None else (made.deprecation,)
     return replace(made, announced=(*own, *of_answers(shapes(answers))), is_raw=body is bytes)
 

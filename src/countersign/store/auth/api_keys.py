@@ -101,15 +101,23 @@ class ProvisionedKey(msgspec.Struct):
 WINDOW_S = 3600
 
 
-async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
-    """Provision a key: `community` for public reads, `agent` for public reads and the sandbox, `sandbox` only for the
-    sandbox."""
+async def count_key(call: StoreRequest[KeyQuery, Nothing]) -> None:
+    """Count a key of the client's address.
+
+    Raises:
+        RateLimited: the address got too many keys within an hour.
+    """
     store = call.context
     quota_left = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
     if not quota_left.allowed:
         raise RateLimited(f"more than {quota_left.limit} keys in an hour; a key you have can be used again", quota_left)
+
+
+async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
+    """Provision a key: `community` for public reads, `agent` for public reads and the sandbox, `sandbox` only for the
+    sandbox."""
     key = new_secret(KEY_PREFIXES[call.query.tier])
-    async with store.database.transaction() as transaction:
+    async with call.context.database.transaction() as transaction:
         await add_key(transaction, digest(key), call.query.tier)
     return response.json(ProvisionedKey("provisioned", key, self_serve=True, free_tier=True))
 
@@ -120,6 +128,8 @@ def _route(method: Literal["GET", "POST"], *, at_root: bool) -> Route[Store]:
         "/api/keys",
         provision_key,
         query=KeyQuery,
+        prepare=count_key,
+        prepare_before_batch=count_key,
         answers={200: ProvisionedKey},
         secret=True,
         quota=DOCUMENTS,

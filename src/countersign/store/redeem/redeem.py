@@ -57,39 +57,58 @@ class Redemption(NamedTuple):
     is_repeated: bool
 
 
-async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> Redemption:
-    """Redeem a code for an owner. Repeating the call returns the same result. A code that would grant nothing new is
-    not used up.
+async def find_code(store: Store, owner: str, address: str, typed: str) -> RedeemCode:
+    """Find a code for an owner, before the transaction that redeems it: the counters of wrong guesses may be remote,
+    and other writers must not wait for them.
 
     The limit on wrong guesses does not apply to a correct code of full length, because no one can guess its random
     bits. The limit applies to shorter codes, because these could be guessed.
 
     Raises:
-        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
+        CodeNotFound: the code does not exist.
         RateLimited: this owner or address recently sent too many unknown codes.
     """
-    code_hash = codes.digest(typed)
-    code_found = await codes.code(transaction, code_hash, owner)
-    if code_found is None or not codes.is_full_length(typed):
+    found = await codes.code(store.database, codes.digest(typed), owner)
+    if found is None or not codes.is_full_length(typed):
         await _require_below_limit(store, owner, address)
-    if code_found is None:
+    if found is None:
         await _count_failure(store, owner, address)
         raise CodeNotFound("the code does not exist")
-    if code_found.is_redeemed:
-        return Redemption(_result(code_found, already_owned=False), is_repeated=True)
+    return found
+
+
+async def redeem(transaction: Transaction, owner: str, typed: str, found: RedeemCode) -> Redemption:
+    """Redeem the code that `find_code` found for the owner. Repeating the call returns the same result. A code that
+    would grant nothing new is not used up. A code that was revoked or used up after it was found grants nothing.
+
+    Raises:
+        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: the code cannot be redeemed, and nothing changes.
+    """
+    if found.is_redeemed:
+        return Redemption(_result(found, already_owned=False), is_repeated=True)
     now = clock.now()
-    _require_usable(code_found, now)
-    granted = await library.grant(transaction, owner, code_found.products, f"batch:{code_found.batch_id}", now)
+    _require_usable(found, now)
+    code_hash = codes.digest(typed)
+    granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
     if not granted:
         # The products are owned by other means, or by this code in a concurrent call that committed first.
-        again = await codes.code(transaction, code_hash, owner)
-        is_repeated = again is not None and again.is_redeemed
-        return Redemption(_result(code_found, already_owned=not is_repeated), is_repeated)
+        again = await _found_again(transaction, code_hash, owner)
+        if not again.is_redeemed:
+            _require_usable(again, now)
+        return Redemption(_result(found, already_owned=not again.is_redeemed), again.is_redeemed)
     if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
-        return Redemption(_result(code_found, already_owned=False), is_repeated=True)
-    if not await transaction.run(codes.USE_CODE, code_hash, code_found.max_uses):
+        return Redemption(_result(found, already_owned=False), is_repeated=True)
+    if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
+        _require_usable(await _found_again(transaction, code_hash, owner), now)
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return Redemption(_result(code_found, already_owned=False), is_repeated=False)
+    return Redemption(_result(found, already_owned=False), is_repeated=False)
+
+
+async def _found_again(transaction: Transaction, code_hash: bytes, owner: str) -> RedeemCode:
+    found = await codes.code(transaction, code_hash, owner)
+    if found is None:
+        raise CodeNotFound("the code does not exist")
+    return found
 
 
 def _result(code_found: RedeemCode, *, already_owned: bool) -> RedeemResult:

@@ -1,6 +1,7 @@
 """POST /redeem for customers; /codes for the organisation that issues them."""
 
 from collections.abc import AsyncIterator
+from typing import cast
 
 import msgspec
 
@@ -17,12 +18,13 @@ from countersign.store import library
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import organisation_of
 from countersign.store.redeem import codes
-from countersign.store.redeem.codes import PreparedBatch
+from countersign.store.redeem.codes import PreparedBatch, RedeemCode
 from countersign.store.redeem.redeem import (
     CodeAlreadyRedeemed,
     CodeExpired,
     CodeNotFound,
     CodeRevoked,
+    find_code,
     redeem,
 )
 from countersign.store.redeem.schemas import (
@@ -50,11 +52,16 @@ class BatchNotFound(NotFound):
     resolution = "List the batches with GET /api/v1/codes."
 
 
+async def prepare_redeem(call: StoreRequest[Nothing, RedeemRequest]) -> RedeemCode:
+    """Find the code, or count a wrong guess, before the transaction of the request begins."""
+    return await find_code(call.context, call.caller.owner, call.address, call.body.code)
+
+
 async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
     """Redeem a code into the caller's library. Repeating it returns the same response, with the header
     `Already-Redeemed: true`."""
-    owner, address = call.caller.owner, call.address
-    redemption = await redeem(call.context, call.transaction, owner, address, call.body.code)
+    found = cast("RedeemCode", call.prepared)
+    redemption = await redeem(call.transaction, call.caller.owner, call.body.code, found)
     headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
     return response.json(redemption.result, headers=headers)
 
@@ -168,6 +175,8 @@ ROUTES = (
         "/redeem",
         redeem_code,
         body=RedeemRequest,
+        prepare=prepare_redeem,
+        prepare_before_batch=prepare_redeem,
         answers={200: RedeemResult},
         refusals=_REDEEM_REFUSALS,
         scope="read:library",

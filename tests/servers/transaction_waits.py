@@ -1,0 +1,186 @@
+"""Finds requests whose write transaction waits for anything but its own statements.
+
+SQLite has one writer, and PostgreSQL keeps the transaction's locks, so that such a wait delays every other writer. A
+bare turn of the event loop (`asyncio.sleep(0)`) waits for nothing.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import wraps
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from countersign.kernel.database.postgres import PostgresDatabase, PostgresTransaction
+from countersign.kernel.database.sqlite import SqliteDatabase
+from countersign.kernel.database.sqlite_writer import SqliteTransaction
+from countersign.kernel.http.app import App
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
+
+STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
+KNOWN = ("releases/receive_upload.py:_conclude",)
+"""An upload asks the blob store while it keeps the blob's row."""
+SOURCE = f"{Path('src', 'countersign')}/"
+
+
+class TransactionWaits:
+    """Watches the requests to applications in this process; `found` names each wait: the route, and the place."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.found: list[str] = []
+        self._allowed = KNOWN
+        self._open: set[asyncio.Task[Any]] = set()
+        self._in_statement: dict[asyncio.Task[Any], int] = {}
+        for database in (SqliteDatabase, PostgresDatabase):
+            monkeypatch.setattr(database, "transaction", self._transaction(database.transaction))
+        for transaction in (SqliteTransaction, PostgresTransaction):
+            for name in STATEMENTS:
+                monkeypatch.setattr(transaction, name, self._statement(getattr(transaction, name)))
+            monkeypatch.setattr(transaction, "savepoint", self._savepoint(transaction.savepoint))
+        for name in ("hit", "peek"):
+            monkeypatch.setattr(SharedMemoryCounters, name, _remote(getattr(SharedMemoryCounters, name)))
+        for name in ("_served", "answer_subrequest"):
+            monkeypatch.setattr(App, name, self._request(getattr(App, name)))
+
+    def allow(self, *places: str) -> None:
+        """Ignore waits in these places, which a test makes on purpose."""
+        self._allowed += places
+
+    def assert_none(self) -> None:
+        """Fail if a transaction waited."""
+        assert not self.found, "\n".join(dict.fromkeys(self.found))
+
+    def check(self, waiting: Coroutine[Any, Any, Any], route: str) -> None:
+        """Note a wait of the request's task, unless no transaction is open or a statement runs."""
+        task = _task()
+        if task in self._open and not self._in_statement.get(task):
+            place = _place(waiting)
+            if not any(each in place for each in self._allowed):
+                self.found.append(f"{route}: the transaction waits in {place}")
+
+    def _transaction(self, original: Callable[[Any], AbstractAsyncContextManager[Any]]) -> Callable[[Any], Any]:
+        @asynccontextmanager
+        async def watched(database: Any) -> AsyncGenerator[Any]:
+            async with original(database) as transaction:
+                task = _task()
+                self._open.add(task)
+                try:
+                    yield transaction
+                finally:
+                    self._open.discard(task)
+
+        return watched
+
+    def _statement(self, original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+        @wraps(original)
+        async def watched(*arguments: Any) -> Any:
+            with self._counted():
+                return await original(*arguments)
+
+        return watched
+
+    def _savepoint(self, original: Callable[[Any], AbstractAsyncContextManager[None]]) -> Callable[[Any], Any]:
+        @asynccontextmanager
+        async def watched(transaction: Any) -> AsyncGenerator[None]:
+            block = original(transaction)
+            with self._counted():
+                await block.__aenter__()
+            try:
+                yield
+            except BaseException:
+                with self._counted():
+                    await block.__aexit__(*sys.exc_info())
+                raise
+            with self._counted():
+                await block.__aexit__(None, None, None)
+
+        return watched
+
+    def _request(self, original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+        @wraps(original)
+        async def watched(app: Any, *arguments: Any) -> Any:
+            first = arguments[0]
+            route = f"{first.method} {first.target}" if hasattr(first, "method") else arguments[1].target
+            return await _Watched(original(app, *arguments), self, route)
+
+        return watched
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        task = _task()
+        self._in_statement[task] = self._in_statement.get(task, 0) + 1
+        try:
+            yield
+        finally:
+            self._in_statement[task] -= 1
+
+
+class _Watched:
+    """Runs a coroutine, and reports each of its waits."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits: TransactionWaits, route: str) -> None:
+        self._coroutine = coroutine
+        self._waits = waits
+        self._route = route
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        go: Callable[[], Any] = lambda: self._coroutine.send(None)  # noqa: E731
+        while True:
+            try:
+                awaited = go()
+            except StopIteration as done:
+                return done.value
+            if awaited is not None:
+                self._waits.check(self._coroutine, self._route)
+            try:
+                sent = yield awaited
+            except BaseException as error:  # a cancellation belongs to the coroutine
+                thrown = error
+                go = lambda: self._coroutine.throw(thrown)  # noqa: B023, E731
+            else:
+                go = lambda: self._coroutine.send(sent)  # noqa: B023, E731
+
+
+def _remote(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """Have a function of the local counters wait, as the same of remote counters does."""
+
+    @wraps(original)
+    async def waiting(*arguments: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        loop.call_soon(turn.set_result, None)
+        await turn
+        return await original(*arguments)
+
+    return waiting
+
+
+def _task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _place(waiting: Any) -> str:
+    """The innermost functions of the product in which the coroutine waits, the outermost of them first."""
+    places: list[str] = []
+    while waiting is not None:
+        code: CodeType | None = next(
+            (getattr(waiting, name) for name in ("cr_code", "gi_code", "ag_code") if hasattr(waiting, name)), None
+        )
+        if code is not None and SOURCE in code.co_filename:
+            places.append(f"{code.co_filename.rpartition(SOURCE)[2]}:{code.co_name}")
+        waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+    return " > ".join(places[-4:]) or "a function outside of the product"
+
+
+@pytest.fixture
+def transaction_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[TransactionWaits]:
+    """Fails the test if the transaction of a request waits for anything but its statements."""
+    waits = TransactionWaits(monkeypatch)
+    yield waits
+    waits.assert_none()

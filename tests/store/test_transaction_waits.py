@@ -1,0 +1,69 @@
+"""The watch over transactions of requests finds a wait that is planted, and what it is not for passes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from countersign.store import library
+from tests.servers.transaction_waits import TransactionWaits
+from tests.store.world import World
+
+PLACE = "the transaction waits in "
+
+
+async def issue(world: World, owner: str) -> str:
+    """A code for a new product."""
+    await world.product("north", "one")
+    body = {"kind": "license", "products": ["one"], "count": 1}
+    (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
+    assert isinstance(code, str)
+    return code
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+async def test_a_wait_inside_of_a_transaction_is_found(
+    world: World, transaction_waits: TransactionWaits, monkeypatch: pytest.MonkeyPatch, is_batch: bool
+) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    code = await issue(world, owner)
+    grant = library.grant
+
+    async def late(*arguments: Any) -> int:
+        await world.store.counters.peek("any", 1, 1)
+        return await grant(*arguments)
+
+    monkeypatch.setattr(library, "grant", late)
+    assert not transaction_waits.found
+    redeem: dict[str, Any] = {"method": "POST", "path": "/redeem", "body": {"code": code}}
+    if is_batch:
+        answer = await world.call("POST", "/batch", owner, json={"mode": "atomic", "operations": [redeem]})
+    else:
+        answer = await world.call("POST", "/redeem", owner, json=redeem["body"])
+    found = transaction_waits.found.copy()
+    transaction_waits.found.clear()
+
+    assert answer.status_code == 200
+    assert len(found) == 1
+    route, _, place = found[0].partition(PLACE)
+    assert route == f"POST /api/v1/{'batch' if is_batch else 'redeem'}: "
+    assert place.endswith("store/redeem/redeem.py:redeem")
+
+
+async def test_a_wait_before_a_transaction_and_a_turn_of_the_loop_inside_are_none(
+    world: World, transaction_waits: TransactionWaits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    code = await issue(world, owner)
+    grant = library.grant
+
+    async def polite(*arguments: Any) -> int:
+        await asyncio.sleep(0)
+        return await grant(*arguments)
+
+    monkeypatch.setattr(library, "grant", polite)
+    guess = await world.call("POST", "/redeem", owner, json={"code": "WRONG"})
+    redeemed = await world.call("POST", "/redeem", owner, json={"code": code})
+
+    assert (guess.status_code, redeemed.status_code) == (404, 200)
+    assert not transaction_waits.found
