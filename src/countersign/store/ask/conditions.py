@@ -10,13 +10,12 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Sequence, Set
 from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.store.ask.lexicon import WordToken
+from countersign.store.ask.lexicon import LISTS, WordToken
 from countersign.store.ask.scope import AUXILIARIES, SENTENCE_ENDS, Item, Scope
 from countersign.store.catalog.filter import KNOWN, SLOTS, Values
 
@@ -27,12 +26,7 @@ values."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _JOINED = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
-_OWNERS = frozenset(["i", "i've", "we", "we've", "he", "she", "my", "our", "office"])
-"""Words before "only" that refer to what somebody has, not to a restriction of the product."""
-_PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
-_SIGNS = dict.fromkeys(["newer", "later", "higher", "above", "after", "since"], ">") | dict.fromkeys(
-    ["older", "earlier", "lower", "below", "before", "pre", "prior"], "<"
-)
+_SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<")
 
 
 class Bound:
@@ -54,25 +48,24 @@ class Bound:
         self.has_unbound_not = False
         self._items = self._scope.items()
         self._only: set[str] = set()
-        self._is_negated, self._negated_slot, self._joint = False, "", ""
-        self._or_at = 0
+        self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
         guards = [*self.found["guard"], *self.found["step"]]
         self.guards = [" ".join(self.words[item.start : item.end]) for item in guards]
-        self._end()
+        self._finish()
 
     def _read(self) -> None:
         handlers = {
             "not": self._not, "denied": self._denied, "included": self._included, "only": self._only_beside,
             "or": self._or, "and": self._or, "but": self._but, "find": self._find, "when": self._when,
-            "number": self._number, "quoted": self._value,
-            **dict.fromkeys(SLOTS, self._value),
+            "number": self._number, "quoted": self._value, **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for item in self._items:
-            self._between(self.words[end : item.start], item)
+            if self._ends_list({*self.words[end : item.start]}):
+                self._but(item)
             self._doubt_or(item)
             end = item.end
             if item.is_pair and item.slot not in (*SLOTS, "time"):
@@ -87,52 +80,46 @@ class Bound:
             else:
                 self.found[item.slot].append(item)
 
-    def _split(self) -> None:
-        """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
-        end = max([each.end for each in self.found["each"]], default=len(self.words))
-        following = [value for value in self.values if value.start >= end]
-        slots = {value.slot for value in following}
-        if len(following) > 1 and len(slots) == 1 and slots <= KNOWN.keys():
-            self.by, self.values = slots.pop(), self.values[: -len(following)]
-            self.found["each"].clear()
+    def _ends_list(self, between: Set[str]) -> bool:
+        """Whether a negated list ends: at a comma, unless "or" follows it, or at the end of the sentence."""
+        is_comma = "," in between and bool(self._negated_slot) and self._joint != "or"
+        return is_comma or not SENTENCE_ENDS.isdisjoint(between)
 
     def _doubt_or(self, item: Item) -> None:
         """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
-        before = self.found["time"] if item.slot == "time" else self.of(item.slot)
-        is_other = item.slot in _JOINED and not (before or item.is_pair or self._is_negated)
-        if is_other and self.values and self._joint == "or" and self.words[self._or_at] == "or":
-            self.found["guard"].append(Item("guard", "or", self._or_at, self._or_at + 1))
+        is_first = item.slot in _JOINED and not (self.found["time"] if item.slot == "time" else self.of(item.slot))
+        is_joined = self._joint == "or" and self.words[self._joint_at] == "or" and bool(self.values)
+        if is_first and is_joined and not (item.is_pair or self._is_negated):
+            self.found["guard"].append(Item("guard", "or", self._joint_at, self._joint_at + 1))
 
     def _is_each(self, item: Item) -> bool:
         """Whether the item is the field to count by: it directly follows "each"."""
-        each = self.found["each"][-1:]
         is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
-        return is_field and [item.start] in [[last.end + more] for last in each for more in (0, 1)]
+        return is_field and any(item.start - each.end in (0, 1) for each in self.found["each"][-1:])
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         """Bind what depends on the complete question."""
         self._split()
-        begin = self.words[self.sentence.start : self.sentence.start + 1]
-        tail = [word for word in self.words if word != "?"][-3:]
+        tail = [*filter("?".__ne__, self.words)][-3:]
         if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
             # "It isn't free, is it?" asks whether the product is free, so the "not" is dropped.
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
-        if begin == ["will"] and not {"you", "run", "work"} & {*self.words}:
+        is_of_future = self.words[self.sentence.start : self.sentence.start + 1] == ["will"]
+        if is_of_future and {"you", "run", "work"}.isdisjoint(self.words):
             self.found["beyond"].append(Item("beyond", "the future", 0, 0))
-        if all((self.found["titled"], not self.of("title"))):
-            # "Titled …" refers to the following words, or else to the preceding ones, as in: "rail" in the title.
-            for item in self.of("text"):
-                item.slot = "title"
-        if all(("most" in self.words, not self.orders)):
-            self.guards.append("most")
+        # "Titled …" refers to the words after it or before it, as in: "rail" in the title.
+        for item in self.of("text") if self.found["titled"] else ():
+            item.slot = "title"
+        self.guards += ["most"] if "most" in self.words and not self.orders else []
 
-    def _between(self, words: Sequence[str], item: Item) -> None:
-        """End a negated list or a sentence at the punctuation before the item."""
-        ends_list = self._is_negated and self._negated_slot and "," in words and self._joint != "or"
-        if ends_list or SENTENCE_ENDS & {*words}:
-            self._but(item)
+    def _split(self) -> None:
+        """Count by the slot of the listed values, as in "Split into games, apps and tools"."""
+        end = max([each.end for each in self.found["each"]], default=len(self.words))
+        listed = [value for value in self.values if value.start >= end]
+        if len(listed) > 1 and {value.slot for value in listed} in [{slot} for slot in KNOWN]:
+            self.by, self.values = listed[0].slot, self.values[: -len(listed)]
 
     def _not(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
@@ -144,9 +131,8 @@ class Bound:
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether the product is free.
         elif not (is_first and word in AUXILIARIES):
-            self._is_negated = True
+            self._is_negated, self._negated_slot, self._joint = True, "", ""
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
-            self._negated_slot = self._joint = ""
 
     def _denied(self, _item: Item) -> None:
         """Negate the preceding values, as in "Betas left out"."""
@@ -161,45 +147,34 @@ class Bound:
             self.values.pop()
 
     def _only_beside(self, item: Item) -> None:
-        """Bind "only" to the platforms or channels that follow ("only run on iOS"), or else to the preceding ones."""
-        following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
-        beside = (*following, *self._directly_before(item))
-        slots = [each.slot for each in beside if each.slot in ("platform", "channel")]
-        if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
-            # In "Not just stable ones", the channel is not a condition.
-            following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
-            return
-        if True in (self._is_negated, *map(attrgetter("is_negated"), last)):
+        """Bind "only" to the platforms or channels that follow ("only run on iOS"), or else to the preceding ones.
+        Ignore it if it refers to the asker ("I just got a Mac"), or to things named before ("only those")."""
+        last = [each for each in self.values[-1:] if each.end >= item.start - 1]
+        last = [each for each in last if SENTENCE_ENDS.isdisjoint(self.words[each.end : item.start])]
+        beside = (*self._items[self._items.index(item) + 1 :][:2], *last)
+        if True in [self._is_negated, *(value.is_negated for value in last)]:
             # "Not Windows only" means that Windows is not the only platform.
             self.found["guard"].append(item)
-        if not self._is_of_asker(item):
-            self._only |= {*slots[:1]}
+        if not self._is_beside_topic(item):
+            self._only |= {*[each.slot for each in beside if each.slot in ("platform", "channel")][:1]}
 
-    def _directly_before(self, item: Item) -> list[Item]:
-        """The last value, if only one word is between it and the item, and no end of a sentence."""
-        last = self.values[-1:]
-        return [each for each in last if each.end >= item.start - 1 and self.words[each.end] not in SENTENCE_ENDS]
-
-    def _is_of_asker(self, item: Item) -> bool:
-        """Whether "only" refers to the asker ("I just got a Mac"), or to things named before ("only those")."""
-        is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
+    def _is_beside_topic(self, item: Item) -> bool:
+        before, after = self.words[max(0, item.start - 3) : item.start], self.words[item.end : item.end + 2]
         is_aside = self.words[item.start] == "just" and not self.sentence.has(item)
-        return is_aside or bool(is_of_those or _OWNERS & {*self.words[max(0, item.start - 3) : item.start]})
+        return is_aside or not (LISTS["named before"].isdisjoint(after) and LISTS["owners"].isdisjoint(before))
 
     def _or(self, item: Item) -> None:
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
             self._included(item)  # "betas too"
         else:
-            self._joint, self._or_at = item.slot, item.start
+            self._joint, self._joint_at = item.slot, item.start
 
     def _but(self, _item: Item) -> None:
-        self._is_negated = False
-        self._negated_slot = self._joint = ""
+        self._is_negated, self._negated_slot, self._joint = False, "", ""
 
     def _find(self, item: Item) -> None:
         # "no Linux version" negates the platform, not the releases. "a Linux version" also refers to the platform.
-        last = self.values[-1] if self.values else item
-        if (last.slot, last.end) == ("platform", item.start) and not self.of("product"):
+        if ("platform", item.start) in [(last.slot, last.end) for last in self.values[-1:]] and not self.of("product"):
             return
         if not (item.value == "releases" and [*self.nouns, *self.values] and self._denies_releases(item)):
             self.nouns.append(item)
@@ -213,12 +188,12 @@ class Bound:
         "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
         following = self._items[self._items.index(item) + 1 :][:1]
-        if is_denied and not (following and following[0].slot == "channel"):
+        if is_denied and "channel" not in [each.slot for each in following]:
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
 
     def _number(self, item: Item) -> None:
-        if _PLATFORM_NOUNS & {*self.words[item.end : item.end + 4]}:
+        if not LISTS["platform nouns"].isdisjoint(self.words[item.end : item.end + 4]):
             self.found["guard"].append(item)
         elif self.words[max(0, item.start - 1) : item.start] == ["all"]:
             self.used.add(item.value)  # "Windows, macOS and Linux, all three"
@@ -230,10 +205,11 @@ class Bound:
     def _version(self, item: Item) -> None:
         """Add a condition on the version, or on the version before or after it, as in "right before 2.9.0"."""
         step = self.found.pop("step", [])[-1:]
-        for each in step:
+        compared = f"{step[0].value}{item.value}" if step else self._compared(item)
+        if step:
             self.limit = 1
-            self.found["order"].append(Item("order", {"<": "newest", ">": "oldest"}[each.value], each.start, each.end))
-        compared = "".join(each.value for each in step) + str(item.value) if step else self._compared(item)
+            order = {"<": "newest", ">": "oldest"}[step[0].value]
+            self.found["order"].append(Item("order", order, step[0].start, step[0].end))
         self._value(Item("version", compared, item.start, item.end))
 
     def _compared(self, item: Item) -> str:
@@ -252,9 +228,8 @@ class Bound:
         return f"<={item.value}"
 
     def _value(self, item: Item) -> None:
-        if item.slot in ("quoted", "text"):
-            item.slot = "title" if self.found["titled"] else "text"
-        if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
+        item.slot = "text" if item.slot == "quoted" else item.slot
+        if self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
         # In "You won't know X. What is it?", the negation does not refer to the product.
         is_aside = item.slot == "product" and not self.sentence.has(item)

@@ -18,6 +18,7 @@ from countersign.store.ask.lexicon import (
     IGNORED,
     KEYS,
     KNOWN_WORDS,
+    LISTS,
     MAX_PHRASE,
     WORDS,
     Meaning,
@@ -40,17 +41,12 @@ MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
-_BEFORE_WORDS = frozenset(
-    str.split("about featuring involving mention mentions mentioning containing contain contains word")
-)
-_BEFORE_TOPICS = _BEFORE_WORDS | {"with", "on", "for", "of", "to"}
-_ARTICLES = frozenset(str.split("the a an our my your this"))
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
 }  # fmt: skip
 """The priority of each kind of item. If a word sequence can be of several kinds, the highest priority is chosen."""
-_OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _COMPARISONS = frozenset([">", "<", ">=", "<="])
+_OPERATORS = _COMPARISONS | {"=", ":", "!="}
 _SIGNS = {"since": ">=", "until": "<=", "dated": "="}
 """The comparison that each date key means if it is written with `=`."""
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
@@ -94,9 +90,8 @@ async def recognize(database: Database, question: str, tokens: list[WordToken], 
     recognition = Recognition(known_items(question, tokens, exact, now))
     recognition.unknown = _unknown_name(recognition.items, exact)
     taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
-    for name in exact:
-        if name.others and (name.value, name.start, name.end) in taken:
-            recognition.corrected.append(Corrected(name.title, f"{name.title} ({name.value})", name.others))
+    ambiguous = [name for name in exact if name.others and (name.value, name.start, name.end) in taken]
+    recognition.corrected = [Corrected(each.title, f"{each.title} ({each.value})", each.others) for each in ambiguous]
     await _UnknownItems(database, question, tokens, recognition).look_up()
     recognition.items.sort(key=lambda item: item.start)
     return recognition
@@ -173,20 +168,16 @@ class _KnownItems(_Question):
         for name in self._names.get(at, ()):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
-            priority = self._priority(name, at)
-            if name.slot == "tag" and (self._is_verb(at) or self._is_of_identifier(name)):
-                continue
-            yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
+            if name.slot != "tag" or not self._is_verb(name, at):
+                yield self._priority(name, at), Item(name.slot, name.value, at, name.end + ends_in_mark)
 
-    def _is_of_identifier(self, name: Name) -> bool:
-        """Whether the word is part of an identifier such as `search_products(`."""
-        return self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
-
-    def _is_verb(self, at: int) -> bool:
-        """Whether a word that is also a tag describes what the asker does: "I search a tool", "I am drawing"."""
-        word, before = self._words[at], {*self._words[:at][-1:]}
-        is_doing = word.endswith("ing") and bool({"am", "are", "i'm", "im", "we're"} & before)
-        return is_doing or (word in IGNORED and bool({"i", "we"} & before))
+    def _is_verb(self, name: Name, at: int) -> bool:
+        """Whether a word that is also a tag describes what the asker does ("I search a tool", "I am drawing"), or is
+        part of an identifier such as `search_products(`."""
+        word, before = self._words[at], self._words[:at][-1:]
+        is_doing = word.endswith("ing") and not LISTS["doing"].isdisjoint(before)
+        is_of_identifier = self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
+        return is_doing or is_of_identifier or (word in IGNORED and before in (["i"], ["we"]))
 
     def _priority(self, name: Name, at: int) -> int:
         if name.slot == "tag":
@@ -324,13 +315,10 @@ class _UnknownItems(_Question):
             if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spelt):
                 self._each_word(run)
 
-    def _is_known(self, run: Sequence[int]) -> bool:
-        return all(at in self._in_texts for at in run)
-
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
         """The word sequences that may be a mistyped name: the run with and without its neighbours, because a title
         may contain words that have another meaning."""
-        if self._is_known(run) and not any(map(self._is_capital, run)):
+        if self._in_texts.keys() >= {*run} and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
         # Titles of frequent words can differ only by a number at the end, as in "Caml Pilot 088342".
@@ -342,8 +330,10 @@ class _UnknownItems(_Question):
         self, run: Sequence[int], spans: Sequence[tuple[int, int]], spelt: names.Spellings
     ) -> bool:
         for start, end in spans:
-            text, is_known = self._text(start, end), self._is_known(run)
-            products = await names.products_like(self._database, text, is_known=is_known, known=spelt)
+            is_known = self._in_texts.keys() >= {*run}
+            products = await names.products_like(
+                self._database, self._text(start, end), is_known=is_known, known=spelt
+            )
             if products:
                 self._correct(products, start, end)
                 return True
@@ -381,7 +371,7 @@ class _UnknownItems(_Question):
 
     def _is_opening(self, at: int) -> bool:
         word, following = self._text(at, at + 1), self._word(at + 1)
-        if _BEFORE_WORDS & {token.word for token in self._tokens[max(0, at - 2) : at]}:
+        if not LISTS["before words"].isdisjoint(token.word for token in self._tokens[max(0, at - 2) : at]):
             return False
         return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
 
@@ -389,16 +379,17 @@ class _UnknownItems(_Question):
         """Whether the word is written as a name: with a capital, but not as an abbreviation after an article ("the
         PO")."""
         text = self._text(at, at + 1)
-        return self._is_capital(at) and not (len(text) <= 4 and text.isupper() and self._word(at - 1) in _ARTICLES)
+        is_abbreviation = len(text) <= 4 and text.isupper() and self._word(at - 1) in LISTS["articles"]
+        return self._is_capital(at) and not is_abbreviation
 
     def _is_topic(self, at: int) -> bool:
         """Whether the word describes a product's topic: it is near the kind of product, or follows a word such as
         "about"."""
         if at not in self._in_texts:
             return False
-        before = {token.word for token in self._tokens[max(0, at - 3) : at]}
+        follows = not LISTS["before topics"].isdisjoint(token.word for token in self._tokens[max(0, at - 3) : at])
         is_beside = bool({at + 1, at + 2} & self._nouns)
-        return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
+        return is_beside or follows or self._is_capital(at) or len(self._tokens) < 5
 
 
 def _neighbours(positions: Sequence[int]) -> list[list[int]]:

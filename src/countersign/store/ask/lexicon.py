@@ -87,26 +87,35 @@ class Meaning(NamedTuple):
     value: str
 
 
-def _sections() -> dict[str, dict[tuple[str, ...], str]]:
-    """The meaning of each phrase, by section of words.txt."""
-    sections: dict[str, dict[tuple[str, ...], str]] = {}
-    phrases: dict[tuple[str, ...], str] = {}
+Phrase = tuple[str, ...]
+
+
+def _sections() -> dict[str, dict[str, list[Phrase]]]:
+    """The phrases of each meaning, by section of words.txt."""
+    sections: dict[str, dict[str, list[Phrase]]] = {}
+    meanings: dict[str, list[Phrase]] = {}
     for line in (resources.files("countersign.store.ask") / "words.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
-            phrases = sections.setdefault(line.strip("[]"), {})
+            meanings = sections.setdefault(line.strip("[]"), {})
         elif line and not line.startswith("#"):
             meaning, words = line.split(" : ", 1)
-            for phrase in words.split(", "):
-                phrases.setdefault(tuple(token.word for token in tokens_of(phrase.strip(' "'))), meaning.strip())
+            phrases = [tuple(token.word for token in tokens_of(each.strip(' "'))) for each in words.split(", ")]
+            meanings.setdefault(meaning.strip(), []).extend(phrases)
     return sections
 
 
+def _by_phrase(section: str) -> dict[Phrase, str]:
+    """The meaning of each phrase of a section: the first one, where a phrase has several."""
+    return {phrase: meaning for meaning, phrases in reversed(_SECTIONS[section].items()) for phrase in phrases}
+
+
 _SECTIONS = _sections()
-KEYS = _SECTIONS["keys"]
-WORDS = {phrase: Meaning("beyond", named) for phrase, named in _SECTIONS["beyond"].items()} | {
-    phrase: Meaning(*meaning.split()) for phrase, meaning in _SECTIONS["meanings"].items()
+KEYS = _by_phrase("keys")
+LISTS = {name: frozenset(word for phrase in phrases for word in phrase) for name, phrases in _SECTIONS["lists"].items()}
+WORDS = {phrase: Meaning("beyond", named) for phrase, named in _by_phrase("beyond").items()} | {
+    phrase: Meaning(*meaning.split()) for phrase, meaning in _by_phrase("meanings").items()
 }
-_OF_IGNORED = {word: line for phrase, line in _SECTIONS["ignored"].items() for word in phrase}
+_OF_IGNORED = {word: line for phrase, line in _by_phrase("ignored").items() for word in phrase}
 IGNORED = frozenset(_OF_IGNORED)
 """Words without a meaning in a question."""
 COURTESY = frozenset(word for word, line in _OF_IGNORED.items() if line == "courtesy and fillers") | {","}

@@ -3,7 +3,7 @@ previous question ("and on Windows?", "how many of those?"), the conditions of t
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import filterfalse, pairwise
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from countersign.kernel.database.port import Database
 from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
-from countersign.store.ask.lexicon import COURTESY, tokens_of
+from countersign.store.ask.lexicon import COURTESY, LISTS, tokens_of
 from countersign.store.ask.scope import AUXILIARIES, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
@@ -21,22 +21,13 @@ from countersign.store.catalog.search import words as terms_of
 MAX_PLURAL = 10
 """The number of results for a request without a number, such as "the newest games"."""
 MAX_NOTES = 50
-_EACH = frozenset(["every", "each", "all"])
-_WHOLE = _EACH | {"whole", "full", "entire", "complete"}
-_OPENINGS = frozenset(str.split("and or only just but also now then ok okay cool great thanks without not no any"))
-_BACKWARD = frozenset(str.split("it its it's they them their those these that ones one same instead there else others"))
-_ASKING = frozenset(str.split("which what who when list show how is are does do"))
-_NARROWING = frozenset(["those", "these", "them"])
-_OTHERS = frozenset(["else", "others", "besides"])
-_MAKING = frozenset(["made", "make", "they"])
-_CHOICES = ("kind", "access")
-OF_OTHERS = frozenset(["who", "why", "how", "where"])
+OF_OTHERS = LISTS["of others"]
 """Words that begin a question that asks for something other than a list."""
+_ALL = LISTS["all"]
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
-_SINGULAR = frozenset(["version", "release", "build", "update", "number"])
-
-
-_PRONOUNS = frozenset(["it", "that", "this", "they", "there"])
+_COUNTS = frozenset(["releases", "platforms", "products"])
+"""The orders by a number."""
 
 
 @dataclass(slots=True)
@@ -72,9 +63,9 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
         return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
         # "What else …" excludes the products that the previous question named.
-        is_other = not _OTHERS.isdisjoint(words)
+        is_other = not LISTS["others"].isdisjoint(words)
         bound.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
-        bound.used |= _OTHERS if is_other else set()
+        bound.used |= LISTS["others"] if is_other else set()
     bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
     reading = await _Builder(bound, recognition).reading(database)
     reading.filter = _merged(base, reading.filter, words)
@@ -84,8 +75,9 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
 def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
     """Whether the question depends on the previous question. This is the case if the question refers back, begins like
     a continuation, or does not say what to search for."""
-    is_fragment = words[:1] and (words[0] in _OPENINGS or words[1:2] == ["about"])
-    return bool(_BACKWARD & {*words} or is_fragment or not slots & {"kind", "product", "find", "org"})
+    is_fragment = not LISTS["onward openings"].isdisjoint(words[:1]) or words[1:2] == ["about"]
+    refers_back = not LISTS["backward"].isdisjoint(words)
+    return refers_back or is_fragment or not slots & {"kind", "product", "find", "org"}
 
 
 def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
@@ -95,12 +87,12 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
         changes |= {"since": query.since, "until": query.until, "when": query.when}
     if (query.order, query.limit) != ("title", None):
         changes |= {"order": query.order, "limit": query.limit}
-    asks = not _is_alike(base, query, words) and any((query.answer != "list", _ASKING & {*words[:3]}))
+    asks = not _is_alike(base, query, words) and (query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3]))
     if asks:
         changes |= {"answer": query.answer, "fields": query.fields, "by": query.by}
     if query.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = query.find
-    return replace(_merged_slots(base, query, is_narrowed=not _NARROWING.isdisjoint(words)), **changes)
+    return replace(_merged_slots(base, query, is_narrowed=not LISTS["narrowing"].isdisjoint(words)), **changes)
 
 
 def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
@@ -114,9 +106,11 @@ def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
 def _merged_slots(base: Filter, query: Filter, *, is_narrowed: bool) -> Filter:
     if query.where.product.any and query.where.product != base.where.product and base.answer == "list":
         return replace(base, where=query.where, channel=query.channel)
-    for name, values in conditions(query):
-        base = with_slots(base, **{name: _merged_values(name, slot(base, name), values, is_narrowed=is_narrowed)})
-    return base
+    merged = {
+        name: _merged_values(name, slot(base, name), values, is_narrowed=is_narrowed)
+        for name, values in conditions(query)
+    }
+    return with_slots(base, **merged)
 
 
 def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bool) -> Values:
@@ -150,12 +144,10 @@ class _Builder:
         """Whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
         Linux?"."""
         words = self._bound.words
-        if self._first in AUXILIARIES and not self._bound.found["polite"]:
+        if "whether" in words or (self._first in AUXILIARIES and not self._bound.found["polite"]):
             return True
-        if "whether" in words:
-            return True
-        at = words.index(",") + 1 if "," in words else len(words)
-        return bool(AUXILIARIES & {*words[at : at + 1]} and _PRONOUNS & {*words[at + 1 : at + 2]})
+        after = words[words.index(",") + 1 :][:2] if "," in words else []
+        return not AUXILIARIES.isdisjoint(after[:1]) and not LISTS["pronouns"].isdisjoint(after[1:])
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
@@ -165,7 +157,6 @@ class _Builder:
             self._nouns()
             self._find()
             await self._of_publisher(database)
-            self._order()
             self._compare()
             bound.guards += [guard for guard, holds in self._doubts() if holds]
             self._answer()
@@ -202,92 +193,79 @@ class _Builder:
         if self._members.get("answer", "list") == "list" and pairs.keys() & {"by", "fields"}:
             self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
-    def _nouns(self) -> None:
-        """Apply the nouns that do not name what the question asks for."""
-        bound = self._bound
-        bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
-        if bound.of("product") and any(noun.value == "publishers" for noun in bound.nouns):
-            self._fields.append("org")
-            bound.nouns = [noun for noun in bound.nouns if noun.value != "publishers"]
-        order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
-        if order:
-            bound.orders.append(Item("order", order, 0, 0))
-            bound.when = "any"
-
     def _times(self) -> None:
         """Combine the times into one range."""
         bound, times = self._bound, self._bound.times
-        since: list[datetime] = [*filter(None, (item.value.since for item in times))]
-        until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        if self._are_apart([item for item in times if None not in item.value]):
+        since = max((item.value.since or _EARLIEST for item in times), default=_EARLIEST)
+        until = min((item.value.until or _LATEST for item in times), default=_LATEST)
+        if since >= until or self._are_apart(times):
             bound.guards.append("several times")
         elif times:
-            span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
-            self._members |= {**span, "when": bound.when or "any"}
-            if all(({"no", "without"} & {*bound.words[slice(*bound.sentence)]}, "channel" in self._slots)):
-                # "No beta since March" is ambiguous: it can exclude products with a beta release since March, or only
-                # exclude the beta channel from the releases since March.
-                bound.guards.append("no")
+            self._members |= {"since": _moment(since), "until": _moment(until), "when": bound.when or "any"}
         elif bound.when == "none":
             self._members["when"] = "none"
 
     @staticmethod
-    def _are_apart(ranges: Sequence[Item]) -> bool:
-        """Whether the times cannot be combined into one range. "In September of this year" can be combined."""
-        return any(
-            second.start > first.end + 2
-            or first.value.since >= second.value.until
-            or second.value.since >= first.value.until
-            for first, second in pairwise(ranges)
-        )
+    def _are_apart(times: Sequence[Item]) -> bool:
+        """Whether words separate the ranges. "In September of this year" can be combined."""
+        ranges = [item for item in times if None not in item.value]
+        return any(second.start > first.end + 2 for first, second in pairwise(ranges))
+
+    def _nouns(self) -> None:
+        """Apply the nouns that do not name what the question asks for, and the order."""
+        bound = self._bound
+        nouns = [noun for noun in bound.nouns if noun.value != "any"]
+        bound.nouns = [noun for noun in nouns if noun.value != "publishers" or not bound.of("product")]
+        self._fields += ["org"] if bound.nouns != nouns else []
+        order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
+        if order:
+            bound.orders.append(Item("order", order, 0, 0))
+        self._order()
+
+    def _order(self) -> None:
+        bound, is_of_releases = self._bound, self._bound.nouns[:1] == self._releases[:1] != []
+        if all((_ALL & self._words, is_of_releases, not [*bound.orders, *bound.times, *self._products])):
+            bound.orders.append(Item("order", "newest", 0, 0))
+        limit = MAX_NUMBER if bound.found["sort"] else bound.limit
+        self._members |= {} if limit is None else {"limit": limit}
+        if bound.orders:
+            self._order_of = self._members["order"] = bound.orders[0].value
 
     def _find(self) -> None:
         bound = self._bound
         find = bound.nouns[0].value if bound.nouns else "products"
-        if find == "releases":
-            find = self._find_releases(bound.nouns[0].start)
-        if "org" in self._fields and not bound.of("product"):
+        if find == "releases" and self._is_of_products(bound.nouns[0].start):
+            find = "products"
+        if any((self._order_of == "products", all(("org" in self._fields, not bound.of("product"))))):
             find = "publishers"
         elif not [*bound.nouns, *self._kinds]:
-            is_dated = bound.times and bound.when in ("", "any")
+            is_dated = bool(bound.times) and bound.when in ("", "any")
             if any((is_dated, self._is_plural(bound.of("channel")), self._is_extreme_channel())):
                 find = "releases"
             if {"play", "playable"} & self._words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
-    def _find_releases(self, noun: int) -> str:
-        """Return "releases", or "products" if the question asks for a kind of product, as in "games with a release in
-        May"."""
+    def _is_of_products(self, noun: int) -> bool:
+        """Whether the question asks for a kind of product, as in "games with a release in May"."""
         bound = self._bound
-        if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
-            bound.orders.append(Item("order", "newest", 0, 0))
-        is_of_products = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
-        is_of_products |= "never" in self._words and not [*bound.times, *self._products]
-        return "products" if is_of_products else "releases"
+        is_of_kind = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
+        return is_of_kind or ("never" in self._words and not [*bound.times, *self._products])
 
     def _is_extreme_channel(self) -> bool:
         """Whether a channel follows the order, as in "the newest beta"."""
         ends = [item.end for item in self._bound.orders[-1:]]
         return any(item.start in ends for item in self._bound.of("channel"))
 
-    def _order(self) -> None:
-        bound = self._bound
-        limit = MAX_NUMBER if bound.found["sort"] else bound.limit
-        self._members |= {} if limit is None else {"limit": limit}
-        if bound.orders:
-            self._order_of = self._members["order"] = bound.orders[0].value
-        if self._order_of == "products":
-            self._members["find"] = "publishers"
-
     async def _of_publisher(self, database: Database) -> None:
         """Search for the other products of the publisher, as in "What else have the makers of it made?"."""
-        products = self._bound.of("product")
-        if len(products) == 1 and _OTHERS & self._words and ("org" in self._fields or _MAKING & self._words):
+        products, others = self._bound.of("product"), LISTS["others"]
+        is_of_maker = "org" in self._fields or LISTS["making"] & self._words
+        if len(products) == 1 and others & self._words and is_of_maker:
             org = await names.publisher_of(database, products[0].value)
             self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
             self._fields, self._products = [], []
-            self._unused = [word for word in self._unused if word not in _OTHERS]
+            self._unused = [word for word in self._unused if word not in others]
             self._members["find"] = "products"
 
     def _compare(self) -> None:
@@ -295,7 +273,7 @@ class _Builder:
         B?"."""
         bound = self._bound
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        if all((len(self._products) > 1, self._asks_whether, "than" in bound.guards, bound.orders)):
+        if len(self._products) > 1 and self._asks_whether and "than" in bound.guards and bound.orders:
             bound.guards.remove("than")
             bound.answer = "exists"
         elif bound.found["same"] and len(self._products) > 1 and fields:
@@ -306,10 +284,13 @@ class _Builder:
         ambiguous, or a filter cannot express the question."""
         bound, words, products = self._bound, self._words, self._products
         begin = bound.sentence.start + 1
-        is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
+        is_of_all = not _ALL.isdisjoint(bound.words[begin : begin + 1])
+        denies = not {"no", "without"}.isdisjoint(bound.words[slice(*bound.sentence)])
         of_some = [*bound.times, *self._kinds, *bound.of("org")]
         return (
             (self._order_of, all((self._asks_whether, products, bound.orders, of_some))),
+            # "No beta since March" can exclude products with a beta release since March, or only the beta releases.
+            ("no", all((bound.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
             ("makers", all((products, "org" in self._fields, self._is_plural(bound.of("kind"))))),
@@ -320,33 +301,21 @@ class _Builder:
 
     def _answer(self) -> None:
         """Set the form of the answer to the first form that matches the question."""
-        bound, members = self._bound, self._members
+        bound, members, products = self._bound, self._members, self._products
+        are_channels = any((bound.by == "channel", len(bound.of("channel")) > 1))
         if bound.answer == "exists":
             members["answer"] = "exists"
-        elif self._is_of_channels():
+        elif all((products, bound.orders, are_channels)):
+            # The newest release in each channel.
             members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
         elif bound.by and not bound.orders:
             members |= {"answer": "breakdown", "by": bound.by}
         elif bound.answer == "count" and not self._is_of_extreme():
-            members |= {"answer": "count", "find": "releases" if len(self._products) == 1 else members["find"]}
-        else:
-            self._answer_of_products()
-
-    def _answer_of_products(self) -> None:
-        """Compare named products, describe named products, or answer whether a matching product exists."""
-        named = self._slots.get("product", Values())
-        if self._bound.answer == "compare" and len(self._bound.of("product")) > 1:
-            self._members["answer"] = "compare"
-            self._slots["product"] = Values(any=(*named.any, *named.none))
-        elif self._products:
+            members |= {"answer": "count", "find": "releases" if len(products) == 1 else members["find"]}
+        elif any((products, bound.answer == "compare")):
             self._about_products()
         elif self._asks_whether:
-            self._members["answer"] = "exists"
-
-    def _is_of_channels(self) -> bool:
-        """Whether the question asks for the newest release in each channel."""
-        bound = self._bound
-        return all((self._products, bound.orders, bound.by == "channel" or len(bound.of("channel")) > 1))
+            members["answer"] = "exists"
 
     def _is_of_extreme(self) -> bool:
         """Whether "number" refers to a field of a product instead of a count of results, as in "the number of platforms
@@ -356,29 +325,32 @@ class _Builder:
 
     def _about_products(self) -> None:
         """Answer a question about named products."""
-        fields = tuple(self._fields[:4])
-        # "Is it free or paid?" names two values, but a product has only one value for access: answer with that value.
-        choices = self._choices()
-        if choices and len(self._products) == 1:
-            self._members |= {"answer": "fields", "fields": choices}
-        elif all((self._asks_whether, "notes" not in fields)):
-            self._members["answer"] = "exists"
+        members, fields = self._members, tuple(self._fields[:4])
+        named, choices = self._slots.get("product", Values()), self._choices()
+        if all((self._bound.answer == "compare", len(self._bound.of("product")) > 1)):
+            members["answer"] = "compare"
+            self._slots["product"] = Values(any=(*named.any, *named.none))
+        elif choices and len(self._products) == 1:
+            members |= {"answer": "fields", "fields": choices}
+        elif self._asks_whether and "notes" not in fields:
+            members["answer"] = "exists"
         elif self._is_of_version():
-            self._members |= {"answer": "fields", "fields": ("notes",)}
+            members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
-            self._members |= self._rows_of_products()
+            members |= self._rows_of_products()
         else:
-            self._members |= {"answer": "fields", "fields": fields}
-        if all(("notes" in self._members.get("fields", ()), _WHOLE & self._words)):
-            self._members["limit"] = MAX_NOTES
+            members |= {"answer": "fields", "fields": fields}
+        if "notes" in members.get("fields", ()) and LISTS["whole"] & self._words:
+            members["limit"] = MAX_NOTES
 
     def _choices(self) -> tuple[str, ...]:
+        """The fields of which the question names several values, but a product has one: "Is it free or paid?"."""
         several = {name for name, values in self._slots.items() if len(values.any) > 1}
         if "version" in self._slots and "channel" in several:
             # "Did 1.1.0 come out as stable or as beta?"
             del self._slots["channel"]
             return ("versions",)
-        return tuple(name for name in _CHOICES if name in several)
+        return tuple(name for name in ("kind", "access") if name in several)
 
     def _is_of_version(self) -> bool:
         """Whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
@@ -404,25 +376,24 @@ class _Builder:
         bound = self._bound
         if bound.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
-        is_singular = bool(_SINGULAR & {bound.words[noun.end - 1] for noun in self._releases})
-        several = [*self._fields, *bound.times, *bound.of("version"), *((_EACH | {"list"}) & self._words)]
+        is_singular = not LISTS["one release"].isdisjoint(bound.words[noun.end - 1] for noun in self._releases)
+        several = [*self._fields, *bound.times, *bound.of("version"), *((_ALL | {"list"}) & self._words)]
         is_one = (bound.orders or is_singular) and not several and "limit" not in self._members
         return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
 
     def _in_notes(self) -> None:
         """Search the release notes for the unknown words of a question about changes."""
-        about_notes, is_whether = "notes" in self._fields, self._asks_whether
-        is_of_releases = [*self._releases, *({"published_at"} & {*self._fields})]
-        is_question = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
-        is_question &= about_notes or self._recognition.is_in_texts
+        is_whether = self._asks_whether
+        is_of_releases = any((self._releases, "published_at" in self._fields)) and self._recognition.is_in_texts
+        is_question = is_of_releases and not any((is_whether, self._bound.orders))
+        is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
-        if not all((self._unused, is_question, is_open, len(self._products) == 1)):
-            return
-        terms = tuple(terms_of(" ".join(self._unused))[:6])
-        self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
-        self._members |= {"find": "releases", "answer": "exists" if is_whether else "fields"}
-        self._members |= {"fields": ("notes",), "order": "title", "limit": None}
-        self._unused, self._recognition.unknown = [], ""
+        if all((self._unused, is_question, is_open, len(self._products) == 1)):
+            terms = tuple(terms_of(" ".join(self._unused))[:6])
+            self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
+            self._members |= {"find": "releases", "answer": "exists" if is_whether else "fields"}
+            self._members |= {"fields": ("notes",), "order": "title", "limit": None}
+            self._unused, self._recognition.unknown = [], ""
 
     def _limit(self) -> None:
         """Set the number of results if the question contains no number."""
@@ -430,23 +401,27 @@ class _Builder:
         if not order or "limit" in members:
             return
         is_of_releases = members["find"] == "releases"
-        is_each = any((self._bound.by, _EACH & self._words))
-        are_versions = "versions" in {self._bound.words[noun.end - 1] for noun in self._releases}
-        is_of_each = any((is_each, are_versions)) if is_of_releases else all((is_each, self._is_extreme_channel()))
-        is_by_number = order in ("releases", "platforms", "products")
-        if all((is_by_number, not is_of_releases)):
+        if all((order in _COUNTS, not is_of_releases)):
             members["limit"] = 1
-        elif all((order == "newest", "answer" not in members, is_of_each)):
+        elif all((order == "newest", "answer" not in members, self._is_of_each())):
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif not any((is_by_number, order == "title", self._products, members.get("when") == "last")):
+        elif not any((order in _COUNTS, order == "title", self._products, members.get("when") == "last")):
             beginning = self._bound.words[self._bound.sentence.start :][:6]
-            is_one = any((is_of_releases, {"was", "is"} & {*beginning}, "one" in self._words))
+            is_one = is_of_releases or not {"was", "is", "one"}.isdisjoint(beginning)
             is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
-            members["limit"] = MAX_PLURAL if all((is_plural, not is_one)) else 1
+            members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
+
+    def _is_of_each(self) -> bool:
+        """Whether the question asks for the newest release of each product."""
+        is_each = any((self._bound.by, _ALL & self._words))
+        are_versions = "versions" in {self._bound.words[noun.end - 1] for noun in self._releases}
+        if self._members["find"] == "releases":
+            return is_each or are_versions
+        return is_each and self._is_extreme_channel()
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
 
 
-def _moment(at: datetime | None) -> str | None:
-    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+def _moment(at: datetime) -> str | None:
+    return None if at in (_EARLIEST, _LATEST) else at.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
