@@ -138,7 +138,7 @@ async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: 
         await asyncio.to_thread(published, demo_store, slug, "1.1.0")
         await page.goto("/library?order=updated")
 
-        await expect(page.locator(".updates > li")).to_contain_text("1.1.0 · you have 1.0.0")
+        await expect(page.locator(".updates > li", has_text=slug.title())).to_contain_text("1.1.0 · you have 1.0.0")
         await expect(page.locator(".card").first.locator(".flag")).to_have_text("Update")
         await page.click(f".updates >> text={slug.title()}")
         await page.wait_for_selector(f"h1:text('{slug.title()}')")
