@@ -59,13 +59,6 @@ export async function loadOwnRecords(owned: OwnedModel, me: string, signal: Abor
   return { ...owned, ...found.value, filter };
 }
 
-/** The id of whoever is signed in. */
-export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
-  const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
-  const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
-  return found?.value[0]?.id;
-}
-
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 /** The number of overdue rows that are shown where there are enough others. */

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { query } from "../../shared/router";
 import { attempt, type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
-import { ownId } from "../home/own_records";
+import { ownCondition } from "../ownership";
 import { moveKeptViews } from "./kept_views";
 import { canonicalSearch, searchOfView, viewFields } from "./view_fields";
 
@@ -36,34 +36,24 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
   if (!viewModel(meta)) {
     return;
   }
-  const me = await ownId(meta, signal);
+  const ofMe = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
   const read = async (...conditions: object[]) => {
     const filter = [{ field: "model", op: "eq", value: model.name }, ...conditions];
     return (await run<Row[]>(VIEW, "list", { filter, order: [{ field: "name", dir: "asc" }], limit: MOST }, signal)).value;
   };
   const shared = await read({ field: "shared", op: "eq", value: true });
-  const own = await read(ofOwner(meta, me));
+  const own = await read(ofMe);
   if (signal.aborted) {
     return;
   }
   const others = shared.filter((each) => !own.some(({ id }) => id === each.id));
-  const ofMe = own.map((each) => toView(model, each, false));
-  views.value = [...ofMe, ...others.map((each) => toView(model, each, true))];
+  const mine = own.map((each) => toView(model, each, false));
+  views.value = [...mine, ...others.map((each) => toView(model, each, true))];
   await moveKeptViews(meta, model.name, async (name, search) => {
-    if (!ofMe.some((each) => each.name === name)) {
+    if (!mine.some((each) => each.name === name)) {
       await createView(model, name, search, false);
     }
   });
-}
-
-/** Who may not look up people reads no private view but their own.
- *  @throws Error where it is not known whose views to read. */
-function ofOwner(meta: Meta, me: string | undefined): object {
-  const people = modelOf(meta, "user");
-  if (me === undefined && people && may(people, "list")) {
-    throw new Error("the id of the person is not known");
-  }
-  return me === undefined ? { field: "shared", op: "eq", value: false } : { field: "owner", op: "eq", value: me };
 }
 
 function toView(model: Model, row: Row, isFixed: boolean): View {

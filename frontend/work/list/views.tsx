@@ -1,5 +1,5 @@
 // The views of a list as tabs: all records, then saved ones; those that do not fit are in a menu.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
 import { Icon } from "../../shared/components/icon";
@@ -11,8 +11,9 @@ import { number, translator } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { fieldOf, may } from "../models";
 import { isNarrow } from "../narrow";
+import { FavouriteButton } from "../shell/favourite_button";
 import { Popover } from "../popover";
-import { addressOfView, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, viewModel, views } from "./saved_views";
+import { addressOfView, currentSearch, currentView, isViewChanged, removeView, saveView, updateView, type View, VIEW, viewModel, views } from "./saved_views";
 
 const t = translator("list");
 
@@ -154,4 +155,17 @@ export function ViewChanged({ model }: { model: Model }) {
       <span class="tooth" />
     </>
   );
+}
+
+/** The star for the view in front, or for the list of all records. */
+export function ListFavourite({ model }: { model: Model }) {
+  const at = currentView();
+  useEffect(() => {
+    // A favourite names the view alone: what it shows is put into the address.
+    if (at?.search && !currentSearch()) {
+      go(addressOfView(model.name, at), { replaces: true });
+    }
+  }, [at?.id]);
+  const path = `/models/${model.name}`;
+  return at ? <FavouriteButton path={`${path}?${VIEW}=${at.id}`} name={`${model.plural}: ${at.name}`} /> : <FavouriteButton path={path} name={model.plural} />;
 }

@@ -17,6 +17,7 @@ import { ViewSwitch } from "../list/view_switch";
 import { formatMoney } from "../values/money";
 import { optionLabel } from "../values/options";
 import { save } from "../record/save";
+import { FavouriteButton } from "../shell/favourite_button";
 import { translator } from "../../shared/i18n";
 import "../board/board.css";
 
@@ -103,6 +104,7 @@ function Lanes({ meta, model, field, fields }: Props) {
               </select>
             </label>
           )}
+          <FavouriteButton path={`/models/${model.name}/board`} name={t("board", { model: model.plural })} />
           <ViewSwitch model={model} at="board" />
           {may(model, "create") && (
             <LinkButton tight look="strong" href={`/models/${model.name}/new`}>

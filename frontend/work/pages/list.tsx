@@ -26,7 +26,7 @@ import { Rows } from "../list/rows";
 import { rememberPlace } from "../list/walk";
 import { Sorting } from "../list/sorting";
 import { loadViews, views } from "../list/saved_views";
-import { ViewChanged, ViewTabs } from "../list/views";
+import { ListFavourite, ViewChanged, ViewTabs } from "../list/views";
 import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
 import { Conflict, type Conflicting } from "../record/conflict";
@@ -153,6 +153,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       <Heading title={model.plural}>
         <ViewTabs {...{ meta, model }} total={rows.total.value} all={recordCounts.value[model.name]} />
         <div class="head-end">
+          <ListFavourite model={model} />
           {board && <ViewSwitch model={model} at="table" />}
           {may(model, "import") && (
             <LinkButton tight href={`/models/${model.name}/import`}>

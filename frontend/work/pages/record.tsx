@@ -12,6 +12,7 @@ import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, may, modelOf, titleOf } from "../models";
 import { setPageEntries } from "../palette/entries";
 import { Actions } from "../record/actions";
+import { commentModel } from "../record/comments";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
 import { EditForm } from "../record/edit_form";
@@ -117,7 +118,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     [record],
   );
   const aside: Tab[] = [
-    ...(may(model, "history") ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} /> }] : []),
+    ...(may(model, "history") || commentModel(meta) ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} /> }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
   const names = denied.map((each) => each.slice(model.name.length + 1));

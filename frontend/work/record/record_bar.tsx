@@ -10,6 +10,7 @@ import type { Model, Row } from "../api";
 import { copyText } from "../list/curl";
 import { placeOf, walk } from "../list/walk";
 import { addressOf } from "../models";
+import { FavouriteButton } from "../shell/favourite_button";
 import { editRecord } from "./edit_request";
 
 const tWork = translator("work");
@@ -59,6 +60,7 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
             </Button>
           </>
         )}
+        <FavouriteButton path={addressOf(model.name, record.id)} name={title} />
         <Button size="square tight" look="plain" aria-label={t("link.copy")} title={t("link.copy")} onClick={() => void copyText(location.href)}>
           <Icon name="link" />
         </Button>

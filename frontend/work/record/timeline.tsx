@@ -1,15 +1,18 @@
-// What was done to a record, newest first: a line per event with who did it, and old and new values as far as one may see them.
+// What was done to a record and what people say of it, newest first: a line per event with who did it, and old and new values as far as one may see them.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
-import { dateTime, number, plural, relativePast, translator } from "../../shared/i18n";
+import { dateTime, number, plural, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
-import { fieldOf, nounOf } from "../models";
+import { fieldOf, may, nounOf } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
 import { Changes } from "./changes";
+import { CommentItem, NewComment } from "./comment_items";
+import { loadComments } from "./comments";
+import { eventTime } from "./event_time";
 
 const t = translator("record");
 
@@ -21,10 +24,10 @@ interface Entry {
   changes: Record<string, [unknown, unknown]>;
 }
 
-type Filter = "all" | "people" | "agents";
+const FILTERS = ["all", "people", "agents", "comments"] as const;
+type Filter = (typeof FILTERS)[number];
 
 const SHOWN = 20;
-const RECENT_MS = 7 * 86_400_000;
 /** Longer texts are compared in a table. */
 const SHORT = 60;
 
@@ -32,41 +35,64 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
   const [isWhole, setWhole] = useState(false);
   const [filter, setFilter] = useState<Filter>("all");
   const found = useRequest(
-    async (signal) => (await run<Entry[]>(model.name, "history", { id }, signal)).value,
+    async (signal) => {
+      const history = may(model, "history") ? run<Entry[]>(model.name, "history", { id }, signal) : null;
+      const [said, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
+      return { ...said, entries: entries?.value ?? [] };
+    },
     [model.name, id, revision],
     { keepsPrevious: true },
   );
   return (
-    <RequestResult of={found}>
-      {(entries) => {
-        const told = entries.filter((each) => filter === "all" || (each.agent !== null) === (filter === "agents"));
-        return (
-          <>
-            {entries.some((each) => each.agent !== null) && (
-              <div class="segments timeline-filter" role="group" aria-label={t("history")}>
-                {(["all", "people", "agents"] as const).map((each) => (
-                  <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
-                    {t(`history.show.${each}`)}
-                  </button>
-                ))}
-              </div>
-            )}
-            {told.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
-            <ol class="timeline">
-              {(isWhole ? told : told.slice(0, SHOWN)).map((each, place) => (
-                <Event key={each.at + place} {...{ meta, model }} entry={each} />
-              ))}
-            </ol>
-            {!isWhole && told.length > SHOWN && (
-              <Button tight onClick={() => setWhole(true)}>
-                {t("history.more", { n: number(told.length) })}
-              </Button>
-            )}
-          </>
-        );
-      }}
-    </RequestResult>
+    <>
+      <NewComment {...{ meta, model, id }} onWritten={found.reload} />
+      <RequestResult of={found}>
+        {({ entries, comments, me }) => {
+          const offered = FILTERS.filter((each) => each === "all" || count(each, entries, comments.length) > 0);
+          const events = shownEvents(filter, entries).map((entry, place) => ({
+            at: entry.at,
+            item: <Event key={entry.at + place} {...{ meta, model, entry }} />,
+          }));
+          const remarks = (filter === "all" || filter === "comments" ? comments : []).map((comment) => ({
+            at: comment.written_at,
+            item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={found.reload} />,
+          }));
+          const all = [...events, ...remarks].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+          return (
+            <>
+              {(offered.includes("agents") || offered.includes("comments")) && (
+                <div class="segments timeline-filter" role="group" aria-label={t("history")}>
+                  {offered.map((each) => (
+                    <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
+                      {t(`history.show.${each}`)}
+                    </button>
+                  ))}
+                </div>
+              )}
+              {all.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
+              <ol class="timeline">{(isWhole ? all : all.slice(0, SHOWN)).map((each) => each.item)}</ol>
+              {!isWhole && all.length > SHOWN && (
+                <Button tight onClick={() => setWhole(true)}>
+                  {t("history.more", { n: number(all.length) })}
+                </Button>
+              )}
+            </>
+          );
+        }}
+      </RequestResult>
+    </>
   );
+}
+
+function count(filter: Filter, entries: readonly Entry[], comments: number): number {
+  return filter === "comments" ? comments : shownEvents(filter, entries).length;
+}
+
+function shownEvents(filter: Filter, entries: readonly Entry[]): readonly Entry[] {
+  if (filter === "all") {
+    return entries;
+  }
+  return filter === "comments" ? [] : entries.filter((each) => (each.agent !== null) === (filter === "agents"));
 }
 
 function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry }) {
@@ -82,7 +108,7 @@ function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry 
           <strong>{entry.agent ?? entry.by ?? t("history.someone")}</strong>
           {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {whatHappened(model, entry)}{" "}
           <time class="quiet" dateTime={entry.at} title={dateTime(entry.at)}>
-            {Date.now() - Date.parse(entry.at) < RECENT_MS ? relativePast(entry.at) : dateTime(entry.at)}
+            {eventTime(entry.at)}
           </time>
         </p>
         {only?.field && isShort(only.before) && isShort(only.after) ? (

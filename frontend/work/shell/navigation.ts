@@ -1,10 +1,12 @@
 // What the sidebar has, for whoever is signed in: only what they may list or manage.
 import type { IconName } from "../../shared/components/icon";
+import { query } from "../../shared/router";
 import { siteState } from "../../shared/components/heading";
 import { translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { businessModels, canList, modelOf } from "../models";
 import { managesPeople } from "../users/people";
+import { favourites } from "./favourites";
 import { modelIcon } from "./model_icons";
 import { recordCounts } from "./record_counts";
 
@@ -33,6 +35,15 @@ export function firstEntries(): NavigationEntry[] {
     { address: APPROVALS, label: t("approvals"), icon: "inbox", waiting: siteState.waiting.value },
     { address: "/dashboard", label: t("dashboard"), icon: "layout-dashboard" },
   ];
+}
+
+/** The pages that this person has marked; no group where there are none. */
+export function favouriteGroups(meta: Meta): NavigationGroup[] {
+  const entries = (favourites.value ?? []).map(({ path, name }) => {
+    const model = modelOf(meta, /^\/models\/(\w+)/.exec(path)?.[1] ?? "");
+    return { address: path, label: name, icon: model ? modelIcon(model) : ("star" as const) };
+  });
+  return entries.length > 0 ? [{ name: "favourites", label: t("favourites"), entries }] : [];
 }
 
 export function moduleGroups(meta: Meta): NavigationGroup[] {
@@ -68,7 +79,11 @@ export function lastEntries(meta: Meta): NavigationEntry[] {
   ];
 }
 
-/** Whether the page at this address belongs to an entry: its own page, or one below it. */
+/** Whether the page at this address belongs to an entry: its own page, or one below it. A view is one of a list. */
 export function isAt(entry: string, address: string): boolean {
+  const [page = "", view] = entry.split("?view=");
+  if (view !== undefined) {
+    return address === page && query.value.get("view") === view;
+  }
   return entry === "/" ? address === "/" : address === entry || address.startsWith(`${entry}/`);
 }

@@ -12,7 +12,8 @@ import type { Meta } from "../api";
 import { signOut } from "../current_user";
 import { PaletteButton } from "../palette/palette_button";
 import { Avatar } from "../values/avatar";
-import { automationGroup, firstEntries, isAt, lastEntries, moduleGroups, type NavigationEntry, type NavigationGroup } from "./navigation";
+import { automationGroup, favouriteGroups, firstEntries, isAt, lastEntries, moduleGroups, type NavigationEntry, type NavigationGroup } from "./navigation";
+import { loadFavourites } from "./favourites";
 import { loadRecordCounts } from "./record_counts";
 import { closedGroups, isRail, toggleGroup, toggleRail } from "./state";
 
@@ -21,7 +22,8 @@ const t = translator("work");
 
 export function Sidebar({ meta }: { meta: Meta }) {
   useEffect(() => loadRecordCounts(meta), [meta]);
-  const groups = [...moduleGroups(meta), automationGroup(meta)];
+  useEffect(() => loadFavourites(meta), [meta]);
+  const groups = [...favouriteGroups(meta), ...moduleGroups(meta), automationGroup(meta)];
   return (
     <header class="side" id="side">
       <div class="side-top">

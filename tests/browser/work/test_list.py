@@ -395,3 +395,35 @@ async def test_views_that_the_browser_has_kept_are_moved_to_the_server_once(
 
         assert page.url.endswith("&order=-city")
         assert moved() == ['{"order":[{"field":"city","dir":"desc"}]}']
+
+
+async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Browser, desk: Desk) -> None:
+    bob, root = desk.caller("bob"), desk.caller("root")
+    by_date = '{"order": [{"field": "due", "dir": "desc"}]}'
+    view = bob.run("view.create", model="activity", name="By date", query=by_date)
+    group = ".side-nav .side-group:has-text('Favourites') + ul .side-link"
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", f"/models/activity?view={view['id']}")
+        await expect(page.locator("[role=columnheader][aria-sort=descending]")).to_have_text("Due")
+        await page.click("button[aria-label=Favourite]")
+        await expect(page.locator("button[aria-label=Favourite]")).to_have_attribute("aria-pressed", "true")
+        await page.goto("/approvals")
+        await page.click(f"{group}:has-text('Activities: By date')")
+        await expect(page.locator("[role=columnheader][aria-sort=descending]")).to_have_text("Due")
+        await expect(page.locator(f"{group}[aria-current]")).to_have_text("Activities: By date")
+
+    # An administrator may read everyone's favourites, and sees only their own.
+    assert "Activities: By date" in {each["name"] for each in root.run("favourite.list", limit=100)}
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/models/activity")
+        await page.click("button[aria-label=Favourite]")
+        await expect(page.locator(group)).to_have_text(["Activities"])
+        await page.click("button[aria-label=Favourite]")
+        await expect(page.locator(group)).to_have_count(0)
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", f"/models/activity?view={view['id']}")
+        await page.click("button[aria-label=Favourite][aria-pressed=true]")
+        await expect(page.locator(group)).to_have_count(0)
+
+    assert bob.run("favourite.list", limit=100) == []

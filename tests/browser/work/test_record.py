@@ -280,3 +280,51 @@ async def test_a_deletion_that_a_hidden_record_prevents_says_so(browser: Browser
         await expect(page.locator(".toast")).to_contain_text("another record refers to this one")
 
         assert alice.run("party.get", id=party["id"])["id"] == party["id"]
+
+
+async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
+    browser: Browser, desk: Desk, alice: Caller, axe: str
+) -> None:
+    lead = str(alice.run("lead.create", title="Talked about")["id"])
+    desk.caller("bob").run("comment.create", model="lead", record=lead, text="Bob knows them.")
+
+    def said() -> list[str]:
+        condition = {"field": "record", "op": "eq", "value": lead}
+        return sorted(each["text"] for each in alice.run("comment.list", filter=[condition]))
+
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
+        others = page.locator(".timeline li", has_text="Bob knows them.")
+        await expect(others).to_contain_text("bob commented")
+        await page.fill("#new-comment", "Call back\non Monday.")
+        await page.reload()
+        await expect(page.locator("#new-comment")).to_have_value("Call back\non Monday.")
+        await page.focus("#new-comment")
+        await page.keyboard.press("Control+Enter")
+        own = page.locator(".timeline li", has_text="alice commented")
+        await expect(own.locator(".comment-text")).to_have_text("Call back\non Monday.", use_inner_text=True)
+        await expect(page.locator("#new-comment")).to_have_value("")
+        await expect(page.locator("#new-comment")).to_be_focused()
+        assert said() == ["Bob knows them.", "Call back\non Monday."]
+        # Another person's comment has no actions.
+        await expect(others.locator(".menu")).to_have_count(0)
+        await assert_accessible(page, axe)
+
+        await own.locator(".menu > button").click()
+        await page.click("[role=menuitem]:text-is('Edit comment')")
+        await expect(own.locator("textarea")).to_be_focused()
+        await own.locator("textarea").fill("Call back on Tuesday.")
+        await page.keyboard.press("Control+Enter")
+        await expect(own.locator(".comment-text")).to_have_text("Call back on Tuesday.")
+        await expect(own.locator(".menu > button")).to_be_focused()
+        assert said() == ["Bob knows them.", "Call back on Tuesday."]
+
+        await page.click("button:text-is('Comments')")
+        await expect(page.locator(".timeline li")).to_have_count(2)
+        await own.locator(".menu > button").click()
+        await page.click("[role=menuitem]:text-is('Delete comment')")
+        await page.click("dialog[open] .button.risky")
+        await expect(page.locator(".timeline li")).to_have_count(1)
+        await expect(page.locator("#new-comment")).to_be_focused()
+
+        assert said() == ["Bob knows them."]

@@ -1,0 +1,22 @@
+// Which records of a model are one's own: by the id of whoever is signed in.
+import { type Meta, type Row, run } from "./api";
+import { may, modelOf } from "./models";
+
+/** The id of whoever is signed in; undefined where they may not look up people. */
+export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
+  const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
+  const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
+  return found?.value[0]?.id;
+}
+
+/** The condition that a record is one's own, for administrators, who may read everyone's. Null for a person who may
+ *  not look up people: the service then answers no private record of others.
+ *  @throws Error where it is not known whose records to read. */
+export async function ownCondition(meta: Meta, signal: AbortSignal): Promise<{ field: "owner"; op: "eq"; value: string } | null> {
+  const me = await ownId(meta, signal);
+  const people = modelOf(meta, "user");
+  if (me === undefined && people && may(people, "list")) {
+    throw new Error("the id of the person is not known");
+  }
+  return me === undefined ? null : { field: "owner", op: "eq", value: me };
+}

@@ -1,0 +1,192 @@
+// A comment in the timeline of a record, and the field in which one is written.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Icon } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
+import { UntrustedText } from "../../shared/components/untrusted_text";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { dateTime, translator } from "../../shared/i18n";
+import type { Meta, Model } from "../api";
+import { fieldOf, may, modelOf } from "../models";
+import { referencedRecord } from "../referenced_records";
+import { Avatar } from "../values/avatar";
+import { Value } from "../values/value";
+import { changeComment, type Comment, commentModel, deleteComment, writeComment } from "./comments";
+import { useDraft } from "./draft";
+import { eventTime } from "./event_time";
+
+const tCommon = translator("common");
+const t = translator("record");
+
+const NEW = "new-comment";
+
+/** Run it; false where it is refused, which a toast says. */
+async function tried(does: () => Promise<boolean>): Promise<boolean> {
+  try {
+    if (!(await does())) {
+      showToast(t("proposed"));
+    }
+    return true;
+  } catch (error) {
+    showToast(Problem.from(error).message);
+    return false;
+  }
+}
+
+interface WritingProps {
+  id: string;
+  label: string;
+  text: string;
+  action: string;
+  onText: (text: string) => void;
+  onSave: () => Promise<void>;
+  onCancel?: () => void;
+}
+
+/** Ctrl and Enter save what is written. */
+function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingProps) {
+  const [isBusy, setBusy] = useState(false);
+  const save = async () => {
+    if (text.trim() && !isBusy) {
+      setBusy(true);
+      await onSave();
+      setBusy(false);
+    }
+  };
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void save();
+    } else if (event.key === "Escape" && onCancel) {
+      event.stopPropagation();
+      onCancel();
+    }
+  };
+  return (
+    <form class="comment-form" onSubmit={(event) => (event.preventDefault(), void save())}>
+      <textarea
+        id={id}
+        class="input"
+        rows={text ? 3 : 1}
+        maxLength={10_000}
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+        onKeyDown={keyed}
+      />
+      {(text !== "" || onCancel) && (
+        <div class="row">
+          <Button type="submit" tight busy={isBusy}>
+            {action}
+            <kbd>{t("comment.key")}</kbd>
+          </Button>
+          {onCancel && (
+            <Button tight look="plain" onClick={onCancel}>
+              {tCommon("cancel")}
+            </Button>
+          )}
+        </div>
+      )}
+    </form>
+  );
+}
+
+/** What is written outlives a reload and the end of a session. */
+export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: Model; id: string; onWritten: () => void }) {
+  const draft = useDraft(`comment:${model.name}/${id}`);
+  const comments = commentModel(meta);
+  if (!comments || !may(comments, "create")) {
+    return null;
+  }
+  const text = draft.texts["text"] ?? "";
+  const write = async () => {
+    if (await tried(() => writeComment(model, id, text.trim()))) {
+      draft.drop();
+      onWritten();
+      document.getElementById(NEW)?.focus();
+    }
+  };
+  const put = (next: string) => (next ? draft.set("text", next) : draft.unset("text"));
+  return <Writing id={NEW} label={t("comment.write")} action={t("comment.save")} text={text} onText={put} onSave={write} />;
+}
+
+/** What the keyboard is on once the comment is shown again. */
+function focusLater(selector: string): void {
+  setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus(), 0);
+}
+
+export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; comment: Comment; isOwn: boolean; onChanged: () => void }) {
+  const [written, setWritten] = useState<string | null>(null);
+  const [isDeleting, setDeleting] = useState(false);
+  const people = modelOf(meta, "user");
+  const author = people && comment.author ? referencedRecord(people, comment.author).value : null;
+  const name = author ? String(author["username"] ?? "") : "";
+  const field = fieldOf(commentModel(meta), "text");
+  const close = () => {
+    setWritten(null);
+    focusLater(`#comment-${comment.id} .menu button`);
+  };
+  const save = async () => {
+    if (await tried(() => changeComment(comment, (written ?? "").trim()))) {
+      close();
+      onChanged();
+    }
+  };
+  const remove = async () => {
+    setDeleting(false);
+    if (await tried(() => deleteComment(comment))) {
+      onChanged();
+      focusLater(`#${NEW}`);
+    }
+  };
+  const edit = () => {
+    setWritten(comment.text);
+    focusLater(`#text-${comment.id}`);
+  };
+  return (
+    <li id={`comment-${comment.id}`}>
+      <Avatar name={name || "–"} />
+      <div>
+        <p>
+          <strong>{name || t("history.someone")}</strong> {t("comment.did")}{" "}
+          <time class="quiet" dateTime={comment.written_at} title={dateTime(comment.written_at)}>
+            {eventTime(comment.written_at)}
+          </time>
+          {isOwn && written === null && (
+            <span class="comment-menu">
+              <Menu
+                label={t("comment.more")}
+                opener={<Icon name="ellipsis" size="s" />}
+                items={[
+                  { label: t("comment.edit"), icon: "pencil", does: edit },
+                  { label: t("comment.delete"), icon: "trash-2", does: () => setDeleting(true) },
+                ]}
+              />
+            </span>
+          )}
+        </p>
+        {written === null ? (
+          <p class="comment-text">{field?.masked ? <Value meta={meta} field={field} value={comment.text} /> : <UntrustedText text={comment.text} />}</p>
+        ) : (
+          <Writing id={`text-${comment.id}`} label={t("comment.edit")} action={t("save")} text={written} onText={setWritten} onSave={save} onCancel={close} />
+        )}
+      </div>
+      <Dialog
+        title={t("comment.delete.title")}
+        isOpen={isDeleting}
+        onClose={() => setDeleting(false)}
+        isCautious
+        actions={
+          <Button look="risky" onClick={() => void remove()}>
+            {t("comment.delete")}
+          </Button>
+        }
+      >
+        <p>{t("comment.delete.text")}</p>
+      </Dialog>
+    </li>
+  );
+}

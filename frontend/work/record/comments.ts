@@ -1,0 +1,54 @@
+// The comments on a record: read, written, changed and deleted by the commands of the model `comment`.
+import { attempt, type Meta, type Model, type Row, run } from "../api";
+import { may, modelOf } from "../models";
+import { ownId } from "../ownership";
+
+export interface Comment extends Row {
+  author: string | null;
+  text: string;
+  written_at: string;
+}
+
+export interface Comments {
+  /** The id of the person who is signed in, where they may look it up. */
+  me: string | undefined;
+  comments: Comment[];
+}
+
+const COMMENT = "comment";
+const MOST = 200;
+
+/** The model of comments, where this person may read some. */
+export function commentModel(meta: Meta): Model | undefined {
+  const model = modelOf(meta, COMMENT);
+  return model && may(model, "list") ? model : undefined;
+}
+
+/** The newest comments on a record. */
+export async function loadComments(meta: Meta, model: Model, record: string, signal: AbortSignal): Promise<Comments> {
+  if (!commentModel(meta)) {
+    return { me: undefined, comments: [] };
+  }
+  const filter = [
+    { field: "record", op: "eq", value: record },
+    { field: "model", op: "eq", value: model.name },
+  ];
+  const found = await run<Comment[]>(COMMENT, "list", { filter, order: [{ field: "written_at", dir: "desc" }], limit: MOST }, signal);
+  return { comments: found.value, me: found.value.length ? await ownId(meta, signal) : undefined };
+}
+
+/** Whether the comment is written, and does not wait for an approval.
+ *  @throws Problem where the service refuses it. */
+export async function writeComment(model: Model, record: string, text: string): Promise<boolean> {
+  return (await attempt(COMMENT, "create", { model: model.name, record, text })).isDone;
+}
+
+/** @throws Problem where the service refuses it. */
+export async function changeComment({ id, revision }: Comment, text: string): Promise<boolean> {
+  return (await attempt(COMMENT, "update", { id, revision, text })).isDone;
+}
+
+/** @throws Problem where the service refuses it. */
+export async function deleteComment({ id, revision }: Comment): Promise<boolean> {
+  return (await attempt(COMMENT, "delete", { id, revision })).isDone;
+}

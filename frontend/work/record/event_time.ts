@@ -1,0 +1,8 @@
+// When an event of the timeline was: by how long ago within a week, else by its date and time.
+import { dateTime, relativePast } from "../../shared/i18n";
+
+const RECENT_MS = 7 * 86_400_000;
+
+export function eventTime(at: string): string {
+  return Date.now() - Date.parse(at) < RECENT_MS ? relativePast(at) : dateTime(at);
+}

@@ -1,0 +1,67 @@
+// One's favourites: pages with a name, kept by the service as records of the model `favourite`.
+import { signal } from "@preact/signals";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { translator } from "../../shared/i18n";
+import { attempt, type Meta, type Row, run } from "../api";
+import { may, modelOf } from "../models";
+import { ownCondition } from "../ownership";
+
+const t = translator("work");
+
+export interface Favourite extends Row {
+  name: string;
+  path: string;
+  position: number;
+}
+
+const FAVOURITE = "favourite";
+const MOST = 100;
+const LAST_POSITION = 1000;
+
+/** In their order; null until they are known. */
+export const favourites = signal<readonly Favourite[] | null>(null);
+
+/** Whether this person may have some. */
+export function hasFavourites(meta: Meta): boolean {
+  const model = modelOf(meta, FAVOURITE);
+  return model !== undefined && may(model, "list") && may(model, "create") && may(model, "delete");
+}
+
+/** Read them until the answered function is called; without them there is no group in the sidebar. */
+export function loadFavourites(meta: Meta): () => void {
+  const controller = new AbortController();
+  const read = async () => {
+    const own = await ownCondition(meta, controller.signal);
+    const order = [{ field: "position", dir: "asc" }];
+    const found = await run<Favourite[]>(FAVOURITE, "list", { filter: own ? [own] : [], order, limit: MOST }, controller.signal);
+    favourites.value = found.value;
+  };
+  favourites.value = null;
+  if (hasFavourites(meta)) {
+    read().catch(() => undefined);
+  }
+  return () => controller.abort();
+}
+
+/** Make the page a favourite, or remove it from them; what the service refuses is shown as a toast. */
+export async function toggleFavourite(path: string, name: string): Promise<void> {
+  const all = favourites.peek() ?? [];
+  const known = all.find((each) => each.path === path);
+  try {
+    if (known) {
+      await attempt(FAVOURITE, "delete", { id: known.id, revision: known.revision });
+      favourites.value = (favourites.peek() ?? []).filter((each) => each.id !== known.id);
+      return;
+    }
+    const position = Math.min(LAST_POSITION, Math.max(-1, ...all.map((each) => each.position ?? 0)) + 1);
+    const done = await attempt<Favourite>(FAVOURITE, "create", { name: name.slice(0, 200), path, position });
+    if (done.isDone) {
+      favourites.value = [...(favourites.peek() ?? []), done.value];
+    } else {
+      showToast(t("favourite.proposed"));
+    }
+  } catch (error) {
+    showToast(Problem.from(error).message);
+  }
+}
