@@ -13,7 +13,6 @@ from countersign.declare.condition import Operator
 from countersign.declare.fields.kinds import LARGEST
 from countersign.declare.rules.declarations import BASE
 from countersign.kernel import clock
-from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView, Rows
 from countersign.records.commands import (
@@ -209,8 +208,10 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     return await mask_output.masked_records(run, reading, rows)
 
 
-async def _rows(run: Run, reading: RecordReader, query: Query, made: select.SelectStatement) -> list[Row]:
-    """Return the rows of a page. All rows are in memory at the same time.
+async def _rows(
+    run: Run, reading: RecordReader, query: Query, made: select.SelectStatement, start: int = 0
+) -> list[Row]:
+    """Return the rows of a page, whose records begin at the column `start`. All rows are in memory at the same time.
 
     Raises:
         BadInput: the rows contain too much text.
@@ -220,14 +221,14 @@ async def _rows(run: Run, reading: RecordReader, query: Query, made: select.Sele
         return await database.scan(made.text, *made.values)
     if query.limit is not None and query.limit <= SHORT_PAGE:
         rows = await database.scan(made.text, *made.values)
-        _require_short(sum(map(port.length, rows)))
+        _require_short(reading.length(rows, start))
         return rows
     found: list[Row] = []
     size = 0
     async with aclosing(database.stream(made.text, *made.values)) as pieces:
         async for rows in pieces:
             found += rows
-            size += sum(map(port.length, rows))
+            size += reading.length(rows, start)
             _require_short(size)
     return found
 
@@ -262,8 +263,8 @@ async def search(run: Run, model: str, body: Body, command: str = "search") -> S
     query = await sqlite_index_hints.with_index_hints(run, view, asked)
     reading = run.engine.reading(run.caller, view)
     made = select.page_with_total(reading, view.reach(command), query, summed)
-    rows = await _rows(run, reading, query, made)
     place = 1 + 3 * len(summed)
+    rows = await _rows(run, reading, query, made, place)
     found = await mask_output.masked_records(run, reading, [row[place:] for row in rows if row[place] is not None])
     result = SearchResult(found, int(rows[0][0]))
     if "sums" in body:

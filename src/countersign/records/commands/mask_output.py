@@ -1,7 +1,7 @@
 """Masking of response rows, for the records of every command and protocol."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from countersign.declare.fields.field import LITERAL
@@ -21,11 +21,21 @@ async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -
     if not reading.has_long_texts:
         return await _masked_records(run, reading, rows)
     found: list[Record] = []
-    for batch in port.split(rows):
+    for batch in _batches(reading, rows):
         if found:
             await asyncio.sleep(0)
         found += await _masked_records(run, reading, batch)
     return found
+
+
+def _batches(reading: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield all rows in batches. Rows are measured one by one only where their texts are long."""
+    for start in range(0, len(rows), port.MAX_ROWS):
+        batch = rows[start : start + port.MAX_ROWS]
+        if reading.length(batch) <= port.MAX_BYTES:
+            yield batch
+        else:
+            yield from port.split(batch)
 
 
 async def _masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
@@ -40,11 +50,13 @@ async def _masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) 
 
 
 async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    places = [(each, place) for place in reading.texts for each in values if each[place] is not None]
-    tokens = await literals(run, [each[place] for each, place in places])
+    texts = [text for place in reading.texts for each in values if (text := each[place]) is not None]
+    tokens = await literals(run, texts)
     if tokens:
-        for each, place in places:
-            each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
+        for each in values:
+            for place in reading.texts:
+                if each[place] is not None:
+                    each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -140,6 +140,8 @@ class RecordReader:
         self.texts = tuple(place for place, field in clear if field.is_folded)
         self.structures = tuple((place, field.name) for place, field in places if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
+        texts = (place for place, field in clear if field.column == "TEXT" and model_view.fields[field.name] == "clear")
+        self._text_places = (0, *texts)
 
     @property
     def is_plain(self) -> bool:
@@ -185,6 +187,14 @@ class RecordReader:
     def scope(self, parameters: Parameters) -> Scope:
         """Return the model's table as part of a statement for this view."""
         return Scope(self._dialect, parameters, "t", self._whole)
+
+    def length(self, rows: Sequence[Row], start: int = 0) -> int:
+        """Return the number of characters of all texts in the rows, whose records begin at the column `start`."""
+        columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True))
+        if not columns:
+            return 0
+        texts = (cast("tuple[str | None, ...]", columns[start + place]) for place in self._text_places)
+        return sum(sum(map(len, filter(None, each))) for each in texts)
 
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
         """Return the rows with every value as displayed, and with placeholder tokens for masked values."""
