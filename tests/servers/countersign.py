@@ -119,7 +119,9 @@ def served(
     # Counters of requests would make tests depend on how fast they are.
     quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN", "REGISTER")}
     # Workers take as long to start as the server; who tests jobs asks for them.
-    variables = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", **quotas, **(settings or {})}
+    # Tests count what the demonstration has without its activity.
+    fixed = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", "COUNTERSIGN_DEMO_ACTIVITY": "false"}
+    variables = {**fixed, **quotas, **(settings or {})}
     with serving(
         ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
         is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),

@@ -140,8 +140,7 @@ class RecordReader:
         self.texts = tuple(place for place, field in clear if field.is_folded)
         self.structures = tuple((place, field.name) for place, field in places if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
-        texts = (place for place, field in clear if field.column == "TEXT" and model_view.fields[field.name] == "clear")
-        self._text_places = (0, *texts)
+        self._text_places = _text_places(model_view, clear)
 
     @property
     def is_plain(self) -> bool:
@@ -230,6 +229,11 @@ class RecordReader:
 
 def _has_long_texts(view: ModelView) -> bool:
     return any(view.model.fields[name].is_long for name in view.fields)
+
+
+def _text_places(view: ModelView, clear: Iterable[tuple[int, Field]]) -> tuple[int, ...]:
+    """Return the positions of the texts in a row: the id, and the fields that are neither masked nor rewritten."""
+    return (0, *(place for place, field in clear if field.column == "TEXT" and view.fields[field.name] == "clear"))
 
 
 def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
