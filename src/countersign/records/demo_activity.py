@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
+from countersign.records import demo_pages
 from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.callers import Callers
@@ -67,6 +68,7 @@ async def add_activity(engine: Engine) -> None:
             await agents.propose_all()
             await agents.log_calls()
             await activity.latest()
+            await demo_pages.add_pages(run, people, past.now)
 
 
 class _Past:

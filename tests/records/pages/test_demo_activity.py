@@ -54,3 +54,16 @@ async def test_decided_leads_of_the_demonstration_lie_in_the_past_and_few_open_o
     assert max(each["expected_close"] for each in decided) <= today
     overdue = [each for each in opened if each["expected_close"] < today]
     assert 0 < len(overdue) < len(opened) / 10
+
+
+async def test_people_of_the_demonstration_have_views_a_favourite_and_comments(office: Office) -> None:
+    await demo_activity.add_activity(office.service.engine)
+
+    views = {each["name"]: each for each in await office.all("view", "alice")}
+    (favourite,) = await office.all("favourite", "alice")
+    comments = await office.all("comment", "bob")
+
+    assert set(views) == {"All open", "Offers", "Without a party", "Won", "Waiting", "Not paid"}
+    assert favourite["path"] == f"/models/lead?view={views['Offers']['id']}"
+    assert {each["model"] for each in comments} == {"lead"}
+    assert len({each["written_at"] for each in comments}) == len(comments) == 4

@@ -1,0 +1,79 @@
+"""What people of the demonstration keep on the pages of the work app: saved views, a favourite and comments."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.records.commands import workflow
+from countersign.records.commands.run import Run
+
+
+class _View(NamedTuple):
+    """A saved view of a list: conditions as field, operator and value, and the fields of its order."""
+
+    owner: str
+    model: str
+    name: str
+    conditions: tuple[tuple[str, str, object], ...]
+    order: tuple[str, ...]
+    shared: bool = True
+
+
+class _Comment(NamedTuple):
+    """A comment on one of the open leads that close first, by its place among them."""
+
+    author: str
+    place: int
+    hours: int
+    text: str
+
+
+_OPEN = ("stage", "in", ["new", "qualified", "proposed"])
+_VIEWS = (
+    _View("alice", "lead", "All open", (_OPEN,), ("expected_close",)),
+    _View("alice", "lead", "Offers", (("stage", "eq", "proposed"),), ("-expected_revenue_minor",), shared=False),
+    _View("bob", "lead", "Without a party", (_OPEN, ("party", "is_null", True)), ("expected_close",)),
+    _View("bob", "lead", "Won", (("stage", "eq", "won"),), ("-expected_close",)),
+    _View("alice", "ticket", "Waiting", (("state", "eq", "waiting"),), ("opened",)),
+    _View("carol", "invoice", "Not paid", (("state", "eq", "posted"),), ("due",)),
+)
+_COMMENTS = (
+    _Comment("bob", 0, 30, "They asked for the terms in writing. I have sent them."),
+    _Comment("alice", 0, 21, "Thank you. I will call on the day before it closes."),
+    _Comment("bob", 1, 26, "Their purchasing department needs two weeks for a signature."),
+    _Comment("alice", 2, 5, "Please keep the price of the last offer."),
+)
+_LEADS = (
+    "SELECT id FROM lead WHERE stage IN ('new', 'qualified', 'proposed') AND expected_close >= $1 "
+    "ORDER BY expected_close, id LIMIT 3"
+)
+
+
+async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
+    """Add the views, a favourite of one of them, and the comments, with `people` as ids by user name."""
+    for view in _VIEWS:
+        order = [{"field": each.removeprefix("-"), "dir": "desc" if each[0] == "-" else "asc"} for each in view.order]
+        filters = [{"field": field, "op": operator, "value": value} for field, operator, value in view.conditions]
+        query = json.dumps({"filter": filters, "order": order})
+        values = {"owner": people[view.owner], "model": view.model, "name": view.name, "shared": view.shared}
+        view_id = await _create(run, people[view.owner], "view", query=query, **values)
+        if not view.shared:
+            path = f"/models/{view.model}?view={view_id}"
+            await _create(run, people[view.owner], "favourite", owner=people[view.owner], name=view.name, path=path)
+    leads = [row[0] for row in await run.transaction.fetch(_LEADS, clock.rfc3339(now)[:10])]
+    for comment in _COMMENTS:
+        at = clock.later(now, seconds=-comment.hours * 3_600)
+        author = people[comment.author]
+        with clock.fixed(at):
+            about = {"model": "lead", "record": leads[comment.place], "written_at": clock.rfc3339(at)}
+            await _create(run, author, "comment", author=author, text=comment.text, **about)
+
+
+async def _create(run: Run, person: str, model: str, /, **values: object) -> str:
+    """Create a record as its person does; return its id."""
+    as_person = replace(run, actor=replace(run.actor, user_id=person))
+    declared = run.engine.registry.models[model]
+    return await workflow.EffectContext(as_person, declared, "", {}, f"{model}.create").create(model, **values)
