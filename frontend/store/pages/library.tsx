@@ -17,6 +17,7 @@ import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
 import { LibraryCard, LibraryRow, UpdateCard } from "../library/library_card";
+import { moveKeptNotes } from "../library/kept_notes";
 import { collections, library, loadLibrary } from "../library/library_state";
 import { NotesEditor } from "../library/notes_editor";
 import { updateOf } from "../library/update_of";
@@ -264,7 +265,9 @@ function useLibrary() {
   useEffect(() => {
     const controller = new AbortController();
     setProblem(null);
-    loadLibrary(controller.signal).catch((error: unknown) => controller.signal.aborted || setProblem(Problem.from(error)));
+    loadLibrary(controller.signal)
+      .then(async () => (await moveKeptNotes()) && setRound((before) => before + 1))
+      .catch((error: unknown) => controller.signal.aborted || setProblem(Problem.from(error)));
     return () => controller.abort();
   }, [round, noted.value]);
   return { problem, reload: () => setRound(round + 1) };

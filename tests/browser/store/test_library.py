@@ -1,6 +1,7 @@
 """What people note about products for themselves, what they follow, and what is newer than what they downloaded."""
 
 import asyncio
+import json
 import secrets
 
 import pytest
@@ -9,6 +10,7 @@ from playwright.async_api import Browser, expect
 from tests.browser.rules import evaluated
 from tests.browser.store.goods import free_product, owned_with_a_file, published
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.visits import REFUSALS
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -142,3 +144,33 @@ async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: 
         await expect(page.locator(".card").first.locator(".flag")).to_have_text("Update")
         await page.click(f".updates >> text={slug.title()}")
         await page.wait_for_selector(f"h1:text('{slug.title()}')")
+
+
+async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_account(
+    browser: Browser, demo_store: Running
+) -> None:
+    slug = await asyncio.to_thread(free_product, demo_store)
+    followed = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
+    owned = (await asyncio.to_thread(call, demo_store, "GET", "/library?limit=1", email=PLAYER))[0]
+    note, collection = f"Kept {secrets.token_hex(4)}", f"Shelf {secrets.token_hex(4)}"
+    kept = {
+        owned["id"]: {"note": note, "collections": [collection]},
+        followed["id"]: {"followed": "2026-11-20T10:00:00Z"},
+        "none": {"followed": "2026-11-20T10:00:00Z"},
+    }
+    await asyncio.to_thread(call, demo_store, "PATCH", f"/library/{owned['id']}", {"note": None}, email=PLAYER)
+    async with watched(browser, demo_store.url, expected=REFUSALS) as page:
+        await sign_in(page, PLAYER, "/redeem")
+        await evaluated(page, f"localStorage.setItem('countersign-shelf {PLAYER}', {json.dumps(json.dumps(kept))})")
+        await page.goto("/library")
+        await page.locator(".side-nav", has_text=collection).wait_for()
+        left: list[str] = []
+        async with asyncio.timeout(60):
+            while left != ["none"]:
+                await asyncio.sleep(0.1)
+                left = [*json.loads(await evaluated(page, f"localStorage['countersign-shelf {PLAYER}'] ?? '{{}}'"))]
+
+    items = await asyncio.to_thread(call, demo_store, "GET", "/library?limit=100", email=PLAYER)
+    state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
+    assert next(each["note"] for each in items if each["id"] == owned["id"]) == note
+    assert state["followed"] == [followed["id"]]

@@ -1,0 +1,79 @@
+// The notes that earlier versions kept in this browser are moved to the account, each product once.
+import { api, type Schemas } from "../api";
+import { recordDownload } from "../downloaded_versions";
+import { me } from "../me";
+import { createCollection, library } from "./library_state";
+
+interface KeptNotes {
+  isHidden?: boolean;
+  note?: string;
+  collections?: readonly string[];
+  followed?: string;
+  /** The version that was downloaded last, by channel. */
+  fetched?: Readonly<Record<string, string>>;
+}
+
+type NotesByProduct = Readonly<Record<string, KeptNotes>>;
+
+/** Move the notes once the library has been read; whether any was moved. What is refused stays for the next time. */
+export async function moveKeptNotes(): Promise<boolean> {
+  const key = `countersign-shelf ${me.peek()?.email ?? ""}`;
+  let isMoved = false;
+  for (const [id, notes] of Object.entries(read(key))) {
+    const { [id]: _, ...others } = read(key);
+    // Removed first, so that another tab does not move it as well.
+    write(key, others);
+    try {
+      await move(id, notes);
+      isMoved = true;
+    } catch {
+      write(key, { ...read(key), [id]: notes });
+    }
+  }
+  return isMoved;
+}
+
+async function move(id: string, { isHidden, note, collections = [], followed, fetched = {} }: KeptNotes): Promise<void> {
+  if (followed) {
+    await api.put("/api/v1/me/follows/product/{id}", { values: { id } });
+  }
+  const product = library.peek()?.find((each) => each.id === id);
+  if (product) {
+    await moveToLibrary(product, isHidden === true, note ?? "", collections);
+  }
+  // The stable version last: it is the one that the library shows.
+  const channels = Object.keys(fetched).sort((a, b) => Number(a === "stable") - Number(b === "stable"));
+  for (const channel of channels) {
+    await recordDownload(id, { channel, version: fetched[channel] ?? "" }, null);
+  }
+}
+
+/** What the account has already stays. */
+async function moveToLibrary(product: Schemas["Owned"], isHidden: boolean, note: string, names: readonly string[]): Promise<void> {
+  const { id } = product;
+  const change = { ...(isHidden && { hidden: true }), ...(note && !product.note && { note }) };
+  if (Object.keys(change).length > 0) {
+    await api.patch("/api/v1/library/{id}", { values: { id }, body: change });
+  }
+  for (const name of names) {
+    const collection_id = (await createCollection(name)).id;
+    await api.put("/api/v1/me/collections/{collection_id}/items/{id}", { values: { collection_id, id } });
+  }
+}
+
+function read(key: string): NotesByProduct {
+  try {
+    const found: unknown = JSON.parse(localStorage.getItem(key) ?? "{}");
+    return found !== null && typeof found === "object" ? (found as NotesByProduct) : {};
+  } catch {
+    return {};
+  }
+}
+
+function write(key: string, notes: NotesByProduct): void {
+  if (Object.keys(notes).length === 0) {
+    localStorage.removeItem(key);
+  } else {
+    localStorage.setItem(key, JSON.stringify(notes));
+  }
+}
