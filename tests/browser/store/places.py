@@ -44,6 +44,8 @@ STORE = (
     Place("keyboard", "/redeem", ("footer button",)),
     Place("design", "/design"),
     Place("nowhere", "/nowhere"),
+    Place("publisher-webhooks", "/publisher?tab=webhooks"),
+    Place("publisher-signing", "/publisher?tab=signing"),
 )
 STORE_VISITORS = (
     Visitor("nobody"),
