@@ -10,7 +10,7 @@ with the page at the left. Needs a built package (`make setup`) and Chromium.
 import argparse
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -91,8 +91,19 @@ async def signed_in(browser: Browser, desk: Desk, shown: Shown) -> Page:
     return page
 
 
-async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path) -> None:
-    """Write the pictures of one page, in each view."""
+def compared_heights(references: Path | None) -> dict[str, int]:
+    """The heights of the reference pictures, by the names of the page's own pictures."""
+    heights: dict[str, int] = {}
+    for reference in references.glob("*.png") if references else ():
+        name, width, scheme = reference.stem.rsplit("-", 2)
+        with Image.open(reference) as picture:
+            heights[f"{REFERENCES.get(name, name)}-{width}-{scheme}"] = picture.height
+    return heights
+
+
+async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path, heights: Mapping[str, int]) -> None:
+    """Write the pictures of one page, in each view: as high as the picture that it is compared with, so that what is
+    fixed to the window is at the same place, or else as high as the page."""
     path = shown.place.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
@@ -108,7 +119,8 @@ async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path) -> N
         await settled(page, Visitor(""))
         await load_pictures(page)
         tall = await page.evaluate("document.documentElement.scrollHeight")
-        await page.set_viewport_size({"width": width, "height": max(height, min(tall, TALLEST))})
+        whole = max(height, min(tall, TALLEST))
+        await page.set_viewport_size({"width": width, "height": heights.get(f"{shown.name}-{view}", whole)})
         await page.wait_for_timeout(300)
         await page.screenshot(path=folder / f"{shown.name}-{view}.png")
 
@@ -151,7 +163,9 @@ def write_sheets(folder: Path, references: Path) -> list[Path]:
     return sheets
 
 
-async def take_all(running: Running, pages: Sequence[Shown], program: str, folder: Path) -> None:
+async def take_all(
+    running: Running, pages: Sequence[Shown], program: str, folder: Path, heights: Mapping[str, int]
+) -> None:
     """Take every page, one browser for each person and service; say which could not be taken."""
     desk = Desk(running)
     ids = record_ids(desk)
@@ -162,7 +176,7 @@ async def take_all(running: Running, pages: Sequence[Shown], program: str, folde
             if key not in current:
                 current[key] = await signed_in(browser, desk, shown)
             try:
-                await take(current[key], shown, ids, folder)
+                await take(current[key], shown, ids, folder, heights)
             except Waited as waited:
                 print(f"{shown.name}: not taken, {str(waited).splitlines()[0]}")
 
@@ -184,7 +198,7 @@ async def main() -> None:
     with TemporaryDirectory() as folder:
         data = Path(folder, "data")
         with served(data, "--demo", service="both", settings=settings, copies=False) as running:
-            await take_all(running, pages, program, options.to)
+            await take_all(running, pages, program, options.to, compared_heights(options.reference))
     sheets = write_sheets(options.to, options.reference) if options.reference else []
     print(f"{len(pages)} pages in {len(VIEWS)} views and {len(sheets)} sheets are in {options.to}")
 

@@ -72,22 +72,23 @@ const MARKS: Readonly<Record<Platform, string | null>> = {
 };
 
 /** The mark of a platform; it is read aloud by its name. */
-export function PlatformMark({ platform }: { platform: Platform }) {
+export function PlatformMark({ platform, label = PLATFORMS[platform] }: { platform: Platform; label?: string }) {
   const mark = MARKS[platform];
   return (
-    <svg class={mark ? "mark" : "mark i"} viewBox="0 0 24 24" role="img" aria-label={PLATFORMS[platform]}>
+    <svg class={mark ? "mark" : "mark i"} viewBox="0 0 24 24" role="img" aria-label={label}>
       <path d={mark ?? ICONS.globe} />
     </svg>
   );
 }
 
-/** The marks of several platforms, in one order everywhere. */
+/** The marks of several platforms, in one order everywhere. macOS and iOS have the same mark, which is shown once. */
 export function PlatformMarks({ platforms }: { platforms: readonly Platform[] }) {
-  const shown = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each));
+  const isOnBoth = platforms.includes("macos") && platforms.includes("ios");
+  const shown = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each) && !(isOnBoth && each === "ios"));
   return (
     <span class="marks">
       {shown.map((each) => (
-        <PlatformMark key={each} platform={each} />
+        <PlatformMark key={each} platform={each} {...(isOnBoth && each === "macos" && { label: `${PLATFORMS.macos}, ${PLATFORMS.ios}` })} />
       ))}
     </span>
   );

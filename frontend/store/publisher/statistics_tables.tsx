@@ -55,7 +55,6 @@ function Panel({ id, title, note, isWide = false, children }: { id: string; titl
 function ByProduct({ numbers, range, products }: Props) {
   const rows = numbers.products.now.slice(0, SHOWN_PRODUCTS);
   const total = numbers.series.downloads.now.total || 1;
-  const most = Math.max(1, ...rows.map((each) => each.total ?? 0));
   return (
     <Panel id="by-product" title={t("stats.by.product")} note={t("stats.share.all")} isWide>
       {rows.length ? (
@@ -89,7 +88,7 @@ function ByProduct({ numbers, range, products }: Props) {
                 <td class="wide-only quiet">{products.find((each) => each.slug === key)?.latest?.version}</td>
                 <td class="number">{number(value ?? 0)}</td>
                 <td class="wide-only stats-bar">
-                  <Bar share={(value ?? 0) / most} />
+                  <Bar share={total ? (value ?? 0) / total : 0} />
                 </td>
                 <td class="number wide-only quiet">{percent((value ?? 0) / total, false)}</td>
                 <td class="number">
@@ -200,7 +199,6 @@ const LAST_HUE = 6;
 function ByPlatform({ numbers }: Props) {
   const { total } = numbers.series.downloads.now;
   const rows = numbers.platforms;
-  const most = Math.max(1, ...rows.map((each) => each.total ?? 0));
   return (
     <Panel id="by-platform" title={t("stats.by.platform")}>
       <Bars
@@ -210,7 +208,7 @@ function ByPlatform({ numbers }: Props) {
           key: each.key,
           name: <PlatformName platform={each.key} />,
           value: each.total,
-          share: (each.total ?? 0) / most,
+          share: (each.total ?? 0) / (total || 1),
           hue: Math.min(place + 1, LAST_HUE),
           note: each.total === null ? "" : percent(each.total / (total || 1), false),
         }))}

@@ -5,7 +5,7 @@ import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
 import { dateTime, number, plural, translator } from "../../shared/i18n";
-import { type Meta, type Model, run } from "../api";
+import { type Field, type Meta, type Model, run } from "../api";
 import { fieldOf, may, nounOf } from "../models";
 import { AgentAvatar, Avatar } from "../values/avatar";
 import { Value } from "../values/value";
@@ -30,6 +30,8 @@ type Filter = (typeof FILTERS)[number];
 const SHOWN = 20;
 /** Longer texts are compared in a table. */
 const SHORT = 60;
+/** More changes of one event are in a table that opens. */
+const MOST_SHOWN = 3;
 
 export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {
   const [isWhole, setWhole] = useState(false);
@@ -98,8 +100,8 @@ function shownEvents(filter: Filter, entries: readonly Entry[]): readonly Entry[
 function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry }) {
   const changes = Object.entries(entry.changes).map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }));
   const isMaking = entry.command.endsWith(".create");
-  const only = changes.length === 1 && !isMaking ? changes[0] : undefined;
-  const isShort = (value: unknown) => String(value ?? "").length <= SHORT;
+  const areShort = changes.every(({ field, before, after }) => field && isShort(before) && isShort(after));
+  const isShown = !isMaking && changes.length <= MOST_SHOWN && areShort;
   return (
     <li>
       {entry.agent === null ? <Avatar name={entry.by ?? "–"} /> : <AgentAvatar />}
@@ -111,20 +113,11 @@ function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry 
             {eventTime(entry.at)}
           </time>
         </p>
-        {only?.field && isShort(only.before) && isShort(only.after) ? (
-          <p class="event-change">
-            {only.before !== null && only.before !== "" && (
-              <>
-                <s>
-                  <Value meta={meta} field={only.field} value={only.before} />
-                </s>
-                <Icon name="arrow-right" size="s" />
-              </>
-            )}
-            <b>
-              <Value meta={meta} field={only.field} value={only.after} />
-            </b>
-          </p>
+        {isShown ? (
+          changes.map(
+            ({ name, field, before, after }) =>
+              field && <EventChange key={name} {...{ meta, field, before, after }} isNamed={changes.length > 1} />,
+          )
         ) : (
           changes.length > 0 && (
             <details>
@@ -135,6 +128,29 @@ function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry 
         )}
       </div>
     </li>
+  );
+}
+
+function isShort(value: unknown): boolean {
+  return String(value ?? "").length <= SHORT;
+}
+
+function EventChange({ meta, field, before, after, isNamed }: { meta: Meta; field: Field; before: unknown; after: unknown; isNamed: boolean }) {
+  return (
+    <p class="event-change">
+      {isNamed && <span class="quiet">{field.label}</span>}
+      {before !== null && before !== "" && (
+        <>
+          <s>
+            <Value meta={meta} field={field} value={before} />
+          </s>
+          <Icon name="arrow-right" size="s" />
+        </>
+      )}
+      <b>
+        <Value meta={meta} field={field} value={after} />
+      </b>
+    </p>
   );
 }
 
