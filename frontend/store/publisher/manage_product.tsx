@@ -8,9 +8,7 @@ import { setQuery, query } from "../../shared/router";
 import { EditProduct } from "./edit_product";
 import { fetchProductState, type ProductState } from "./product_state";
 import { EditMedia } from "./edit_media";
-import { isPublisher, me } from "../me";
-import { currentOrg } from "./org";
-import { PublisherArea } from "./publisher_area";
+import { ProductArea } from "./publisher_area";
 import { Status } from "./products";
 import { RequirePublisher } from "./require_publisher";
 import { Releases } from "./releases";
@@ -43,14 +41,7 @@ export function ManageProduct({ slug }: { slug: string }) {
     </>
   );
   const org = found.state === "loaded" ? found.value.product.org : undefined;
-  // The frame is there before the product is, so that the heading stays the same element, and keeps the keyboard.
-  return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
-    <PublisherArea org={org ?? currentOrg()} current="products" isFixed>
-      {page}
-    </PublisherArea>
-  ) : (
-    page
-  );
+  return <ProductArea org={org}>{page}</ProductArea>;
 }
 
 function Tabbed({ product, etag, reload }: ProductState & { reload: () => void }) {

@@ -9,9 +9,7 @@ import { size, translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
 import { fetchProductState, type ProductState } from "./product_state";
-import { isPublisher, me } from "../me";
-import { currentOrg } from "./org";
-import { PublisherArea } from "./publisher_area";
+import { ProductArea } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
 import { allReleases, previousRelease, type Release, ReleaseStatus } from "./releases";
 import { UploadFiles } from "./upload_files";
@@ -44,13 +42,7 @@ export function ManageRelease({ slug, version }: { slug: string; version: string
     </>
   );
   const org = found.state === "loaded" ? found.value.product.org : undefined;
-  return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
-    <PublisherArea org={org ?? currentOrg()} current="products" isFixed>
-      {page}
-    </PublisherArea>
-  ) : (
-    page
-  );
+  return <ProductArea org={org}>{page}</ProductArea>;
 }
 
 interface Found {

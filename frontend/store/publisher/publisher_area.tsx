@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { Chip } from "../../shared/components/chip";
 import type { IconName } from "../../shared/components/icon";
-import { isOwnerOf, me } from "../me";
+import { isOwnerOf, isPublisher, me } from "../me";
 import { Monogram } from "../monogram";
 import { SideNav, type SidePlace } from "../side_nav";
-import { OrgChoice } from "./org";
+import { currentOrg, OrgChoice } from "./org";
 import { translator } from "../../shared/i18n";
 import "../side_nav.css";
 import "./publisher.css";
@@ -76,5 +76,17 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
       </div>
       <div class="publisher-page-content">{children}</div>
     </div>
+  );
+}
+
+/** The frame of a product's pages, for people who publish for its organisation. It is there before the organisation is
+ *  known, so that the heading stays the same element, and keeps the keyboard. */
+export function ProductArea({ org, children }: { org: string | undefined; children: ComponentChildren }) {
+  return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
+    <PublisherArea org={org ?? currentOrg()} current="products" isFixed>
+      {children}
+    </PublisherArea>
+  ) : (
+    <>{children}</>
   );
 }
