@@ -16,7 +16,7 @@ interface Release {
 /** By the product's id, the version of each channel that was downloaded in this browser. */
 export const downloadedHere = signal<Readonly<Record<string, ByChannel>>>({});
 
-/** Counts downloads that the account has noted: whoever shows them reads them again. */
+/** The number of downloads that the account has stored since the page was loaded. The library is read again when it grows. */
 export const noted = signal(0);
 
 const storageKey = () => `countersign-downloaded ${me.peek()?.email ?? ""}`;

@@ -1,8 +1,8 @@
-// Which records of a model are one's own: by the id of whoever is signed in.
+// The records of a model that belong to the person who is signed in.
 import { type Meta, type Row, run } from "./api";
 import { may, modelOf } from "./models";
 
-/** The id of whoever is signed in; undefined where they may not look up people. */
+/** The id of the person who is signed in; undefined if this person may not list people. */
 export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
   const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
   const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);

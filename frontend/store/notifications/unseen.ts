@@ -5,7 +5,7 @@ import { me } from "../me";
 
 const EVERY_MS = 300_000;
 
-/** At most 100; none where nobody is signed in. */
+/** At most 100; empty if nobody is signed in. */
 export const unseen = signal(0);
 
 effect(() => {

@@ -37,7 +37,7 @@ export function firstEntries(): NavigationEntry[] {
   ];
 }
 
-/** The pages that this person has marked; no group where there are none. */
+/** The person's favourites as one group; no group if there are none. */
 export function favouriteGroups(meta: Meta): NavigationGroup[] {
   const entries = (favourites.value ?? []).map(({ path, name }) => {
     const model = modelOf(meta, /^\/models\/(\w+)/.exec(path)?.[1] ?? "");

@@ -30,7 +30,7 @@ _OF_LIMITS = (_CONDITIONS - {"time", "kind", "product"}) | {"and", "or", "not", 
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """The slots that are used only from the question itself, if the question names its subject."""
 AUXILIARIES, _QUESTION_WORDS, _ASKERS = LISTS["auxiliaries"], LISTS["question words"], LISTS["askers"]
-"""Words that begin a yes/no question, words that begin other questions, and words for whoever asks."""
+"""Words that begin a yes/no question, words that begin other questions, and words for the person who asks."""
 _OPENS_ASIDE = ((LISTS["before askers"], _ASKERS), (_ASKERS, LISTS["verbs of askers"]))
 """Word pairs that begin a clause about the asker."""
 _OPENS_REQUEST = _QUESTION_WORDS | LISTS["requests"] | AUXILIARIES
