@@ -78,6 +78,9 @@ _IS_IDLE = """() => new Promise(done => {
 })"""
 """Resolves when the page waits for no answer and has not changed for a moment. Both are counted in the page itself:
 a slow machine delays the moment, and does not end it early."""
+_HAS_COUNTS = """() => [...document.querySelectorAll('.side-nav a[href^="/models/"]')]
+  .every(each => each.querySelector('.side-count'))"""
+"""The sidebar counts the records a while after the page is there: whether it already has them is no difference."""
 
 
 class Counted:
@@ -108,6 +111,7 @@ class PageRequest(NamedTuple):
         """Everything that the page at the path contains once it is complete, at ROOT_URL."""
         await self.page.goto(path)
         await self.page.wait_for_selector("main h1")
+        await self.page.wait_for_function(_HAS_COUNTS)
         await self.page.evaluate(_IS_IDLE)
         while self.site.being_answered:
             await asyncio.sleep(0.01)
