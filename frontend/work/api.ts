@@ -56,6 +56,8 @@ export interface Field {
   masked: boolean;
   /** Agents get a placeholder for it, unless their token says otherwise. */
   is_personal?: boolean;
+  /** Of money: the currency of the installation, where one is set. */
+  currency?: string | null;
 }
 
 export interface Action {

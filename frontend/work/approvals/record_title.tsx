@@ -5,7 +5,7 @@ import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { fieldOf, modelOf, titleOf } from "../models";
 import { referencedRecord } from "../referenced_records";
-import { formatMoney } from "../values/money";
+import { formatAmount } from "../values/money";
 import { plans } from "./live_plans";
 import type { Difference, Plan } from "./plan";
 
@@ -88,7 +88,7 @@ export function Made({ meta, model, name, own }: { meta: Meta; model: Model | un
     <>
       {t("step.new", { model: model?.label ?? name })}
       {called && <bdi> {escapeInvisible(String(called.value))}</bdi>}
-      {amount && ` ${t("of", { amount: formatMoney(Number(amount.value)) })}`}
+      {amount && ` ${t("of", { amount: formatAmount(Number(amount.value), amount.field.currency) })}`}
       {ref && (
         <>
           {` ${t("for")} `}

@@ -1,8 +1,9 @@
 // How the values of a measure are written: amounts of money are whole minor units.
 import { compact } from "../../shared/chart";
 import { number } from "../../shared/i18n";
-import type { Measure, Model } from "../api";
+import type { Field, Measure, Model } from "../api";
 import { fieldOf } from "../models";
+import { formatShortAmount, formatWholeAmount } from "../values/money";
 
 const LARGE = 1_000_000;
 const MINOR = 100;
@@ -12,18 +13,24 @@ export interface Format {
   short: (value: number) => string;
 }
 
+/** The field of money that a measure adds up. */
+function moneyOf(model: Model, measure: Measure): Field | undefined {
+  const field = measure.field === null ? undefined : fieldOf(model, measure.field);
+  return field?.kind === "money" ? field : undefined;
+}
+
 export function formatOf(model: Model, measure: Measure): Format {
-  const isMoney = measure.field !== null && fieldOf(model, measure.field)?.kind === "money";
-  const unit = isMoney ? MINOR : 1;
-  const whole = (value: number) => number(isMoney ? Math.round(value / unit) : Math.round(value * 100) / 100);
-  return { full: whole, short: (value) => compact(value / unit) };
+  const money = moneyOf(model, measure);
+  return money
+    ? { full: (value) => formatWholeAmount(value, money.currency), short: (value) => formatShortAmount(value, money.currency) }
+    : { full: (value) => number(Math.round(value * 100) / 100), short: compact };
 }
 
 /** A figure in large: in full while it is short. */
-export function headline(value: number | null, format: Format, model: Model, measure: Measure): string {
+export function headline(value: number | null, model: Model, measure: Measure): string {
   if (value === null) {
     return "–";
   }
-  const isMoney = measure.field !== null && fieldOf(model, measure.field)?.kind === "money";
-  return Math.abs(value / (isMoney ? MINOR : 1)) >= LARGE ? format.short(value) : format.full(value);
+  const { full, short } = formatOf(model, measure);
+  return Math.abs(value / (moneyOf(model, measure) ? MINOR : 1)) >= LARGE ? short(value) : full(value);
 }

@@ -11,7 +11,7 @@ import { go } from "../../shared/router";
 import { type Field, inLanguage, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
 import { addressOf, fieldOf, may, nounOf, titleOf, workflowField } from "../models";
-import { formatMoney } from "../values/money";
+import { formatWholeAmount } from "../values/money";
 import { optionLabel, optionTone, StateChip } from "../values/options";
 import type { Condition } from "../values/operators";
 import { Value } from "../values/value";
@@ -49,12 +49,11 @@ function opener({ model, period, filter }: TileProps, measure: Measure, days: re
 }
 
 export function Kpi({ model, measure, series }: { model: Model; measure: Measure; series: Series }) {
-  const format = formatOf(model, measure);
   return (
     <section class="kpi" aria-label={inLanguage(measure.label, measure.fn)}>
       <p class="tile-label">{inLanguage(measure.label, measure.fn)}</p>
       <p class="kpi-value">
-        {headline(series.total, format, model, measure)} <Change {...{ measure, series }} />
+        {headline(series.total, model, measure)} <Change {...{ measure, series }} />
       </p>
       <Spark values={series.points.map((each) => each.value)} />
     </section>
@@ -234,7 +233,7 @@ export function Largest({ meta, model, filter, money, due, size }: TileProps & {
                       <th scope="row" class="cut">
                         {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}
                       </th>
-                      {by && <td class="number">{money ? typeof row[by.name] === "number" && formatMoney(Number(row[by.name])) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}
+                      {by && <td class="number">{money ? typeof row[by.name] === "number" && formatWholeAmount(Number(row[by.name]), by.currency) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}
                       {state && <td>{row[state.name] ? <StateChip field={state} value={String(row[state.name])} /> : <Chip>{t("none")}</Chip>}</td>}
                     </tr>
                   ))}

@@ -23,7 +23,7 @@ import { shortPast } from "../relative_time";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar } from "../values/avatar";
 import { optionLabel, optionTone } from "../values/options";
-import { formatMoney } from "../values/money";
+import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { Figure, Widget } from "../widgets/widget";
 import "../home/home.css";
 
@@ -177,7 +177,7 @@ function Tiles({ plans, own, day, now_ms }: { plans: Work["plans"]; own: readonl
   const { week, overdue } = dueCounts(own, day);
   const note = (each: OwnRecords) => {
     const amount = amountOf(each);
-    return amount !== undefined ? t("expected", { amount: formatMoney(amount) }) : lateNote(dueCounts([each], day).overdue);
+    return amount !== undefined ? t("expected", { amount: formatShortAmount(amount, each.money?.currency) }) : lateNote(dueCounts([each], day).overdue);
   };
   const tile = (each: OwnRecords) => (
     <Figure
@@ -251,7 +251,7 @@ function OwnList({ own, day }: { own: OwnRecords; day: string }) {
             <li key={row.id} class="widget-row">
               <span class="grow cut">{may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}</span>
               {state && value ? <Chip tone={optionTone(state, String(value))}>{optionLabel(state, String(value))}</Chip> : null}
-              {money && <span class="amount">{typeof row[money.name] === "number" && formatMoney(Number(row[money.name]))}</span>}
+              {money && <span class="amount">{typeof row[money.name] === "number" && formatWholeAmount(Number(row[money.name]), money.currency)}</span>}
               {due && <Due day={row[due.name]} today={day} />}
             </li>
           );

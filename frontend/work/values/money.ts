@@ -17,6 +17,27 @@ export function formatMoney(minor: number): string {
   return format.format(plain(minor) as Intl.StringNumericLiteral);
 }
 
+/** As it is read with its currency, where that is known: €1,234.50. */
+export function formatAmount(minor: number, currency: string | null | undefined): string {
+  return currency ? amountFormat(currency, { minimumFractionDigits: DIGITS }).format(plain(minor) as Intl.StringNumericLiteral) : formatMoney(minor);
+}
+
+/** As it is read in an overview: €1,235, without parts of a unit. */
+export function formatWholeAmount(minor: number, currency: string | null | undefined): string {
+  const whole = Math.round(minor / 10 ** DIGITS);
+  return currency ? amountFormat(currency, { maximumFractionDigits: 0 }).format(whole) : new Intl.NumberFormat(language).format(whole);
+}
+
+/** A large amount in short: €1.24M. */
+export function formatShortAmount(minor: number, currency: string | null | undefined): string {
+  const short = { notation: "compact", minimumFractionDigits: 0, maximumFractionDigits: DIGITS } as const;
+  return (currency ? amountFormat(currency, short) : new Intl.NumberFormat(language, short)).format(minor / 10 ** DIGITS);
+}
+
+function amountFormat(currency: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  return new Intl.NumberFormat(language, { style: "currency", currency, currencyDisplay: "narrowSymbol", ...options });
+}
+
 /** As it is typed: 1234.50. */
 export function moneyToText(minor: number): string {
   return plain(minor).replace(".", POINT);

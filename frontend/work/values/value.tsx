@@ -5,7 +5,7 @@ import { UntrustedText } from "../../shared/components/untrusted_text";
 import { date, dateTime, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
-import { formatMoney } from "./money";
+import { formatAmount, formatMoney } from "./money";
 import { OptionValue } from "./options";
 import { RecordLink } from "./record_link";
 
@@ -37,7 +37,7 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
     case "number":
       return number(Number(value));
     case "money":
-      return formatMoney(Number(value));
+      return isCell ? formatMoney(Number(value)) : formatAmount(Number(value), field.currency);
     case "select":
       return <OptionValue {...{ meta, field }} value={text} />;
     case "structure":

@@ -75,6 +75,14 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
     return {"modules": modules, "models": models, "caller": caller_shown}
 
 
+def name_currency(described: Mapping[str, Any], currency: str | None) -> None:
+    """Add the currency of the installation to the fields of money in what `meta` returned."""
+    for model in described["models"]:
+        for field in model["fields"]:
+            if field["kind"] == "money":
+                field["currency"] = currency
+
+
 def _model_meta(
     view: ModelView, views: Mapping[str, ModelView], registry: Registry, approvals: Approvals
 ) -> dict[str, Any]:

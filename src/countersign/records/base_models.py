@@ -16,6 +16,7 @@ from countersign.declare import (
     Structure,
     Text,
 )
+from countersign.declare import Setting as DeclaredSetting
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 """The models that define the rights of callers. Writing one of their records changes the rights of callers."""
@@ -253,12 +254,23 @@ class Comment(
     written_at = Moment(readonly=True, index=True)
 
 
+CURRENCY = DeclaredSetting(
+    "base.currency",
+    (
+        "none", "EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "CZK", "RON", "BGN", "UAH", "TRY", "CAD", "AUD",
+        "NZD", "ZAR", "INR", "CNY", "BRL", "MXN", "SGD", "HKD",
+    ),
+    help="The currency of all amounts, which pages show beside them",
+)  # fmt: skip
+"""A currency has two decimals here, because fields of money hold hundredths."""
+
 MODULE = Module(
     "base",
     label="Base",
     label_de="Verwaltung",
     icon="settings",
     version="1.1.0",
+    settings=(CURRENCY,),
     models=(
         *(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
         *(SavedView, Favourite, Dashboard, Comment),

@@ -1,4 +1,5 @@
-"""What people of the demonstration keep on the pages of the work app: saved views, a favourite and comments."""
+"""What people of the demonstration keep on the pages of the work app: saved views, a favourite and comments; and the
+currency of its amounts."""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from typing import NamedTuple
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.records.base_models import CURRENCY
 from countersign.records.commands import workflow
 from countersign.records.commands.run import Run
 
@@ -53,7 +55,7 @@ _LEADS = (
 
 
 async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
-    """Add the views, a favourite of one of them, and the comments, with `people` as ids by user name."""
+    """Add the views, a favourite of one of them, the currency and the comments, with `people` as ids by user name."""
     for view in _VIEWS:
         order = [{"field": each.removeprefix("-"), "dir": "desc" if each[0] == "-" else "asc"} for each in view.order]
         filters = [{"field": field, "op": operator, "value": value} for field, operator, value in view.conditions]
@@ -63,6 +65,7 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
         if not view.shared:
             path = f"/models/{view.model}?view={view_id}"
             await _create(run, people[view.owner], "favourite", owner=people[view.owner], name=view.name, path=path)
+    await _create(run, people["root"], "setting", title=CURRENCY.name, value=json.dumps("EUR"))
     leads = [row[0] for row in await run.transaction.fetch(_LEADS, clock.rfc3339(now)[:10])]
     for comment in _COMMENTS:
         at = clock.later(now, seconds=-comment.hours * 3_600)

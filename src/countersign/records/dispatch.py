@@ -10,12 +10,14 @@ from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.api_document import Approvals
 from countersign.records.approvals import policy, proposals
+from countersign.records.base_models import CURRENCY
 from countersign.records.commands import command, csv_import, record_writer
 from countersign.records.commands.command import Answering
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.idempotency import KeyedCall, KeyedCalls
 
+_SETTING = "SELECT value FROM setting WHERE title = $1"
 _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
 
 
@@ -134,6 +136,12 @@ class Dispatch:
             or (policy.is_default(model, each) and f"{name}.{each}" not in lifted)
         }
         return Approvals(frozenset(declared), asked, lifted)
+
+    async def currency(self) -> str | None:
+        """Return the currency that the setting names, or None."""
+        row = await self.engine.records.database.fetch_one(_SETTING, CURRENCY.name)
+        found = None if row is None else str(row[0]).strip().strip('"')
+        return found if found in CURRENCY.options[1:] else None
 
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:

@@ -92,6 +92,7 @@ class Handlers:
     async def meta(self, call: RecordsRequest) -> Response:
         """Modules, models, readable fields and actions visible to the caller."""
         found = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
+        api_document.name_currency(found, await self.dispatch.currency())
         answer = _tagged(call, found)
         answer.headers = (*answer.headers, LINK)
         return answer

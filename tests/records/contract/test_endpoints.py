@@ -151,6 +151,20 @@ async def test_get_meta_names_only_referring_models_that_the_caller_sees(office:
     assert "tax_id" not in str(bob["party"])
 
 
+async def test_get_meta_names_the_currency_that_a_setting_says(office: Office) -> None:
+    def currencies(models: dict[str, Any]) -> set[str | None]:
+        return {field["currency"] for model in models.values() for field in model["fields"] if field["kind"] == "money"}
+
+    assert currencies(await _models(office, "alice")) == {None}
+
+    assert "setting.value" in await office.refused("root", "setting.create", title="base.currency", value='"JPY"')
+    await office.value("root", "setting.create", title="base.currency", value='"EUR"')
+
+    models = await _models(office, "alice")
+    assert currencies(models) == {"EUR"}
+    assert all("currency" not in field for field in models["lead"]["fields"] if field["kind"] != "money")
+
+
 async def _models(office: Office, who: str) -> dict[str, Any]:
     answer = await office.http.get("/api/meta", headers=office.headers(who))
     return {each["name"]: each for each in answer.json()["models"]}
