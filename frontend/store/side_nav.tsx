@@ -1,4 +1,5 @@
 // The places of a part of the store, beside its pages; at phone width it is a row above them.
+import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "../shared/components/icon";
 import { number } from "../shared/i18n";
 
@@ -13,14 +14,16 @@ export interface SidePlace {
 export interface SideGroup {
   title?: string;
   places: readonly SidePlace[];
+  /** A button below the places. */
+  action?: ComponentChildren;
 }
 
 export function SideNav({ label, groups }: { label: string; groups: readonly SideGroup[] }) {
   return (
     <nav class="side-nav" aria-label={label}>
       {groups
-        .filter((each) => each.places.length)
-        .map(({ title, places }) => (
+        .filter((each) => each.places.length || each.action)
+        .map(({ title, places, action }) => (
           <div key={title ?? ""} class="side-group">
             {title && <h2>{title}</h2>}
             <ul>
@@ -33,6 +36,7 @@ export function SideNav({ label, groups }: { label: string; groups: readonly Sid
                   </a>
                 </li>
               ))}
+              {action && <li>{action}</li>}
             </ul>
           </div>
         ))}

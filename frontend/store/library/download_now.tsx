@@ -48,7 +48,7 @@ export function DownloadNow({ product, label, channel = "stable", isIcon = false
 }
 
 /** Begin the download of the newest file for this system; false where there is none. */
-async function download(product: Owned, channel: string): Promise<boolean> {
+export async function download(product: Owned, channel = "stable"): Promise<boolean> {
   const values = { id: product.id };
   const releases = (await api.get("/api/v1/products/{id}/releases", { values, query: { limit: 20 } })).value as Release[];
   const standing = releases.filter((each) => each.status !== "yanked");

@@ -18,6 +18,7 @@ export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
   const collection = query.value.get("collection");
   const isHidden = query.value.get("hidden") === "1";
   const kind = query.value.get("kind");
+  const access = query.value.get("access");
   const isUpdate = query.value.get("update") === "1";
   const found = owned.filter((each) => {
     const named = collectionsOf(each);
@@ -26,6 +27,7 @@ export function filterAndSort(owned: readonly Owned[], words: string): Owned[] {
       said.includes(wanted) &&
       isHidden === each.hidden &&
       (!kind || each.kind === kind) &&
+      (!access || each.access === access) &&
       (!isUpdate || updateOf(each) !== undefined) &&
       (!collection || named.includes(collection))
     );

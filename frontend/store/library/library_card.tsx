@@ -35,9 +35,10 @@ export function LibraryCard({ product, isFirst, onOpen }: Props & { isFirst: boo
       <p class="by cut">{publisherOf(product)}</p>
       <p class="meta">
         <span class="num cut">{versionOf(product)}</span>
-        <Actions product={product} onOpen={onOpen} />
+        <Download product={product} onOpen={onOpen} />
       </p>
       <Noted product={product} />
+      <More product={product} onOpen={onOpen} />
     </li>
   );
 }
@@ -59,7 +60,10 @@ export function LibraryRow({ product, onOpen }: Props) {
         <PlatformMarks platforms={product.platforms} />
       </span>
       <span class="quiet num wide-only">{versionOf(product)}</span>
-      <Actions product={product} onOpen={onOpen} />
+      <span class="meta-actions">
+        <Download product={product} onOpen={onOpen} />
+        <More product={product} onOpen={onOpen} />
+      </span>
     </li>
   );
 }
@@ -94,22 +98,25 @@ function versionOf(product: Owned): string {
   return stable?.version ?? "";
 }
 
-function Actions({ product, onOpen }: Props) {
+/** The download of the newest file for this system; nothing where the product has no release. */
+function Download({ product, onOpen }: Props) {
   const update = updateOf(product);
+  return product.channels.length > 0 ? (
+    <DownloadNow
+      product={product}
+      label={update ? tLibrary("update.flag") : t("get")}
+      channel={update?.channel}
+      onOther={() => onOpen(product)}
+    />
+  ) : null;
+}
+
+/** Opens all files of the product, its notes and its collections. */
+function More({ product, onOpen }: Props) {
   return (
-    <span class="meta-actions">
-      {product.channels.length > 0 && (
-        <DownloadNow
-          product={product}
-          label={update ? tLibrary("update.flag") : t("get")}
-          channel={update?.channel}
-          onOther={() => onOpen(product)}
-        />
-      )}
-      <button type="button" class="get-more" aria-haspopup="dialog" aria-label={tLibrary("manage", { title: product.title })} onClick={() => onOpen(product)}>
-        <Icon name="ellipsis" />
-      </button>
-    </span>
+    <button type="button" class="get-more" aria-haspopup="dialog" aria-label={tLibrary("manage", { title: product.title })} onClick={() => onOpen(product)}>
+      <Icon name="ellipsis" />
+    </button>
   );
 }
 

@@ -76,6 +76,13 @@ export async function createCollection(name: string): Promise<Collection> {
   return made;
 }
 
+/** Give a collection another name. */
+export async function renameCollection(id: string, name: string): Promise<void> {
+  const renamed = (await api.patch("/api/v1/me/collections/{collection_id}", { values: { collection_id: id }, body: { name } })).value;
+  const others = collections.peek().filter((each) => each.id !== id);
+  collections.value = [...others, renamed].sort((a, b) => a.name.localeCompare(b.name));
+}
+
 /** Delete a collection; its products stay in the library. */
 export async function deleteCollection(id: string): Promise<void> {
   await api.delete("/api/v1/me/collections/{collection_id}", { values: { collection_id: id } });

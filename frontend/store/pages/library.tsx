@@ -1,28 +1,30 @@
 // What the person owns: updates first, then all of it as cards or as a list, searched while one types, with the downloads
 // of each and what they note.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { LinkButton } from "../../shared/components/button";
+import { Button, LinkButton } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Icon, type IconName } from "../../shared/components/icon";
+import { Icon } from "../../shared/components/icon";
 import { Empty, Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { setQuery, query } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
-import { plural, translator } from "../../shared/i18n";
+import { number, plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { noted } from "../downloaded_versions";
 import { me } from "../me";
 import { RequireSignIn } from "../require_sign_in";
 import { filterAndSort, ORDERS } from "../library/filter_and_sort";
-import { LibraryCard, LibraryRow, UpdateCard } from "../library/library_card";
+import { CollectionDialog } from "../library/collection_dialog";
+import { LibraryCard, LibraryRow } from "../library/library_card";
 import { moveKeptNotes } from "../library/kept_notes";
 import { collections, library, loadLibrary } from "../library/library_state";
 import { NotesEditor } from "../library/notes_editor";
+import { KINDS, Places } from "../library/places";
+import { Updates } from "../library/updates";
 import { updateOf } from "../library/update_of";
 import { Files } from "../product/downloads";
-import { SideNav } from "../side_nav";
 import { CardBones } from "../skeleton";
 import "../side_nav.css";
 import "../library/library.css";
@@ -32,11 +34,6 @@ const tLibrary = translator("library");
 const t = translator("store");
 
 type Owned = Schemas["Owned"];
-
-const KINDS = ["game", "app", "tool"] as const;
-const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
-
-type Kind = (typeof KINDS)[number];
 
 export function Library() {
   return (
@@ -61,16 +58,16 @@ function Shown() {
   const [words, setWords] = useState(query.value.get("q") ?? "");
   const [openedId, setOpened] = useState<string | null>(null);
   const opened = owned?.find((each) => each.id === openedId) ?? null;
-  useLayoutEffect(
-    () => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
-    [],
-  );
+  const [isSearching, setSearching] = useState(words !== "");
+  // On phones the field is shown when it is asked for.
+  const find = () => (setSearching(true), setTimeout(() => document.getElementById("find")?.focus()));
+  useLayoutEffect(() => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: find }), []);
   const hasHidden = useRef(false);
   useEffect(() => {
     // The card of what was hidden is gone, and with it what the keyboard was on.
     if (opened === null && hasHidden.current) {
       hasHidden.current = false;
-      document.getElementById("find")?.focus();
+      find();
     }
   }, [opened]);
   const type = (value: string) => {
@@ -81,21 +78,26 @@ function Shown() {
     <div class="sided library">
       <div class="library-head">
         <Heading title={t("library")} />
-        <form class="row right" role="search" onSubmit={(event) => event.preventDefault()}>
-          <Icon name="search" />
-          <TextField
-            name="find"
-            type="search"
-            label={t("library.search")}
-            placeholder={t("library.search")}
-            value={words}
-            onInput={(event) => type(event.currentTarget.value)}
-          />
+        <div class="row right">
+          <button type="button" class="find-opener" aria-expanded={isSearching} aria-controls="find-form" aria-label={t("library.search")} onClick={() => (isSearching ? setSearching(false) : find())}>
+            <Icon name="search" />
+          </button>
+          <form id="find-form" class={isSearching ? "is-open" : undefined} role="search" onSubmit={(event) => event.preventDefault()}>
+            <Icon name="search" />
+            <TextField
+              name="find"
+              type="search"
+              label={t("library.search")}
+              placeholder={t("library.search")}
+              value={words}
+              onInput={(event) => type(event.currentTarget.value)}
+            />
+          </form>
           <LinkButton href="/redeem" look="strong">
             <Icon name="ticket" />
             {t("redeem")}
           </LinkButton>
-        </form>
+        </div>
       </div>
       <div class="side-column">{owned && owned.length > 0 && <Places owned={owned} />}</div>
       <div class="library-main">
@@ -123,52 +125,6 @@ function Shown() {
   );
 }
 
-/** What is in the library, by kind and by collection. */
-function Places({ owned }: { owned: readonly Owned[] }) {
-  const shown = owned.filter((each) => !each.hidden);
-  const hidden = owned.length - shown.length;
-  const now = (name: string) => query.value.get(name) ?? "";
-  const isAll = !["kind", "update", "collection", "hidden"].some(now);
-  const updates = shown.filter((each) => updateOf(each)).length;
-  return (
-    <SideNav
-      label={t("library")}
-      groups={[
-        {
-          places: [
-            { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shown.length },
-            { address: "/library?update=1", label: tLibrary("updates"), icon: "download", isCurrent: now("update") === "1", count: updates },
-            ...KINDS.map((each) => ({
-              address: `/library?kind=${each}`,
-              label: t(`kinds.${each}`),
-              icon: ICON_OF[each],
-              isCurrent: now("kind") === each,
-              count: shown.filter((one) => one.kind === each).length,
-            })),
-          ],
-        },
-        {
-          title: tLibrary("collections"),
-          places: collections.value.map(({ id, name }) => ({
-            address: `/library?collection=${encodeURIComponent(name)}`,
-            label: name,
-            icon: "folder" as const,
-            isCurrent: now("collection") === name,
-            count: shown.filter((each) => each.collections.includes(id)).length,
-          })),
-        },
-        {
-          title: tLibrary("more"),
-          places:
-            hidden > 0 || now("hidden")
-              ? [{ address: "/library?hidden=1", label: tLibrary("library.hidden"), icon: "eye-off" as const, isCurrent: now("hidden") === "1", count: hidden }]
-              : [],
-        },
-      ]}
-    />
-  );
-}
-
 interface SectionsProps {
   owned: readonly Owned[];
   words: string;
@@ -179,34 +135,35 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
   const fitting = filterAndSort(owned, words);
   const updates = owned.filter((each) => !each.hidden && updateOf(each));
   const isList = query.value.get("view") === "list";
-  const isWhole = !["q", "kind", "update", "collection", "hidden"].some((name) => query.value.get(name));
-  const kind = KINDS.find((each) => each === query.value.get("kind"));
-  const title = query.value.get("collection") || (kind ? t(`kinds.${kind}`) : "");
-  const named = query.value.get("hidden") ? tLibrary("library.hidden") : query.value.get("update") ? tLibrary("updates.available") : t("all.products");
+  const now = (name: string) => query.value.get(name) ?? "";
+  const isWhole = !["q", "kind", "update", "collection", "access", "hidden"].some(now);
+  const isUpdates = now("update") === "1";
+  const [isNaming, setNaming] = useState(false);
+  const collection = collections.value.find((each) => each.name === now("collection"));
+  useFocusAfterUpdates(updates.length);
+  if (isUpdates && updates.length > 0) {
+    return <Updates updates={fitting} onOpen={onOpen} />;
+  }
   return (
     <>
-      {isWhole && updates.length > 0 && (
-        <section class="library-section" aria-labelledby="updates">
-          <div class="toolbar">
-            <h2 id="updates">{tLibrary("updates.available")}</h2>
-            <span class="quiet">{plural(updates.length, t("library.one"), t("library.many"))}</span>
-          </div>
-          <ul class="updates">
-            {updates.map((each) => (
-              <UpdateCard key={each.id} product={each} onOpen={onOpen} />
-            ))}
-          </ul>
-        </section>
-      )}
+      {isWhole && updates.length > 0 && <Updates updates={updates} onOpen={onOpen} />}
       <section class="library-section" aria-labelledby="products">
         <div class="toolbar">
-          <h2 id="products">{title || named}</h2>
+          <h2 id="products" tabIndex={-1}>
+            {nameOfView()}
+          </h2>
           <span role="status" class="quiet">
-            {plural(fitting.length, t("library.one"), t("library.many"))}
+            <span aria-hidden="true">{number(fitting.length)}</span>
+            <span class="hidden-text">{plural(fitting.length, t("library.one"), t("library.many"))}</span>
           </span>
+          {collection && (
+            <Button look="plain" size="square" aria-haspopup="dialog" aria-label={tLibrary("collection.edit")} onClick={() => setNaming(true)}>
+              <Icon name="pencil" />
+            </Button>
+          )}
           <span class="right row">
             <Order />
-            <span class="segments" role="group" aria-label={t("view")}>
+            <span class={isList ? "segments" : "segments wide-only"} role="group" aria-label={t("view")}>
               {(["grid", "list"] as const).map((each) => (
                 <button
                   key={each}
@@ -232,13 +189,47 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
             )}
           </ul>
         ) : (
-          <Empty title={t("none")} icon="search">
-            <LinkButton href="/library">{t("none.clear")}</LinkButton>
-          </Empty>
+          <Nothing isEmpty={!words && Boolean(collection)} />
         )}
       </section>
+      <CollectionDialog isOpen={isNaming} onClose={() => setNaming(false)} collection={collection} />
     </>
   );
+}
+
+/** What the heading of the products says, by the address. */
+function nameOfView(): string {
+  const now = (name: string) => query.value.get(name) ?? "";
+  const kind = KINDS.find((each) => each === now("kind"));
+  const others = [
+    [now("collection"), now("collection")],
+    [kind, kind && t(`kinds.${kind}`)],
+    [now("hidden"), tLibrary("library.hidden")],
+    [now("update"), tLibrary("updates.available")],
+    [now("access"), t("entitled")],
+  ];
+  return others.find(([isChosen]) => isChosen)?.[1] ?? t("all.products");
+}
+
+/** What is said where no product is shown: a collection without products is not a search without results. */
+function Nothing({ isEmpty }: { isEmpty: boolean }) {
+  return (
+    <Empty title={isEmpty ? tLibrary("collection.empty") : t("none")} icon={isEmpty ? "folder" : "search"}>
+      {isEmpty && <p>{tLibrary("collection.empty.text")}</p>}
+      <LinkButton href="/library">{isEmpty ? t("all.products") : t("none.clear")}</LinkButton>
+    </Empty>
+  );
+}
+
+/** The update that had the keyboard is done: the keyboard goes on at the next one, or at the products. */
+function useFocusAfterUpdates(count: number): void {
+  const before = useRef(count);
+  useLayoutEffect(() => {
+    if (count < before.current && document.activeElement === document.body) {
+      (document.querySelector<HTMLElement>(".updates button") ?? document.getElementById("products"))?.focus({ preventScroll: true });
+    }
+    before.current = count;
+  }, [count]);
 }
 
 function Order() {

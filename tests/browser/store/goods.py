@@ -18,11 +18,11 @@ def new(store: Running, *, access: str = "entitled") -> str:
     return slug
 
 
-def drafted(store: Running, slug: str, content: bytes) -> str:
-    """The draft 1.0.0 of the product with one file for Linux; the artifact's id."""
-    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "stable"})
+def drafted(store: Running, slug: str, content: bytes, version: str = "1.0.0") -> str:
+    """A draft of the product with one file for Linux; the artifact's id."""
+    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
     about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
-    announced = call(store, "POST", f"/products/{slug}/releases/1.0.0/artifacts", about)
+    announced = call(store, "POST", f"/products/{slug}/releases/{version}/artifacts", about)
     assert httpx.put(announced["upload_url"], content=content).status_code == 201
     return announced["artifact_id"]
 
@@ -40,13 +40,18 @@ def free_product(store: Running) -> str:
     return slug
 
 
-def owned_with_a_file(store: Running) -> str:
-    """A new product of the player's whose release 1.0.0 has a file; its slug."""
+def published_with_a_file(store: Running, slug: str, version: str) -> None:
+    """One more release of the product, with a file for Linux."""
+    processed(store, drafted(store, slug, archived(), version))
+    call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
+
+
+def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
+    """A new product of the person, whose release 1.0.0 has a file; its slug."""
     slug = new(store)
-    processed(store, drafted(store, slug, archived()))
-    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
+    published_with_a_file(store, slug, "1.0.0")
     codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
-    call(store, "POST", "/redeem", {"code": codes[0]}, email=PLAYER)
+    call(store, "POST", "/redeem", {"code": codes[0]}, email=email)
     return slug
 
 
@@ -68,6 +73,5 @@ def processed(store: Running, artifact: str) -> None:
 def built(store: Running) -> str:
     """A new free product whose release 1.0.0 was processed; its slug."""
     slug = new(store, access="free")
-    processed(store, drafted(store, slug, archived()))
-    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
+    published_with_a_file(store, slug, "1.0.0")
     return slug

@@ -1,12 +1,13 @@
 """The people of the demonstration at the store's pages, and its API as a script of theirs calls it."""
 
+import secrets
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from playwright.async_api import Page
 
-from tests.browser.shop import TLS
+from tests.browser.shop import TLS, command
 from tests.servers.countersign import Running
 
 PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
@@ -38,6 +39,13 @@ async def type_sign_in(page: Page, email: str, to: str) -> None:
     await page.fill("#email", email)
     await page.fill("#password", PASSWORD)
     await page.click("button")
+
+
+def new_person(store: Running) -> str:
+    """A new customer without products; their e-mail address."""
+    email = f"customer-{secrets.token_hex(4)}@example.com"
+    command(store, "person", "create", email, "--password-stdin", stdin=PASSWORD)
+    return email
 
 
 def call(

@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.rules import evaluated
-from tests.browser.store.goods import free_product, owned_with_a_file, published
-from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.store.goods import free_product, owned_with_a_file, published, published_with_a_file
+from tests.browser.store.people import PLAYER, PUBLISHER, call, new_person, sign_in
 from tests.browser.visits import REFUSALS
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
@@ -17,6 +17,11 @@ from tests.servers.countersign import Running
 LINES = """new Set([...document.querySelectorAll(".library-head .input, .library-head .button")]
   .map((each) => each.getBoundingClientRect().top)).size"""
 """On how many lines the search of the library and the button beside it stand."""
+
+
+PLACE_LINES = """new Set([...document.querySelectorAll(".place-line > *")]
+  .map((each) => each.getBoundingClientRect().top)).size"""
+"""On how many lines the places of the library stand on a phone."""
 
 
 async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
@@ -174,3 +179,91 @@ async def test_notes_that_an_earlier_version_kept_in_the_browser_move_to_the_acc
     state = await asyncio.to_thread(call, demo_store, "GET", f"/me/owned?ids={followed['id']}", email=PLAYER)
     assert next(each["note"] for each in items if each["id"] == owned["id"]) == note
     assert state["followed"] == [followed["id"]]
+
+
+def updatable(store: Running, email: str) -> list[str]:
+    """Two new products of the person, both with a newer release than the one that they downloaded; their slugs."""
+    slugs = [owned_with_a_file(store, email) for _ in range(2)]
+    for slug, each in zip(slugs, reversed(call(store, "GET", "/library", email=email)), strict=True):
+        downloaded = {"version": "1.0.0", "platform": "linux", "at": None}
+        call(store, "PATCH", f"/library/{each['id']}", {"downloaded": downloaded}, email=email)
+        published_with_a_file(store, slug, "1.1.0")
+    return slugs
+
+
+async def test_all_updates_are_downloaded_with_one_press(browser: Browser, demo_store: Running) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    slugs = await asyncio.to_thread(updatable, demo_store, email)
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, email, "/library")
+        await expect(page.locator(".updates > li")).to_have_count(2)
+        downloads: list[str] = []
+        page.on("download", lambda each: downloads.append(each.suggested_filename))
+        await page.focus("button:text('Download all')")
+        await page.keyboard.press("Enter")
+
+        await expect(page.locator(".updates")).to_have_count(0)
+        await page.wait_for_selector("[role=status] >> text=2 downloads started.")
+        await expect(page.locator("#products")).to_be_focused()
+        async with asyncio.timeout(60):
+            while len(downloads) < 2:
+                await asyncio.sleep(0.1)
+
+    items = await asyncio.to_thread(call, demo_store, "GET", "/library", email=email)
+    assert {each["slug"]: each["installed_version"] for each in items} == dict.fromkeys(slugs, "1.1.0")
+
+
+async def test_a_collection_is_made_renamed_and_deleted_beside_the_products(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    email = await asyncio.to_thread(new_person, demo_store)
+    slug = await asyncio.to_thread(owned_with_a_file, demo_store, email)
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, email, "/library")
+        await page.click("button:text('New collection')")
+        await expect(page.locator("#collection-name")).to_be_focused()
+        await assert_accessible(page, axe)
+        await page.keyboard.type("Rainy days & more")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("text=No products in this collection yet")
+        await expect(page.locator("#products")).to_have_text("Rainy days & more")
+        await page.click("main >> a:text('All products')")
+        await page.click(".card .get-more")
+        async with page.expect_response("**/api/v1/me/collections/*/items/*"):
+            await page.check("dialog label:has-text('Rainy days & more') input")
+        await page.keyboard.press("Escape")
+
+        await page.click(".side-nav a:has-text('Rainy days & more')")
+        await expect(page.locator(".card h3")).to_have_text([slug.title()])
+        await page.click("[aria-label='Edit collection']")
+        await page.fill("#collection-name", "Sunny days")
+        await page.click("dialog >> button:text('Save')")
+        await expect(page.locator("#products")).to_have_text("Sunny days")
+        await expect(page.locator(".card h3")).to_have_text([slug.title()])
+        await page.reload()
+        await page.click("[aria-label='Edit collection']")
+        await page.click("dialog >> button:text('Delete collection')")
+        await expect(page.locator("#products")).to_have_text("All products")
+        await expect(page.locator(".side-nav", has_text="days")).to_have_count(0)
+        await expect(page.locator(".card h3")).to_have_text([slug.title()])
+
+
+async def test_at_phone_width_the_places_of_the_library_are_one_line_and_its_search_opens(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, width=390) as page:
+        await sign_in(page, PLAYER, "/library")
+        await page.wait_for_selector(".card")
+        assert await evaluated(page, PLACE_LINES) == 1
+        await page.click(".place-line button:text('More')")
+        await assert_accessible(page, axe)
+        await page.click(".place-line button:text('More')")
+        await page.click("[role=menuitem]:has-text('Tools')")
+        await expect(page.locator("#products")).to_have_text("Tools")
+        await expect(page.locator(".place-line button")).to_contain_text("Tools")
+        await expect(page.locator("#find")).to_be_hidden()
+        await page.click(".library-head [aria-label='Search your library']")
+        await expect(page.locator("#find")).to_be_focused()
+        await page.keyboard.type("zzzz")
+        await page.wait_for_selector("text=No results")
+        await assert_accessible(page, axe)

@@ -1,0 +1,99 @@
+// Names a collection: a new one, or one that is renamed or deleted. A collection that is deleted loses no product.
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults, TextField } from "../../shared/components/field";
+import { Icon } from "../../shared/components/icon";
+import { Problem } from "../../shared/problem";
+import { go } from "../../shared/router";
+import { translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { createCollection, deleteCollection, renameCollection } from "./library_state";
+
+const tLibrary = translator("library");
+
+const LONGEST_NAME = 100;
+
+interface Props {
+  isOpen: boolean;
+  onClose: () => void;
+  /** The collection to rename or delete; without one, a new collection is made. */
+  collection?: Schemas["Collection"] | undefined;
+}
+
+export function CollectionDialog({ isOpen, onClose, collection }: Props) {
+  const [name, setName] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    if (isOpen) {
+      setName(collection?.name ?? "");
+      setProblem(null);
+    }
+  }, [isOpen]);
+  const run = async (does: () => Promise<string>) => {
+    setBusy(true);
+    try {
+      const address = await does();
+      onClose();
+      go(address);
+    } catch (error) {
+      setProblem(Problem.from(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const save = async () => {
+    const wanted = name.trim();
+    await (collection ? renameCollection(collection.id, wanted) : createCollection(wanted));
+    return `/library?collection=${encodeURIComponent(wanted)}`;
+  };
+  const remove = async () => {
+    await deleteCollection(collection?.id ?? "");
+    return "/library";
+  };
+  return (
+    <Dialog
+      title={tLibrary(collection ? "collection.edit" : "collection.new")}
+      isOpen={isOpen}
+      onClose={onClose}
+      actions={
+        <>
+          <Button type="submit" look="strong" form="collection-form" busy={isBusy}>
+            {tLibrary(collection ? "collection.save" : "collection.create")}
+          </Button>
+          {collection && (
+            <Button look="risky" busy={isBusy} onClick={() => run(remove)}>
+              <Icon name="trash-2" />
+              {tLibrary("collection.delete")}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <form
+        id="collection-form"
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() && !isBusy) {
+            void run(save);
+          }
+        }}
+      >
+        <Faults problem={problem} />
+        <TextField
+          name="collection-name"
+          label={tLibrary("collection.name")}
+          help={tLibrary("collection.help")}
+          value={name}
+          required
+          maxLength={LONGEST_NAME}
+          autocomplete="off"
+          autofocus
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </form>
+    </Dialog>
+  );
+}

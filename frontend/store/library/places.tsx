@@ -1,0 +1,95 @@
+// The places of the library beside its products: all of it, updates, kinds, collections, and what is hidden.
+import { useState } from "preact/hooks";
+import { Icon, type IconName } from "../../shared/components/icon";
+import { Menu } from "../../shared/components/menu";
+import { query } from "../../shared/router";
+import { number, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { SideNav, type SidePlace } from "../side_nav";
+import { CollectionDialog } from "./collection_dialog";
+import { collections } from "./library_state";
+import { updateOf } from "./update_of";
+
+const tLibrary = translator("library");
+const t = translator("store");
+
+type Owned = Schemas["Owned"];
+export type Kind = (typeof KINDS)[number];
+
+export const KINDS = ["game", "app", "tool"] as const;
+/** How many places stand in the line on phones, beside the menu. */
+const SHOWN_ON_PHONES = 3;
+const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
+
+export function Places({ owned }: { owned: readonly Owned[] }) {
+  const [isNaming, setNaming] = useState(false);
+  const { main, ofCollections, more } = placesOf(owned);
+  const others = [...main.slice(SHOWN_ON_PHONES), ...ofCollections, ...more];
+  const current = others.find((each) => each.isCurrent);
+  const create = () => setNaming(true);
+  return (
+    <>
+      <SideNav
+        label={t("library")}
+        groups={[
+          { places: main },
+          {
+            title: tLibrary("collections"),
+            places: ofCollections,
+            action: (
+              <button type="button" aria-haspopup="dialog" onClick={create}>
+                <Icon name="plus" />
+                {tLibrary("collection.new")}
+              </button>
+            ),
+          },
+          { title: tLibrary("more"), places: more },
+        ]}
+      />
+      {/* On phones one line in place of the column: the places that do not fit are in a menu. */}
+      <nav class={current ? "place-line is-other" : "place-line"} aria-label={t("library")}>
+        {main.slice(0, SHOWN_ON_PHONES).map((each) => (
+          <a key={each.address} href={each.address} aria-current={each.isCurrent ? "page" : undefined}>
+            {named(each)}
+          </a>
+        ))}
+        <Menu
+          label={current ? named(current) : tLibrary("more")}
+          items={[
+            ...others.map((each) => ({ label: named(each), does: each.address, icon: each.icon })),
+            { label: tLibrary("collection.new"), does: create, icon: "plus" },
+          ]}
+        />
+      </nav>
+      <CollectionDialog isOpen={isNaming} onClose={() => setNaming(false)} />
+    </>
+  );
+}
+
+const named = ({ label, count }: SidePlace) => `${label} ${number(count ?? 0)}`;
+
+function placesOf(owned: readonly Owned[]): Readonly<Record<"main" | "ofCollections" | "more", readonly SidePlace[]>> {
+  const shown = owned.filter((each) => !each.hidden);
+  const count = (isIn: (product: Owned) => boolean) => shown.filter(isIn).length;
+  const now = (name: string) => query.value.get(name) ?? "";
+  const isAll = !["kind", "update", "collection", "access", "hidden"].some(now);
+  const place = (name: string, value: string, label: string, icon: IconName, of: number): SidePlace => ({
+    address: `/library?${new URLSearchParams({ [name]: value })}`,
+    label,
+    icon,
+    isCurrent: now(name) === value,
+    count: of,
+  });
+  return {
+    main: [
+      { address: "/library", label: t("all.kinds"), icon: "library", isCurrent: isAll, count: shown.length },
+      place("update", "1", tLibrary("updates"), "download", count((each) => updateOf(each) !== undefined)),
+      ...KINDS.map((kind) => place("kind", kind, t(`kinds.${kind}`), ICON_OF[kind], count((each) => each.kind === kind))),
+    ],
+    ofCollections: collections.value.map(({ id, name }) => place("collection", name, name, "folder", count((each) => each.collections.includes(id)))),
+    more: [
+      place("access", "entitled", t("entitled"), "key-round", count((each) => each.access === "entitled")),
+      place("hidden", "1", tLibrary("library.hidden"), "eye-off", owned.length - shown.length),
+    ],
+  };
+}

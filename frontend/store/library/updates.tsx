@@ -1,0 +1,68 @@
+// The updates that wait: each with its download, and all of them with one press.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
+import { Problem } from "../../shared/problem";
+import { showToast } from "../../shared/toast";
+import { plural, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { download } from "./download_now";
+import { UpdateCard } from "./library_card";
+import { updateOf } from "./update_of";
+
+const tLibrary = translator("library");
+const t = translator("store");
+
+type Owned = Schemas["Owned"];
+
+interface Props {
+  updates: readonly Owned[];
+  onOpen: (product: Owned) => void;
+}
+
+export function Updates({ updates, onOpen }: Props) {
+  const [isBusy, setBusy] = useState(false);
+  const downloadAll = async () => {
+    setBusy(true);
+    const failed: string[] = [];
+    let problem: Problem | null = null;
+    for (const each of updates) {
+      try {
+        if (!(await download(each, updateOf(each)?.channel))) {
+          failed.push(each.title);
+        }
+      } catch (error) {
+        problem = Problem.from(error);
+        failed.push(each.title);
+      }
+    }
+    setBusy(false);
+    const done = updates.length - failed.length;
+    const words = [
+      done > 0 && plural(done, tLibrary("updates.started.one"), tLibrary("updates.started.many")),
+      problem ? problem.message : failed.length > 0 && tLibrary("updates.other", { titles: failed.join(", ") }),
+    ];
+    showToast(words.filter(Boolean).join(" "));
+  };
+  return (
+    <section class="library-section" aria-labelledby="updates">
+      <div class="toolbar">
+        <h2 id="updates">{tLibrary("updates.available")}</h2>
+        <span class="quiet wide-only">{plural(updates.length, t("library.one"), t("library.many"))}</span>
+        {(updates.length > 1 || isBusy) && (
+          <span class="right row">
+            <Button busy={isBusy} onClick={downloadAll}>
+              <Icon name="download" />
+              {tLibrary("updates.all")}
+            </Button>
+          </span>
+        )}
+      </div>
+      <ul class="updates">
+        {updates.map((each) => (
+          <UpdateCard key={each.id} product={each} onOpen={onOpen} />
+        ))}
+      </ul>
+    </section>
+  );
+}
