@@ -1,5 +1,6 @@
-// A short list in a panel: a small cover, the name, publisher and version, and when it was released.
-import { sinceWhen, translator } from "../shared/i18n";
+// A short list in a panel: a small cover, the name, publisher and version, and when it was released or how often
+// it was downloaded.
+import { plural, sinceWhen, translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import type { CatalogItem } from "./catalog_item";
 
@@ -10,9 +11,11 @@ interface Props {
   all: string;
   /** Null while it is on its way. */
   products: readonly CatalogItem[] | null;
+  /** How often each was downloaded, in place of when it was released. */
+  downloads?: readonly number[] | undefined;
 }
 
-export function ListPanel({ title, all, products }: Props) {
+export function ListPanel({ title, all, products, downloads }: Props) {
   return (
     <section class="panel-box list-panel" aria-label={title}>
       <h2>
@@ -23,7 +26,7 @@ export function ListPanel({ title, all, products }: Props) {
         </a>
       </h2>
       <ul>
-        {products?.map((each) => (
+        {products?.map((each, place) => (
           <li key={each.id}>
             <CoverImage product={each} sizes="72px" />
             <span class="grow">
@@ -32,14 +35,21 @@ export function ListPanel({ title, all, products }: Props) {
               </a>
               <span class="quiet small cut">{[publisherOf(each), each.latest?.version].filter(Boolean).join(" · ")}</span>
             </span>
-            {each.latest && (
-              <time class="quiet small" dateTime={each.latest.published_at}>
-                {sinceWhen(each.latest.published_at)}
-              </time>
-            )}
+            <When product={each} downloads={downloads?.[place]} />
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+function When({ product: { latest }, downloads }: { product: CatalogItem; downloads: number | undefined }) {
+  if (downloads !== undefined) {
+    return <span class="quiet small num whole">{plural(downloads, t("downloads.count.one"), t("downloads.count"))}</span>;
+  }
+  return latest ? (
+    <time class="quiet small" dateTime={latest.published_at}>
+      {sinceWhen(latest.published_at)}
+    </time>
+  ) : null;
 }

@@ -9,6 +9,7 @@ import httpx
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
+from countersign.store.catalog.covers.primitives import PALETTES
 from countersign.store.demo import player
 from countersign.store.demo.catalog import products
 from countersign.store.demo.downloads import POPULAR
@@ -66,7 +67,8 @@ async def test_every_product_has_a_whole_card_and_screenshots(demo_world: World)
         assert set(card["latest"]["size_by_platform"]) == set(card["platforms"])
         assert (detail["buy_url"] is None) == card["is_free"]
         assert detail["languages"]
-        assert card["media_count"] == len(detail["media"]) >= 2
+        gallery = [each for each in detail["media"] if each["kind"] != "cover"]
+        assert card["media_count"] == len(gallery) >= 2
         assert all(each["alt"] for each in detail["media"])
         shown = await demo_world.http.get(detail["media"][0]["url"], headers={"Accept": "image/*"})
         assert (shown.status_code, shown.headers["content-type"]) == (200, "image/svg+xml")
@@ -166,3 +168,25 @@ async def test_popular_products_lead_the_front_page(demo_world: World) -> None:
     assert [each["slug"] for each in home["hero"]] == list(POPULAR)[:5]
     downloaded = await demo_world.call("GET", "/products", params={"sort": "-downloads_7d", "limit": 5})
     assert [each["slug"] for each in downloaded.json()["items"]] == list(POPULAR)[:5]
+
+
+async def test_the_front_page_shows_no_palette_twice_in_a_row_of_products(demo_world: World) -> None:
+    home = (await demo_world.call("GET", "/store/home")).json()
+
+    colours = [each["cover"]["color"] for each in home["hero"]]
+    assert len(set(colours)) == len(colours)
+    assert not any(each["cover"]["placeholder"] for each in home["hero"])
+    for shelf in home["shelves"]:
+        beside = [each["cover"] for each in shelf["items"][:6]]
+        assert len({each["color"] for each in beside}) >= 4, shelf["id"]
+
+
+async def test_pictures_of_a_product_have_the_palette_of_its_cover(demo_world: World) -> None:
+    detail = (await demo_world.call("GET", "/products/aurora-freight")).json()
+
+    assert len(detail["media"]) >= 6
+    palette = PALETTES[3]
+    for each in detail["media"]:
+        shown = await demo_world.http.get(each["url"])
+        if shown.headers["content-type"] == "image/svg+xml":
+            assert f'<stop stop-color="{palette.sky_top}"/>' in shown.text

@@ -7,7 +7,6 @@ import { Empty, Failed } from "../../shared/components/states";
 import { go, query } from "../../shared/router";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
-import type { CatalogItem } from "../catalog_item";
 import { COUNTED, dayBefore, FACETS } from "../facets";
 import { Hero } from "../hero";
 import { ListPanel } from "../list_panel";
@@ -17,10 +16,14 @@ import { CardBones } from "../skeleton";
 
 const t = translator("store");
 
+type Card = Schemas["Product"];
+
 const PANEL = 4;
 /** Products that a shelf shows at once in a wide window. */
 const ROW = 5;
 const NEW_DAYS = 30;
+/** Products for this system, of which those are shown that the page does not show above. */
+const MANY = 24;
 
 export function Home() {
   // Addresses of the list, as it was once here, keep their meaning.
@@ -45,44 +48,61 @@ export function Home() {
 
 function Shown({ home }: { home: Schemas["Home"] }) {
   const shelves = Object.fromEntries(home.shelves.map((each) => [each.id, each]));
-  const items = (id: string): readonly CatalogItem[] => shelves[id]?.items ?? [];
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
   const mine = useRequest(
     async (signal) =>
-      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: 3 * PANEL }, signal })).value.items,
+      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: MANY }, signal })).value.items,
     [],
   );
   if (!home.hero.length) {
     return <Empty icon="package" />;
   }
-  const updated = items("updated").slice(0, PANEL);
-  const downloaded = items("downloaded").slice(0, PANEL);
+  const { fresh, free, downloaded, updated, kinds, others } = arranged(home);
+  const own = mine.state === "loaded" ? others(newestFirst(mine.value)).slice(0, PANEL) : null;
   return (
     <>
       <Hero products={home.hero} />
-      <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={items("new")} isFirst />
+      <Shelf title={t("home.new")} note={t("home.new.text")} all={all("new")} products={fresh} isFirst />
       <Categories />
-      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={otherFirst(items("free"), items("new").slice(0, ROW))} />
+      <Shelf title={t("home.free")} note={t("home.free.text")} all={all("free")} products={free} />
       <div class="panels">
         <ListPanel title={t("home.updated")} all={all("updated")} products={updated} />
-        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} />
+        <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
           all={`/browse?platform=${currentPlatform}&sort=-updated_at`}
-          products={mine.state === "loaded" ? otherFirst(mine.value, [...updated, ...downloaded]).slice(0, PANEL) : null}
+          products={own}
         />
       </div>
-      {(["games", "apps", "tools"] as const).map((each) => (
-        <Shelf key={each} title={t(`home.${each}`)} all={all(each)} products={items(each)} />
+      {kinds.map(([id, products]) => (
+        <Shelf key={id} title={t(`home.${id}`)} all={all(id)} products={products} />
       ))}
     </>
   );
 }
 
-/** The products in their order, those that are shown nearby already at the end. */
-function otherFirst(products: readonly CatalogItem[], shown: readonly CatalogItem[]): CatalogItem[] {
-  const ids = new Set(shown.map((each) => each.id));
-  return [...products.filter((each) => !ids.has(each.id)), ...products.filter((each) => ids.has(each.id))];
+/** What each part of the page shows: of a shelf, the products that the page shows above it come last. */
+function arranged({ hero, shelves }: Schemas["Home"]) {
+  const shown = new Set(hero.map((each) => each.id));
+  const items = (id: string): readonly Card[] => shelves.find((each) => each.id === id)?.items ?? [];
+  const others = (products: readonly Card[]) => [...products].sort((a, b) => Number(shown.has(a.id)) - Number(shown.has(b.id)));
+  const next = (products: readonly Card[], atOnce: number) => {
+    const ordered = others(products);
+    ordered.slice(0, atOnce).forEach((each) => shown.add(each.id));
+    return ordered;
+  };
+  const [fresh, free] = [next(items("new"), ROW), next(items("free"), ROW)];
+  // The ranking is complete: it has the products that are shown large as well.
+  const downloaded = items("downloaded").slice(0, PANEL);
+  downloaded.forEach((each) => shown.add(each.id));
+  const updated = next(newestFirst(items("updated")), PANEL).slice(0, PANEL);
+  const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id), ROW)] as const);
+  return { fresh, free, downloaded, updated, kinds, others };
+}
+
+/** The products by the time that is shown beside them. */
+function newestFirst(products: readonly Card[]): Card[] {
+  return [...products].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
 }
 
 /** The ways into the list that most people take, with how much is there. */

@@ -125,7 +125,7 @@ async def render_home(request: PageRequest, store: str) -> RenderedPage | None:
     page = await _page(request, store)
     shelves = cast("list[dict[str, Any]]", home.get("shelves", []))
     rows = "".join(
-        store_cards.shelf(page.words["new"], each["query"], each["items"][:FIRST_SHELF], page.words)
+        store_cards.shelf(page.words["new"], each["query"], _others_first(each["items"], products), page.words)
         for each in shelves
         if each["id"] == "new"
     )
@@ -236,6 +236,12 @@ async def render_missing(request: PageRequest, store: str) -> RenderedPage:
     words = page.words
     body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/browse">{words["products"]}</a></p>'
     return RenderedPage(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
+
+
+def _others_first(items: Sequence[dict[str, Any]], shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first products of a shelf, after those that the page does not show above it; in the order of the script."""
+    ids = {each["id"] for each in shown}
+    return sorted(items, key=lambda each: each["id"] in ids)[:FIRST_SHELF]
 
 
 def _released_at(product: Mapping[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
 import re
 
+import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import evaluated
 from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -95,3 +97,33 @@ async def test_the_head_without_a_script_knows_who_is_signed_in(browser: Browser
         await page.goto("/")
 
         await page.wait_for_selector("header >> text=Sign in")
+
+
+SHELVES = """[...document.querySelectorAll(".shelf")].map((shelf) =>
+    [...shelf.querySelectorAll(".card a")].slice(0, 5).map((link) => link.pathname))"""
+RANKING = r"""[...document.querySelectorAll(".list-panel li")].filter((row) => /download/.test(row.textContent))
+    .map((row) => [row.querySelector("a").pathname, row.querySelector(".num").textContent])"""
+
+
+async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downloads(
+    browser: Browser, demo_store: Running
+) -> None:
+    home = httpx.get(f"{demo_store.url}/api/v1/store/home").json()
+    downloaded = next(each for each in home["shelves"] if each["id"] == "downloaded")
+
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/")
+        await page.locator(".list-panel time").nth(4).wait_for()
+        shelves = await evaluated(page, SHELVES)
+        ranking = await evaluated(page, RANKING)
+
+    large = {f"/products/{each['slug']}" for each in home["hero"]}
+    at_once = [path for shelf in shelves[:3] for path in shelf]
+    assert len(at_once) == 15
+    assert len(set(at_once)) == 15
+    assert not large & {*at_once}
+    expected = [
+        [f"/products/{each['slug']}", f"{downloads:,} downloads"]
+        for each, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
+    ]
+    assert ranking == expected

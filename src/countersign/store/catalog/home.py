@@ -1,5 +1,7 @@
 """GET /store/home: the content of the front page, in one response that is the same for every caller."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from countersign.kernel.database.port import Database
@@ -7,31 +9,35 @@ from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.catalog import products
+from countersign.store.catalog.products import Card
 from countersign.store.catalog.schemas import Product
 from countersign.store.catalog.search import PageQuery
 from countersign.store.context import Store
 
+BY_DOWNLOADS = "-downloads_7d"
 MAX_HERO, MAX_ITEMS, MAX_CANDIDATES = 5, 12, 24
 SHELVES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("new", "home.new", (), "-published_at"),
-    ("free", "home.free", ("access:free",), "-downloads_7d"),
+    ("free", "home.free", ("access:free",), BY_DOWNLOADS),
     ("updated", "home.updated", (), "-updated_at"),
-    ("downloaded", "home.downloaded", (), "-downloads_7d"),
-    ("games", "home.games", ("kind:game",), "-downloads_7d"),
-    ("apps", "home.apps", ("kind:app",), "-downloads_7d"),
-    ("tools", "home.tools", ("kind:tool",), "-downloads_7d"),
+    ("downloaded", "home.downloaded", (), BY_DOWNLOADS),
+    ("games", "home.games", ("kind:game",), BY_DOWNLOADS),
+    ("apps", "home.apps", ("kind:app",), BY_DOWNLOADS),
+    ("tools", "home.tools", ("kind:tool",), BY_DOWNLOADS),
 )
 """Id, key of the title, filters and order of each shelf, in the order of the page."""
 
 
 class Shelf(msgspec.Struct):
     """A row of products. `title_key` names a text that pages translate; `query` are the parameters of `GET /products`
-    for the whole list."""
+    for the whole list. `downloads_7d` are the downloads of each item in the last seven whole days, on shelves in the
+    order of downloads."""
 
     id: str
     title_key: str
     query: str
     items: list[Product]
+    downloads_7d: list[int] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Home(msgspec.Struct):
@@ -71,27 +77,32 @@ class HomeCache:
     async def _encode(self) -> bytes:
         shelves: list[bytes] = []
         for name, title_key, facets, sort in SHELVES:
-            cards = await self._cards(facets, sort, MAX_ITEMS)
-            if cards:
+            rows = await self._rows(facets, sort, MAX_ITEMS)
+            if rows:
                 query = "&".join([*(each.replace(":", "=") for each in facets), f"sort={sort}"])
-                members = (encode(name), encode(title_key), encode(query), b",".join(cards))
-                shelves.append(b'{"id":%b,"title_key":%b,"query":%b,"items":[%b]}' % members)
-        return b'{"hero":[%b],"shelves":[%b]}' % (b",".join(await self._hero()), b",".join(shelves))
+                downloads = b',"downloads_7d":' + encode([row.score for row in rows]) if sort == BY_DOWNLOADS else b""
+                members = (encode(name), encode(title_key), encode(query), _joined(rows), downloads)
+                shelves.append(b'{"id":%b,"title_key":%b,"query":%b,"items":[%b]%b}' % members)
+        return b'{"hero":[%b],"shelves":[%b]}' % (_joined(await self._hero()), b",".join(shelves))
 
-    async def _hero(self) -> list[bytes]:
+    async def _hero(self) -> list[Card]:
         """The most downloaded products, those with a cover of their own first."""
-        candidates = await self._cards((), "-downloads_7d", MAX_CANDIDATES)
+        candidates = await self._rows((), BY_DOWNLOADS, MAX_CANDIDATES)
         candidates.sort(key=_has_placeholder)
         return candidates[:MAX_HERO]
 
-    async def _cards(self, facets: tuple[str, ...], sort: str, limit: int) -> list[bytes]:
+    async def _rows(self, facets: tuple[str, ...], sort: str, limit: int) -> list[Card]:
         rows = await products.page(self._database, PageQuery(facets, (), sort, (), limit))
-        # The fifth member of a row is the encoded product.
-        return [row[4] for row in rows]
+        return [Card(*row) for row in rows]
 
 
-def _has_placeholder(card: bytes) -> bool:
-    cover = _cover.decode(card).cover
+def _joined(rows: Sequence[Card]) -> bytes:
+    """The encoded products, separated by commas."""
+    return b",".join([row.card for row in rows])
+
+
+def _has_placeholder(row: Card) -> bool:
+    cover = _cover.decode(row.card).cover
     return cover is None or cover.placeholder
 
 

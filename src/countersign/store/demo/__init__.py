@@ -9,10 +9,12 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import chain
 
 from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security import passwords, secrets
 from countersign.store import library
@@ -78,7 +80,8 @@ async def seed(store: Store) -> bool:
     with ids.seeded("demo"):
         packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
         shots = {each.slug: screenshots(each) for each in products()}
-        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values())})
+        covers = [cover(each) for each in products() if each.cover is not None]
+        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values()), *covers})
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
@@ -147,11 +150,22 @@ def archive(slug: str, version: str, platform: str = "linux", times: int = 1) ->
 
 
 def screenshots(product: DemoProduct) -> list[bytes]:
-    """The product's screenshots: scenes that are drawn as placeholder covers are."""
+    """The product's screenshots: scenes that are drawn as placeholder covers are, in the palette of its cover."""
     return [
-        placeholder.draw_motif(f"{product.slug}-{number}", shot.motif)
+        placeholder.draw_motif(f"{product.slug}-{number}", shot.motif, _palette(product))
         for number, shot in enumerate(product.screenshots, 1)
     ]
+
+
+def cover(product: DemoProduct) -> bytes:
+    """The cover in the product's palette. It is the placeholder cover if the product has no palette of its own."""
+    motif = placeholder.motif_of(product.slug, product.kind, product.tags)
+    is_turned = product.cover is not None and product.cover.turned
+    return placeholder.draw_motif(product.slug, motif, _palette(product), is_turned=is_turned)
+
+
+def _palette(product: DemoProduct) -> int:
+    return placeholder.palette_of(product.slug) if product.cover is None else product.cover.palette
 
 
 def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
@@ -189,10 +203,7 @@ async def _product(
     created_at = moment(product.releases[0].date - timedelta(days=DAYS_BEFORE_RELEASE))
     with clock.fixed(created_at):
         product_id = await lifecycle.create(transaction, org_id, body)
-    for number, (shot, drawn) in enumerate(zip(product.screenshots, shots, strict=True)):
-        # Media are shown in the order of their creation.
-        with clock.fixed(clock.later(created_at, seconds=number)):
-            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
+    await _media(transaction, product_id, product, shots, created_at)
     owned = OwnedProduct(product_id, org_id, product.publisher, body.slug, "public", body.access, created_at)
     published: list[tuple[date, list[str]]] = []
     for number, release in enumerate(product.releases):
@@ -219,6 +230,20 @@ async def _product(
         ]
         await counts.put(transaction, rows)
     return product_id
+
+
+async def _media(
+    transaction: Transaction, product_id: str, product: DemoProduct, shots: list[bytes], created_at: Instant
+) -> None:
+    """Insert the product's own cover, if it has one, and its screenshots."""
+    if product.cover is not None:
+        with clock.fixed(created_at):
+            content = replace(_picture(cover(product)), color=placeholder.mean_color(product.cover.palette))
+            await media.put_ready(transaction, product_id, "cover", product.cover.alt, content)
+    for number, (shot, drawn) in enumerate(zip(product.screenshots, shots, strict=True)):
+        # Media are shown in the order of their creation.
+        with clock.fixed(clock.later(created_at, seconds=number)):
+            await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
 
 
 def _body(product: DemoProduct) -> ProductWrite:

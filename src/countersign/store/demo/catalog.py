@@ -34,6 +34,15 @@ class DemoScreenshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     alt: str
 
 
+class DemoCover(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The publisher's own cover: the product's motif in the palette of this number. If it is turned, left and right
+    are exchanged."""
+
+    palette: int
+    alt: str
+    turned: bool = False
+
+
 class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A product, with its releases from the first to the last."""
 
@@ -48,6 +57,7 @@ class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     description: str
     screenshots: list[DemoScreenshot] = msgspec.field(name="screenshot")
     releases: list[DemoRelease] = msgspec.field(name="release")
+    cover: DemoCover | None = None
 
     @property
     def slug(self) -> str:

@@ -118,12 +118,22 @@ def motif_of(slug: str, kind: str, tags: Sequence[str]) -> str:
     return known[0] if known else of_kind[hash_of(slug) % len(of_kind)]
 
 
+def palette_of(slug: str) -> int:
+    """The number of the slug's palette."""
+    return (hash_of(slug) >> 8) % len(PALETTES)
+
+
+def mean_color(palette_number: int) -> str:
+    """The colour that is shown until a cover with this palette is loaded."""
+    palette = PALETTES[palette_number]
+    return _between(palette.sky_top, palette.sky_foot)
+
+
 def describe(slug: str, kind: str, tags: Sequence[str]) -> Placeholder:
     """The description of a product's placeholder cover. The cover is not drawn."""
     seed, motif = hash_of(slug), motif_of(slug, kind, tags)
-    palette = PALETTES[(seed >> 8) % len(PALETTES)]
     version = hashlib.sha256(f"{REVISION}/{motif}/{slug}".encode()).hexdigest()[:12]
-    return Placeholder(motif, version, _between(palette.sky_top, palette.sky_foot), _focus(seed, motif))
+    return Placeholder(motif, version, mean_color(palette_of(slug)), _focus(seed, motif))
 
 
 def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
@@ -132,14 +142,15 @@ def draw(slug: str, kind: str, tags: Sequence[str]) -> bytes:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def draw_motif(slug: str, motif: str) -> bytes:
-    """The cover of this slug with another motif than its own."""
+def draw_motif(slug: str, motif: str, palette_number: int | None = None, *, is_turned: bool = False) -> bytes:
+    """The cover of this slug with another motif than its own, with another palette if a number is given, and with left
+    and right exchanged if it is turned."""
     seed = hash_of(slug)
-    palette = PALETTES[(seed >> 8) % len(PALETTES)]
+    palette = PALETTES[palette_of(slug) if palette_number is None else palette_number]
     number = Numbers(seed)
     chosen = MOTIFS[motif]
     body = chosen.draw(palette, number, _sun(chosen, number))
-    if _is_mirrored(seed):
+    if _is_mirrored(seed) != is_turned:
         body = f'<g transform="matrix(-1 0 0 1 {WIDTH} 0)">{body}</g>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
