@@ -1,6 +1,6 @@
 // Charts drawn as SVG: lines with an area below them, bars that may be stacked, and a line without axes.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { MARKER_PX, MarkerLines, MarkerTags, type ChartMarker } from "./chart_markers";
+import { MARKER_PX, MarkerLines, MarkerTags, type ChartMarker, type CountLabel } from "./chart_markers";
 import { language, number, shortDate, translator } from "./i18n";
 import "./chart.css";
 
@@ -32,6 +32,8 @@ export interface ChartProps {
   dayLabel?: (day: string) => string;
   /** What happened on some of the days. */
   markers?: readonly ChartMarker[];
+  /** How several of them at one place are called. */
+  countLabel?: CountLabel;
   /** What pressing a day leads to. */
   onOpen?: ((index: number) => void) | undefined;
 }
@@ -41,6 +43,7 @@ const RIGHT = 8;
 const TOP = 10;
 const BOTTOM = 22;
 const LABEL_PX = 62;
+const MAX_LABELS = 9;
 const TIP_PX = 176;
 const GAPS = 4;
 const MOST_BAR_PX = 34;
@@ -81,7 +84,7 @@ function useWidth() {
 }
 
 /** A chart over days. The pointer or the arrow keys choose a day, whose values are shown and read aloud. */
-export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], onOpen }: ChartProps) {
+export function Chart({ title, days, series, kind, height = 220, format = number, formatTick = compact, dayLabel = shortDate, markers = [], countLabel = number, onOpen }: ChartProps) {
   const { box, width } = useWidth();
   const [at, setAt] = useState<number | null>(null);
   const stacked = days.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0));
@@ -93,7 +96,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
   const band = inner / Math.max(1, days.length);
   const x = (place: number) => LEFT + (kind === "bars" || days.length === 1 ? band * (place + 0.5) : (inner * place) / (days.length - 1));
   const y = (value: number) => top + (height - top - BOTTOM) * (1 - (value - low) / (high - low || 1));
-  const every = Math.max(1, Math.ceil(LABEL_PX / (inner / Math.max(1, days.length))));
+  const every = Math.max(1, Math.ceil(Math.max(LABEL_PX, inner / MAX_LABELS) / (inner / Math.max(1, days.length))));
   const last = days.length - 1;
   const point = (event: PointerEvent) => {
     const left = (event.currentTarget as Element).getBoundingClientRect().left;
@@ -146,7 +149,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
               </text>
             ) : null,
           )}
-          <MarkerLines {...{ markers, x, top }} bottom={height - BOTTOM} />
+          <MarkerLines {...{ markers, x, countLabel, top }} bottom={height - BOTTOM} />
           {at !== null &&
             (kind === "bars" ? (
               <rect class="shade" x={LEFT + band * at} y={top} width={band} height={height - top - BOTTOM} />
@@ -160,7 +163,7 @@ export function Chart({ title, days, series, kind, height = 220, format = number
           )}
         </svg>
       )}
-      {width > 0 && markers.length > 0 && <MarkerTags {...{ markers, x, width }} />}
+      {width > 0 && markers.length > 0 && <MarkerTags {...{ markers, x, countLabel, width }} />}
       <p class="hidden-text" role="status">
         {at !== null && said(at)}
       </p>

@@ -1,5 +1,6 @@
 // What happened on days of a chart: a dotted line on each day, and above it a link with a short name.
 import { useState } from "preact/hooks";
+import { Menu } from "./components/menu";
 
 export interface ChartMarker {
   /** The place of its day on the chart. */
@@ -16,6 +17,7 @@ export const MARKER_PX = 30;
 const GAP_PX = 8;
 const CHARACTER_PX = 7;
 const PADDING_PX = 16;
+const CHEVRON_PX = 18;
 const LEAD_PX = 8;
 
 interface Group {
@@ -23,22 +25,25 @@ interface Group {
   markers: readonly ChartMarker[];
 }
 
-function widthOf(markers: readonly ChartMarker[]): number {
-  return labelOf(markers).length * CHARACTER_PX + PADDING_PX;
+/** The name of several markers in one place: "3 releases". */
+export type CountLabel = (count: number) => string;
+
+function widthOf(markers: readonly ChartMarker[], countLabel: CountLabel): number {
+  const chevron = markers.length > 1 ? CHEVRON_PX : 0;
+  return labelOf(markers, countLabel).length * CHARACTER_PX + PADDING_PX + chevron;
 }
 
-function labelOf(markers: readonly ChartMarker[]): string {
-  const label = markers[0]?.label ?? "";
-  return markers.length > 1 ? `${label} +${markers.length - 1}` : label;
+function labelOf(markers: readonly ChartMarker[], countLabel: CountLabel): string {
+  return markers.length > 1 ? countLabel(markers.length) : (markers[0]?.label ?? "");
 }
 
-/** Markers whose names would cover each other share the line and the link of the first of them. */
-export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number): Group[] {
+/** Markers whose names would cover each other share the line of the first of them, and a list of all. */
+export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number, countLabel: CountLabel): Group[] {
   const groups: Group[] = [];
   for (const marker of [...markers].sort((a, b) => a.index - b.index)) {
     const last = groups.at(-1);
     const at = x(marker.index);
-    const isNear = last && at - last.x < (widthOf(last.markers) + widthOf([marker])) / 2 + GAP_PX;
+    const isNear = last && at - last.x < (widthOf(last.markers, countLabel) + widthOf([marker], countLabel)) / 2 + GAP_PX;
     if (isNear) {
       groups[groups.length - 1] = { x: last.x, markers: [...last.markers, marker] };
     } else {
@@ -51,40 +56,46 @@ export function groupMarkers(markers: readonly ChartMarker[], x: (index: number)
 interface Props {
   markers: readonly ChartMarker[];
   x: (index: number) => number;
+  countLabel: CountLabel;
   width: number;
 }
 
-export function MarkerLines({ markers, x, top, bottom }: Omit<Props, "width"> & { top: number; bottom: number }) {
+export function MarkerLines({ markers, x, countLabel, top, bottom }: Omit<Props, "width"> & { top: number; bottom: number }) {
   return (
     <>
-      {groupMarkers(markers, x).map((each) => (
+      {groupMarkers(markers, x, countLabel).map((each) => (
         <line key={each.x} class="mark" x1={each.x} x2={each.x} y1={top - LEAD_PX} y2={bottom} />
       ))}
     </>
   );
 }
 
-export function MarkerTags({ markers, x, width }: Props) {
+export function MarkerTags({ markers, x, countLabel, width }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   return (
     <ul class="chart-tags">
-      {groupMarkers(markers, x).map((group) => {
-        const half = widthOf(group.markers) / 2;
+      {groupMarkers(markers, x, countLabel).map((group) => {
+        const half = widthOf(group.markers, countLabel) / 2;
         const left = Math.min(Math.max(group.x, half), width - half);
         const titles = group.markers.map((each) => each.title);
         return (
-          <li key={group.x} style={{ left: `${left}px` }}>
-            <a
-              href={group.markers[0]?.href}
-              onPointerEnter={() => setOpen(group.x)}
-              onPointerLeave={() => setOpen(null)}
-              onFocus={() => setOpen(group.x)}
-              onBlur={() => setOpen(null)}
-              onKeyDown={(event) => event.key === "Escape" && setOpen(null)}
-            >
-              {labelOf(group.markers)}
-              <span class="hidden-text">: {titles.join("; ")}</span>
-            </a>
+          <li
+            key={group.x}
+            style={{ left: `${left}px` }}
+            onPointerEnter={() => setOpen(group.x)}
+            onPointerLeave={() => setOpen(null)}
+            onFocusIn={() => setOpen(group.x)}
+            onFocusOut={() => setOpen(null)}
+            onKeyDown={(event) => event.key === "Escape" && setOpen(null)}
+          >
+            {group.markers.length > 1 ? (
+              <Menu tight label={labelOf(group.markers, countLabel)} items={group.markers.map((each) => ({ label: each.title, does: each.href }))} />
+            ) : (
+              <a href={group.markers[0]?.href}>
+                {labelOf(group.markers, countLabel)}
+                <span class="hidden-text">: {titles[0]}</span>
+              </a>
+            )}
             {open === group.x && (
               <span class={left > width / 2 ? "chart-tag-tip to-left" : "chart-tag-tip"} aria-hidden="true">
                 {titles.map((each) => (

@@ -12,10 +12,10 @@ export function currentOrg(): string {
   return asked && mine.includes(asked) ? asked : (mine[0] ?? "");
 }
 
-export function OrgChoice() {
+export function OrgChoice({ name }: { name: string }) {
   const mine = me.value?.orgs ?? [];
   if (mine.length < 2) {
-    return <span class="quiet">{mine[0]}</span>;
+    return <b class="cut">{name}</b>;
   }
   return (
     <SelectField

@@ -1,11 +1,12 @@
 // The frame of a publisher's pages: the organisation and the places of its area at the left, the page beside them.
 import type { ComponentChildren } from "preact";
-import { Chip } from "../../shared/components/chip";
+import { Menu } from "../../shared/components/menu";
 import type { IconName } from "../../shared/components/icon";
 import { isOwnerOf, isPublisher, me } from "../me";
 import { Monogram } from "../monogram";
 import { SideNav, type SidePlace } from "../side_nav";
 import { currentOrg, OrgChoice } from "./org";
+import { useOrgFacts } from "./org_facts";
 import { translator } from "../../shared/i18n";
 import "../side_nav.css";
 import "./publisher.css";
@@ -47,32 +48,36 @@ interface Props {
 
 export function PublisherArea({ org, current, isFixed = false, children }: Props) {
   const known = tabsOf(org);
+  const { name: title, counts } = useOrgFacts(org, isOwnerOf(org));
+  const countOf = (name: AreaTab) => (name === "products" ? counts?.products : name === "team" ? counts?.members : undefined);
   const place = (name: AreaTab, icon: IconName): SidePlace => ({
     address: `/publisher?${new URLSearchParams({ org, tab: name })}`,
     label: tabLabel(name),
     icon,
     isCurrent: name === current,
+    count: countOf(name),
   });
   const places = (isOrganisation: boolean) =>
     TABS.filter((each) => known.includes(each.name) && Boolean(each.isOrganisation) === isOrganisation).map((each) => place(each.name, each.icon));
   const profile: SidePlace = { address: `/publishers/${encodeURIComponent(org)}`, label: t("profile"), icon: "building-2", isCurrent: false };
+  const groups = [
+    { places: [place("products", "package"), ...places(false), profile] },
+    { title: t("org"), places: places(true) },
+  ];
+  const items = groups.flatMap((group) => group.places.map(({ label, icon, address }) => ({ label, icon, does: address })));
   return (
-    <div class="sided">
+    <div class="sided publisher-sided">
       <div class="side-column">
         <div class="side-org">
-          <Monogram slug={org} name={org} />
+          <Monogram slug={org} name={title} />
           <div>
-            {isFixed ? <span class="quiet">{org}</span> : <OrgChoice />}
-            <Chip plain>{t(`role.name.${roleIn(org)}`)}</Chip>
+            {isFixed ? <b class="cut">{title}</b> : <OrgChoice name={title} />}
+            <span class="quiet">{t(`role.name.${roleIn(org)}`)}</span>
           </div>
+          {/* At phone width it takes the place of the list below. */}
+          <Menu icon="menu" label={t("area.menu")} items={items} />
         </div>
-        <SideNav
-          label={tStore("publisher")}
-          groups={[
-            { places: [place("products", "package"), ...places(false), profile] },
-            { title: t("org"), places: places(true) },
-          ]}
-        />
+        <SideNav label={tStore("publisher")} groups={groups} />
       </div>
       <div class="publisher-page-content">{children}</div>
     </div>

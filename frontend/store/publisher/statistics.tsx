@@ -5,7 +5,7 @@ import type { ChartMarker } from "../../shared/chart_markers";
 import { Heading } from "../../shared/components/heading";
 import { RequestResult } from "../../shared/components/states";
 import { setQuery } from "../../shared/router";
-import { date, dateLanguage, number, shortDate, translator } from "../../shared/i18n";
+import { date, dateLanguage, number, plural, shortDate, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { fetchStatistics, type Statistics as Numbers, type Stats } from "./statistics_data";
 import { currentRange, METRICS, StatisticsControls, STEPS, type StatisticsRange } from "./statistics_range";
@@ -17,6 +17,7 @@ const t = translator("publisher");
 const CHART_PX = 290;
 const MAX_FULL_TICK = 100_000;
 const MAX_PRODUCTS = 100;
+const MAX_TITLE = 16;
 type Product = Schemas["Product"];
 
 export function Statistics({ org }: { org: string }) {
@@ -79,7 +80,7 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
     <section class="panel-box chart-panel" aria-labelledby="per-step">
       <div class="panel-head">
         <h2 id="per-step">{title}</h2>
-        <Legend series={[{ name: t("stats.period"), hue: 1 }, { name: t("stats.days.before", { n: range.days }), hue: 6 }]} />
+        <Legend series={[{ name: t("stats.period"), hue: 1 }, { name: t("stats.period.before", { n: range.days }), hue: 6 }]} />
         <div class="segments" role="group" aria-label={t("stats.step")}>
           {STEPS.map((each) => (
             <button key={each} type="button" aria-pressed={each === step} onClick={() => setQuery({ step: each })}>
@@ -88,7 +89,7 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
           ))}
         </div>
       </div>
-      <Chart title={title} kind="line" height={CHART_PX} days={days} dayLabel={(day) => dayLabel(day, range)} series={series} formatTick={tickOf} markers={markersOf(now, days, products)} />
+      <Chart title={title} kind="line" height={CHART_PX} days={days} dayLabel={(day) => dayLabel(day, range)} series={series} formatTick={tickOf} markers={markersOf(now, days, products, range)} countLabel={(count) => plural(count, t("stats.releases.one"), t("stats.releases"))} />
     </section>
   );
 }
@@ -104,13 +105,18 @@ function dayLabel(day: string, { step }: StatisticsRange): string {
   return step === "week" ? t("stats.week.of", { day: shortDate(day) }) : words;
 }
 
-/** The releases of the time, each at the point that its day belongs to. */
-function markersOf({ markers }: Stats, days: readonly string[], products: readonly Product[]): ChartMarker[] {
+/** A title in the room that a marker has. */
+function shortTitle(title: string): string {
+  return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1).trimEnd()}…` : title;
+}
+
+/** The releases of the time, each at the point that its day belongs to; the product is named where there are several. */
+function markersOf({ markers }: Stats, days: readonly string[], products: readonly Product[], range: StatisticsRange): ChartMarker[] {
   return markers.map(({ at, product, version }) => {
     const title = products.find((each) => each.slug === product)?.title ?? product;
     return {
       index: Math.max(0, days.findLastIndex((day) => day <= at.slice(0, 10))),
-      label: version,
+      label: range.product ? version : `${shortTitle(title)} ${version}`,
       title: `${title} ${version}, ${date(at)}`,
       href: `/publisher/products/${product}/releases/${encodeURIComponent(version)}`,
     };

@@ -90,7 +90,7 @@ export function StatisticsControls({ org, range, products }: Props) {
       />
       <a class="button" href={`/api/v1/org/stats.csv?${file}`} download={`${org}-${range.metric}-${range.from}-${range.to}.csv`}>
         <Icon name="download" size="s" />
-        {t("stats.csv")}
+        <span>{t("stats.csv")}</span>
       </a>
       <CustomRange range={range} isOpen={isOpen} onClose={() => setOpen(false)} />
     </div>

@@ -1,5 +1,6 @@
 // The parts of an organisation's downloads: by product, release and platform; its batches of codes, and bytes served.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Chart } from "../../shared/chart";
 import { Icon } from "../../shared/components/icon";
@@ -17,7 +18,7 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 const SHOWN = 5;
-const SHOWN_PRODUCTS = 10;
+const MAX_PRODUCTS = 20;
 const BYTES_PX = 190;
 type Product = Schemas["Product"];
 
@@ -53,12 +54,15 @@ function Panel({ id, title, note, isWide = false, children }: { id: string; titl
 }
 
 function ByProduct({ numbers, range, products }: Props) {
-  const rows = numbers.products.now.slice(0, SHOWN_PRODUCTS);
+  const [isWhole, setWhole] = useState(false);
+  const all = numbers.products.now.slice(0, MAX_PRODUCTS);
+  const rows = isWhole ? all : all.slice(0, SHOWN);
+  const most = rows[0]?.total || 1;
   const total = numbers.series.downloads.now.total || 1;
   return (
     <Panel id="by-product" title={t("stats.by.product")} note={t("stats.share.all")} isWide>
       {rows.length ? (
-        <table class="table stats-table">
+        <table class="table stats-table stats-products">
           <thead>
             <tr>
               <th scope="col">{t("stats.product")}</th>
@@ -88,7 +92,7 @@ function ByProduct({ numbers, range, products }: Props) {
                 <td class="wide-only quiet">{products.find((each) => each.slug === key)?.latest?.version}</td>
                 <td class="number">{number(value ?? 0)}</td>
                 <td class="wide-only stats-bar">
-                  <Bar share={total ? (value ?? 0) / total : 0} />
+                  <Bar share={(value ?? 0) / most} />
                 </td>
                 <td class="number wide-only quiet">{percent((value ?? 0) / total, false)}</td>
                 <td class="number">
@@ -101,19 +105,29 @@ function ByProduct({ numbers, range, products }: Props) {
       ) : (
         <p class="quiet stats-none">{t("stats.none")}</p>
       )}
+      {all.length > SHOWN && (
+        <button type="button" class="button plain stats-more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? t("stats.fewer") : t("stats.all", { n: all.length })}
+        </button>
+      )}
     </Panel>
   );
 }
 
-/** How much more or less there was than before; nothing where there was nothing before. */
+/** How much more or less there was than before: "New" where there was nothing before, a dash where there is nothing now either. */
 export function Change({ now, before, days }: { now: number; before: number; days: number }) {
+  const title = t("stats.before", { n: number(before), days });
   if (!before) {
-    return null;
+    return (
+      <small class="quiet" title={title}>
+        {now ? t("stats.new") : "–"}
+      </small>
+    );
   }
   const change = now / before - 1;
   return (
-    <small class={change < 0 ? "down" : "up"} title={t("stats.before", { n: number(before), days })}>
-      <Icon name={change < 0 ? "arrow-down-right" : "arrow-up-right"} size="s" />
+    <small class={change < 0 ? "down" : change > 0 ? "up" : "quiet"} title={title}>
+      {change !== 0 && <Icon name={change < 0 ? "arrow-down-right" : "arrow-up-right"} size="s" />}
       {percent(change)}
     </small>
   );
@@ -199,6 +213,7 @@ const LAST_HUE = 6;
 function ByPlatform({ numbers }: Props) {
   const { total } = numbers.series.downloads.now;
   const rows = numbers.platforms;
+  const most = Math.max(...rows.map((each) => each.total ?? 0), 1);
   return (
     <Panel id="by-platform" title={t("stats.by.platform")}>
       <Bars
@@ -208,7 +223,7 @@ function ByPlatform({ numbers }: Props) {
           key: each.key,
           name: <PlatformName platform={each.key} />,
           value: each.total,
-          share: (each.total ?? 0) / (total || 1),
+          share: (each.total ?? 0) / most,
           hue: Math.min(place + 1, LAST_HUE),
           note: each.total === null ? "" : percent(each.total / (total || 1), false),
         }))}

@@ -385,9 +385,9 @@ async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_o
     try:
         async with watched(browser, demo_store.url) as page:
             await sign_in(page, PLAYER, "/publisher")
-            await page.wait_for_selector("main .chip >> text=Publisher")
+            await page.wait_for_selector(".side-org >> text=Publisher")
 
-            assert await page.locator(".side-nav a").all_inner_texts() == ["Products", "Public profile"]
+            assert await page.locator(".side-nav a > .cut").all_inner_texts() == ["Products", "Public profile"]
     finally:
         await asyncio.to_thread(call, demo_store, "DELETE", f"/org/members?email={PLAYER}")
 

@@ -83,6 +83,77 @@ async def test_releases_are_marked_in_the_series_and_lead_to_their_page(browser:
         await page.wait_for_url(f"**/publisher/products/owl-hour/releases/{markers[-1]['version']}")
 
 
+async def test_marks_name_their_product_or_list_the_releases_of_one_place(
+    browser: Browser, demo_store: Running
+) -> None:
+    period = days(1, 90)
+    path = f"/org/stats?org={ORG}&metric=downloads&{period}"
+    markers = (await asyncio.to_thread(call, demo_store, "GET", path))["markers"]
+    assert len(markers) > 1
+    async with watched(browser, demo_store.url, width=390) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}&step=day&{period}")
+        places = page.locator(".chart-tags > li")
+        await places.first.wait_for()
+        listed: list[str] = []
+        for place in await places.all():
+            several = place.locator(".menu > button")
+            if await several.count():
+                name = await several.inner_text()
+                await several.focus()
+                await page.keyboard.press("Enter")
+                entries = await place.locator("[role=menuitem]").all_inner_texts()
+                assert name.strip() == f"{len(entries)} releases"
+                listed += entries
+                await page.keyboard.press("Escape")
+                await expect(several).to_be_focused()
+            else:
+                listed += [(await place.locator("a > .hidden-text").inner_text()).removeprefix(": ")]
+
+        assert len(listed) == len(markers)
+        assert all(not entry[0].isdigit() for entry in listed), "each names its product before the version"
+
+
+async def test_a_product_without_earlier_downloads_is_new_and_all_products_are_shown_on_request(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    period, before = days(1, 90), days(91, 180)
+    path = f"/org/stats?org={ORG}&metric=downloads&by=product"
+    now = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{period}"))["groups"]
+    then = (await asyncio.to_thread(call, demo_store, "GET", f"{path}&{before}"))["groups"]
+    downloaded_before = {each["key"] for each in then if each["total"]}
+    fresh = [each["label"] for each in now[:20] if each["total"] and each["key"] not in downloaded_before]
+    assert fresh
+    async with watched(browser, demo_store.url, scheme="dark") as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}&{period}")
+        rows = page.locator(".stats-products tbody tr")
+        await expect(rows).to_have_count(5)
+        await page.focus(".stats-more")
+        await page.keyboard.press("Enter")
+
+        await expect(rows).to_have_count(min(len(now), 20))
+        row = rows.filter(has=page.get_by_role("link", name=fresh[0], exact=True))
+        await expect(row.locator("small")).to_have_text("New")
+        await expect(row.locator("small")).to_have_attribute("title", "0 in the 90 days before")
+        await assert_accessible(page, axe)
+
+
+async def test_the_area_of_a_publisher_is_a_menu_at_phone_width(browser: Browser, demo_store: Running) -> None:
+    name = (await asyncio.to_thread(call, demo_store, "GET", f"/org?org={ORG}"))["name"]
+    async with watched(browser, demo_store.url, width=390) as page:
+        await sign_in(page, PUBLISHER, "/redeem")
+        await page.goto(f"/publisher?tab=usage&org={ORG}")
+        await expect(page.locator(".side-org")).to_contain_text(name)
+        await expect(page.locator(".side-nav")).to_be_hidden()
+        await page.focus(".side-org .menu > button")
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("End")
+        await page.keyboard.press("Enter")
+
+        await expect(page.locator("h1")).to_have_text("Signing keys")
+
+
 @pytest.mark.full
 async def test_dates_are_chosen_by_keyboard_and_exported(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
