@@ -72,7 +72,7 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
   const others = slugs.filter((slug) => !titles.has(slug));
   return (
     <section aria-labelledby="results">
-      <h2 id="results" class="small quiet">
+      <h2 id="results">
         {plural(slugs.length, tStore("library.one"), tStore("library.many"))}
       </h2>
       <ul class="cards">
@@ -110,7 +110,16 @@ function product(answer: AskAnswer, slug: string) {
   const about = (result?.schema_object ?? {}) as Readonly<Record<string, unknown>>;
   const platforms = String(about["operatingSystem"] ?? "").split(", ").filter((each): each is Platform => each in PLATFORMS);
   const kind = about["applicationCategory"] as Schemas["Product"]["kind"];
-  return { slug, title: String(about["name"]), description: result?.description ?? "", platforms, kind };
+  const { name: publisher } = (about["publisher"] ?? {}) as { name?: string };
+  const isFree = about["isAccessibleForFree"];
+  return {
+    slug,
+    title: String(about["name"]),
+    platforms,
+    kind,
+    ...(publisher ? { publisher: { slug: "", name: publisher, verified: false } } : {}),
+    ...(typeof isFree === "boolean" ? { access: isFree ? ("free" as const) : ("entitled" as const) } : {}),
+  };
 }
 
 function versions(answer: AskAnswer, slug: string): string | undefined {

@@ -6,6 +6,7 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
+import { Icon } from "../../shared/components/icon";
 import { Failed, Loading } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query, setQuery } from "../../shared/router";
@@ -15,8 +16,10 @@ import { Reply, Results, titles, type AskAnswer } from "../ask/answer";
 import { Chips } from "../ask/chips";
 import { asText, conditions, type Conditions } from "../ask/filter";
 import { Curl } from "../curl";
+import { SearchMode } from "../search_mode";
 import { translator } from "../../shared/i18n";
 import "../store.css";
+import "../ask/ask.css";
 
 const tCommon = translator("common");
 const t = translator("ask");
@@ -126,9 +129,12 @@ export function Ask() {
   const isSlow = useSlow(isComing);
   const isThere = now.answer !== null && (isComing || now.state === "answered");
   return (
-    <div class="stack">
-      <Heading title={tStore("ask")} />
-      <form class="filters" role="search" onSubmit={(event) => (event.preventDefault(), submit(typed))}>
+    <div class="stack ask">
+      <Heading title={tStore("ask")}>
+        <SearchMode current="question" text={typed} />
+      </Heading>
+      <form class="ask-box" role="search" onSubmit={(event) => (event.preventDefault(), submit(typed))}>
+        <Icon name="sparkles" />
         <TextField
           name="query"
           label={t("label")}
@@ -139,10 +145,10 @@ export function Ask() {
           onInput={(event) => setTyped(event.currentTarget.value)}
           wide
         />
+        {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{t("stop")}</Button>}
         <Button type="submit" look="strong">
           {t("do")}
         </Button>
-        {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{t("stop")}</Button>}
       </form>
       {asked && <Thread before={before} hasAnswer={thread.length > lines(before).length} onOver={over} />}
       <p class="hidden-text" role="status">
@@ -156,11 +162,12 @@ export function Ask() {
         {isThere && now.answer && (
           <>
             <Reply answer={now.answer} question={now.question} />
+            <Offers answer={now.answer} isNew={false} onAsk={suggest} />
             <Results answer={now.answer} titles={titles(now.answer)} />
           </>
         )}
       </div>
-      <Offers answer={isThere ? now.answer : null} isNew={!asked} onAsk={suggest} />
+      {!isThere && <Offers answer={null} isNew={!asked} onAsk={suggest} />}
       {isThere && (
         <div class="row">
           <Curl method="POST" path="/api/v1/ask" body={body(asked, before)} isOpen />

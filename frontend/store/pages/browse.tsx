@@ -15,6 +15,7 @@ import { Card } from "../card";
 import { Curl } from "../curl";
 import { COUNTED, FACETS, Facets, Tokens } from "../facets";
 import { ProductRow } from "../product_row";
+import { SearchMode } from "../search_mode";
 import { CardBones } from "../skeleton";
 
 const t = translator("store");
@@ -49,7 +50,7 @@ export function Browse() {
         <Facets list={list} />
       </div>
       <div class="results-column">
-        <Heading title={title} />
+        <Heading title={title}>{words && <SearchMode current="words" text={words} />}</Heading>
         <div class="toolbar">
           <span role="status" class="quiet">
             {list && plural(list.total ?? list.items.length, t("found.one"), t("found"))}

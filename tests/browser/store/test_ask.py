@@ -1,5 +1,6 @@
 """The page that asks: the reading as chips that can be changed, three kinds of answers, suggestions and follow-ups."""
 
+import asyncio
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from tests.browser.store.people import call
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -59,6 +61,35 @@ async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
         assert asked(page) == {"q": "Which tools run on Linux?"}
         await assert_accessible(page, axe)
         await picture(page, "ask-answered-1440-light")
+
+
+async def test_the_switch_takes_what_is_typed_from_the_question_to_the_words_and_back(
+    browser: Browser, demo_store: Running
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/questions")
+        await page.fill("#query", "aurora & co")
+        await page.click("[aria-label='Search mode'] >> text=Words")
+        await page.wait_for_selector("h1:has-text('aurora & co')")
+        assert asked(page) == {"q": "aurora & co"}
+        await expect(page.locator("[aria-label='Search mode'] [aria-current]")).to_have_text("Words")
+
+        await page.click("[aria-label='Search mode'] >> text=Question")
+        await expect(page.locator("#query")).to_have_value("aurora & co")
+        await expect(page.locator("[aria-label='Search mode'] [aria-current]")).to_have_text("Question")
+
+
+async def test_the_cards_of_an_answer_name_the_publisher_and_the_access(
+    browser: Browser, demo_store: Running
+) -> None:
+    about = await asyncio.to_thread(call, demo_store, "GET", "/products/aurora-freight")
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address("What is Aurora Freight?"))
+
+        card = page.locator(".card", has_text="Aurora Freight")
+        await expect(card.locator(".by")).to_have_text(about["publisher"]["name"])
+        words = {"free": "Free", "entitled": "With a code"}[about["access"]]
+        await expect(card.locator(".access")).to_have_text(words)
 
 
 async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Browser, demo_store: Running) -> None:
