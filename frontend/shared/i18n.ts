@@ -1,12 +1,11 @@
-// Translation, and dates, numbers and money in the language of the page. The texts are in locales/, a folder a language.
+// Translation, and dates, numbers and money in the language of the page. The texts are in locales/, one folder per language.
 
 export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
 export type Language = keyof typeof LANGUAGES;
 
-const said = document.documentElement.lang;
-export const language: Language = said in LANGUAGES ? (said as Language) : "en";
-/** Dates in English are written as "18 Nov 2026". */
-/** The language as dates are written in it. */
+const pageLanguage = document.documentElement.lang;
+export const language: Language = pageLanguage in LANGUAGES ? (pageLanguage as Language) : "en";
+/** The locale for dates: English dates look like "18 Nov 2026". */
 export const dateLanguage = language === "en" ? "en-GB" : language;
 
 type Values = Record<string, string | number>;
@@ -17,7 +16,7 @@ type Messages = typeof import("../locales/en/common.json") &
   typeof import("../locales/en/work.json");
 
 declare global {
-  /** The messages of this app in the language of the page: a script that the build makes of locales/ sets them. */
+  /** The messages of this app in the language of the page, set by a script that the build generates from locales/. */
   var MESSAGES: Partial<Messages> | undefined;
 }
 
@@ -30,7 +29,7 @@ export function translator<Namespace extends keyof Messages>(namespace: Namespac
     (texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-/** The word for a count: `{n}` stands for the number as the language writes it. */
+/** A number with its word: `{n}` in the text is replaced by the number as the language writes it. */
 export function plural(count: number, one: string, other: string): string {
   const form = new Intl.PluralRules(language).select(count) === "one" ? one : other;
   return form.replace("{n}", number(count));
@@ -60,8 +59,8 @@ export function size(bytes: number): string {
   for (; count >= 1024 && step < units.length; step += 1) count /= 1024;
   const unit = units[step - 1];
   if (!unit) return new Intl.NumberFormat(language, { style: "unit", unit: "byte", unitDisplay: "long" }).format(count);
-  const number = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-  return `${number.format(count)} ${unit}`;
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return `${format.format(count)} ${unit}`;
 }
 
 /** A calendar date (2026-11-21), which has no time zone, or the local day of an instant. */
@@ -71,7 +70,7 @@ export function date(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", ...zone }).format(new Date(value));
 }
 
-/** The day of a calendar date, and its month in short; its year where it is not this one. */
+/** Day and short month of a calendar date, with the year unless it is the current one. */
 export function shortDate(value: string, now = new Date()): string {
   const year = value.startsWith(String(now.getFullYear())) ? {} : ({ year: "numeric" } as const);
   return new Intl.DateTimeFormat(dateLanguage, { day: "numeric", month: "short", ...year, timeZone: "UTC" }).format(new Date(value));
@@ -82,7 +81,7 @@ export function longDay(value: Date): string {
   return new Intl.DateTimeFormat(dateLanguage, { weekday: "long", day: "numeric", month: "long" }).format(value);
 }
 
-/** When an instant was: how long ago within the last seven days, else its day. */
+/** How long ago an instant was; its date if that is more than seven days. */
 export function sinceWhen(value: string, now_ms = Date.now()): string {
   return now_ms - Date.parse(value) < 7 * 86_400_000 ? relativePast(value, now_ms) : date(value);
 }
@@ -99,21 +98,21 @@ export function timeOf(value: string, now = new Date()): string {
   return new Intl.DateTimeFormat(dateLanguage, shape).format(at);
 }
 
-/** How long ago an instant was, in the largest unit that fits; one that a faster clock made is now, not to come. */
+/** How long ago an instant was, in the largest unit that fits. An instant in the future, from a clock that runs ahead, counts as now. */
 export function relativePast(value: string, now_ms = Date.now()): string {
   return relative(Math.min(0, Date.parse(value) - now_ms));
 }
 
-/** How long it is until an instant that is to come, in the largest unit that fits. */
+/** How long it is until a future instant, in the largest unit that fits. */
 export function relativeFuture(value: string, now_ms = Date.now()): string {
   return relative(Math.max(0, Date.parse(value) - now_ms));
 }
 
 function relative(distance_ms: number): string {
-  const passed_s = distance_ms / 1000;
+  const distance_s = distance_ms / 1000;
   const units = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]] as const;
-  const [unit, length_s] = units.find(([, each]) => Math.abs(passed_s) >= each) ?? (["second", 1] as const);
-  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(passed_s / length_s) || 0, unit);
+  const [unit, length_s] = units.find(([, each]) => Math.abs(distance_s) >= each) ?? (["second", 1] as const);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(distance_s / length_s) || 0, unit);
 }
 
 /** A length of time, in the largest unit that fits, rounded up. */

@@ -1,4 +1,4 @@
-// The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
+// The work app's pages. To add a page, add its address to paths.json, a line here and a file in pages/.
 import { effect } from "@preact/signals";
 import { type ComponentType, Fragment, type JSX } from "preact";
 import { Failed, Loading } from "../shared/components/states";
@@ -18,14 +18,14 @@ import { addIcons } from "../shared/components/icon";
 import { ICONS } from "./icons";
 import "./work.css";
 
-type OfModel = ComponentType<{ meta: Meta; name: string }>;
+type ModelPage = ComponentType<{ meta: Meta; name: string }>;
 
 const Design = lazyComponent(async () => (await import("../shared/design")).Design);
 const Home = lazyComponent(async () => (await import("./pages/home")).Home);
-const List: OfModel = lazyComponent(async () => (await import("./pages/list")).List);
-const New: OfModel = lazyComponent(async () => (await import("./pages/new")).New);
-const Import: OfModel = lazyComponent(async () => (await import("./pages/import")).Import);
-const Board: OfModel = lazyComponent(async () => (await import("./pages/board")).Board);
+const List: ModelPage = lazyComponent(async () => (await import("./pages/list")).List);
+const New: ModelPage = lazyComponent(async () => (await import("./pages/new")).New);
+const Import: ModelPage = lazyComponent(async () => (await import("./pages/import")).Import);
+const Board: ModelPage = lazyComponent(async () => (await import("./pages/board")).Board);
 const Record = lazyComponent(async () => (await import("./pages/record")).Record);
 const Approvals = lazyComponent(async () => (await import("./pages/approvals")).Approvals);
 const Agents = lazyComponent(async () => (await import("./pages/agents")).Agents);
@@ -33,11 +33,11 @@ const Users = lazyComponent(async () => (await import("./pages/users")).Users);
 const Audit = lazyComponent(async () => (await import("./pages/audit")).Audit);
 const AuditEntry = lazyComponent(async () => (await import("./pages/audit_entry")).AuditEntry);
 const Connect = lazyComponent(async () => (await import("./pages/connect")).Connect);
-const CreateInPlace = lazyComponent(async () => (await import("./record/new_record_dialog")).NewRecordDialog);
+const NewRecordDialog = lazyComponent(async () => (await import("./record/new_record_dialog")).NewRecordDialog);
 const Dashboard = lazyComponent(async () => (await import("./pages/dashboard")).Dashboard);
 
-/** A page for whoever is signed in; who is not gets there by signing in. */
-function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
+/** A page for people who are signed in. Anyone else sees the sign-in page first. */
+function RequireSignIn({ page }: { page: (meta: Meta) => JSX.Element }) {
   const found = currentUser.value;
   if (found === null) {
     return <Loading />;
@@ -52,14 +52,14 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
     <>
       {isSignedIn.value === false && <SessionEnded name={found.caller.name} />}
       <Fragment key="page">{page(found)}</Fragment>
-      {newRecordRequest.value && <CreateInPlace meta={found} />}
+      {newRecordRequest.value && <NewRecordDialog meta={found} />}
     </>
   );
 }
 
-function ofModel(Page: OfModel) {
+function modelPage(Page: ModelPage) {
   return ({ model = "" }: { [name: string]: string }) => (
-    <Personal page={(meta) => <Page key={model} meta={meta} name={model} />} />
+    <RequireSignIn page={(meta) => <Page key={model} meta={meta} name={model} />} />
   );
 }
 
@@ -68,33 +68,33 @@ effect(() => {
   if (found === null || typeof found !== "object" || !("models" in found)) {
     return undefined;
   }
-  const ends = [pollPendingCount(found), watchVisits(found.caller.name)];
-  return () => ends.forEach((each) => each());
+  const stops = [pollPendingCount(found), watchVisits(found.caller.name)];
+  return () => stops.forEach((each) => each());
 });
 void loadCurrentUser();
 addIcons(ICONS);
 mount(
   "Countersign",
   [
-    { template: "/", page: () => <Personal page={(meta) => <Home meta={meta} />} /> },
+    { template: "/", page: () => <RequireSignIn page={(meta) => <Home meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
-    { template: "/models/{model}", page: ofModel(List) },
-    { template: "/models/{model}/new", page: ofModel(New) },
-    { template: "/models/{model}/import", page: ofModel(Import) },
-    { template: "/models/{model}/board", page: ofModel(Board) },
+    { template: "/models/{model}", page: modelPage(List) },
+    { template: "/models/{model}/new", page: modelPage(New) },
+    { template: "/models/{model}/import", page: modelPage(Import) },
+    { template: "/models/{model}/board", page: modelPage(Board) },
     {
       template: "/models/{model}/records/{id}",
       page: ({ model, id }) => (
-        <Personal page={(meta) => <Record key={`${model}/${id}`} meta={meta} name={model ?? ""} id={id ?? ""} />} />
+        <RequireSignIn page={(meta) => <Record key={`${model}/${id}`} meta={meta} name={model ?? ""} id={id ?? ""} />} />
       ),
     },
-    { template: "/approvals", page: () => <Personal page={(meta) => <Approvals meta={meta} />} /> },
-    { template: "/agents", page: () => <Personal page={(meta) => <Agents meta={meta} />} /> },
-    { template: "/users", page: () => <Personal page={(meta) => <Users meta={meta} />} /> },
-    { template: "/dashboard", page: () => <Personal page={(meta) => <Dashboard meta={meta} />} /> },
-    { template: "/connect", page: () => <Personal page={(meta) => <Connect meta={meta} />} /> },
-    { template: "/audit", page: () => <Personal page={(meta) => <Audit meta={meta} />} /> },
-    { template: "/audit/{id}", page: ({ id }) => <Personal page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
+    { template: "/approvals", page: () => <RequireSignIn page={(meta) => <Approvals meta={meta} />} /> },
+    { template: "/agents", page: () => <RequireSignIn page={(meta) => <Agents meta={meta} />} /> },
+    { template: "/users", page: () => <RequireSignIn page={(meta) => <Users meta={meta} />} /> },
+    { template: "/dashboard", page: () => <RequireSignIn page={(meta) => <Dashboard meta={meta} />} /> },
+    { template: "/connect", page: () => <RequireSignIn page={(meta) => <Connect meta={meta} />} /> },
+    { template: "/audit", page: () => <RequireSignIn page={(meta) => <Audit meta={meta} />} /> },
+    { template: "/audit/{id}", page: ({ id }) => <RequireSignIn page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
     { template: "/design", page: () => <Design /> },
   ],
   <Frame />,

@@ -1,4 +1,4 @@
-// Before a command is run for many records: how many, with what; while it runs: how far; then what became of each.
+// The dialog of a bulk command: asks for inputs, shows the progress, then the result for each record.
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -19,7 +19,7 @@ import type { Rows } from "./rows";
 const t = translator("list");
 
 const SAMPLE = 5;
-const MOST_DONE = 200;
+const MAX_DONE_LISTED = 200;
 const PREFIX = "bulk-";
 
 interface Props {
@@ -32,10 +32,10 @@ interface Props {
 }
 
 export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Props) {
-  const [several] = useState(() => [...picking.picked.values()]);
+  const [pickedRows] = useState(() => [...picking.picked.values()]);
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [became, setBecame] = useState<readonly BulkResult[] | null>(null);
+  const [results, setResults] = useState<readonly BulkResult[] | null>(null);
   const [tried, setTried] = useState<number | null>(null);
   const isStopped = useRef(false);
   const isClosed = useRef(false);
@@ -48,7 +48,7 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
   const run = async () => {
     const given = fields.map((field) => {
       const text = texts[field.name] ?? "";
-      // Refused for each of them otherwise.
+      // Without this check the service would refuse every record.
       const isMissing = field.required && text === "";
       return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
     });
@@ -58,22 +58,22 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
       return;
     }
     const values = Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null]));
-    const told: BulkResult[] = [];
+    const collected: BulkResult[] = [];
     isStopped.current = false;
     setProblem(null);
     setTried(0);
-    await runAll(model, wanted.command, several, values, (each) => setTried(told.push(each)), () => isStopped.current);
-    setBecame(told);
+    await runAll(model, wanted.command, pickedRows, values, (each) => setTried(collected.push(each)), () => isStopped.current);
+    setResults(collected);
     if (isClosed.current) {
-      showToast(summary(told));
+      showToast(summary(collected));
     }
-    await settle(told);
+    await settle(collected);
   };
-  /** What was done shows in the list and is picked no more; what was not stays picked, to be tried otherwise. */
-  const settle = async (told: readonly BulkResult[]) => {
-    const changed = told.flatMap((each) => (each.state === "done" && each.now ? [each.now] : []));
+  /** Refused records, and those that were not tried, stay picked; the others are unpicked. */
+  const settle = async (collected: readonly BulkResult[]) => {
+    const changed = collected.flatMap((each) => (each.state === "done" && each.now ? [each.now] : []));
     cacheRecords(model, changed);
-    const rest = told.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
+    const rest = collected.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
     const now = await reloadRecords(model, rest).catch(() => rest);
     picking.put(new Map(now.map((each) => [each.id, each])));
     rows.reload();
@@ -83,7 +83,7 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
     isClosed.current = true;
     onClose();
   };
-  const count = number(several.length);
+  const count = number(pickedRows.length);
   const command = `${model.name}.${wanted.command}`;
   return (
     <Dialog
@@ -94,18 +94,18 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
       actions={
         tried === null ? (
           <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
-            {plural(several.length, t("bulk.run.one"), t("bulk.run"))}
+            {plural(pickedRows.length, t("bulk.run.one"), t("bulk.run"))}
           </Button>
         ) : (
-          became === null && <Button onClick={() => (isStopped.current = true)}>{t("bulk.stop")}</Button>
+          results === null && <Button onClick={() => (isStopped.current = true)}>{t("bulk.stop")}</Button>
         )
       }
     >
       <Faults problem={problem} />
       {tried === null ? (
         <>
-          <p>{plural(several.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
-          {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
+          <p>{plural(pickedRows.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
+          {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(pickedRows)), of: count })}</p>}
           {isDeletion && <p>{t("bulk.gone")}</p>}
           <FormFields
             {...{ meta, fields, texts, problem }}
@@ -115,27 +115,27 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
             onKeep={() => undefined}
           />
           <p class="small quiet">
-            {several.slice(0, SAMPLE).map((each) => titleOf(model, each)).join(", ")}
-            {several.length > SAMPLE && ` … ${t("bulk.more", { n: number(several.length - SAMPLE) })}`}
+            {pickedRows.slice(0, SAMPLE).map((each) => titleOf(model, each)).join(", ")}
+            {pickedRows.length > SAMPLE && ` … ${t("bulk.more", { n: number(pickedRows.length - SAMPLE) })}`}
           </p>
         </>
       ) : (
         <div class="stack">
-          <progress value={tried} max={several.length} aria-label={t("bulk.progress")} />
-          {became === null ? <p role="status">{plural(several.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, became }} />}
+          <progress value={tried} max={pickedRows.length} aria-label={t("bulk.progress")} />
+          {results === null ? <p role="status">{plural(pickedRows.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, results }} />}
         </div>
       )}
     </Dialog>
   );
 }
 
-function sorted(became: readonly BulkResult[]) {
-  const of = (state: BulkResult["state"]) => became.filter((each) => each.state === state);
+function byState(results: readonly BulkResult[]) {
+  const of = (state: BulkResult["state"]) => results.filter((each) => each.state === state);
   return { done: of("done"), proposed: of("proposed"), refused: of("refused"), left: of("left") };
 }
 
-function summary(became: readonly BulkResult[]): string {
-  const { done, proposed, refused, left } = sorted(became);
+function summary(results: readonly BulkResult[]): string {
+  const { done, proposed, refused, left } = byState(results);
   return t("bulk.ended", {
     done: number(done.length),
     proposed: number(proposed.length),
@@ -144,14 +144,14 @@ function summary(became: readonly BulkResult[]): string {
   });
 }
 
-/** All that did not go through, each with its reason; of very many that did, their number has to do. */
-function Results({ model, became }: { model: Model; became: readonly BulkResult[] }) {
-  const { done, proposed, refused, left } = sorted(became);
-  const rows = [...refused, ...left, ...proposed, ...(done.length > MOST_DONE ? [] : done)];
+/** A row for each record that was not done, with the reason, and for those that were done if they are few. */
+function Results({ model, results }: { model: Model; results: readonly BulkResult[] }) {
+  const { done, proposed, refused, left } = byState(results);
+  const rows = [...refused, ...left, ...proposed, ...(done.length > MAX_DONE_LISTED ? [] : done)];
   const name = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
   return (
     <>
-      <p role="status">{summary(became)}</p>
+      <p role="status">{summary(results)}</p>
       {refused.length + left.length > 0 && <p>{t("bulk.still")}</p>}
       {rows.length > 0 && (
         <Table
@@ -160,7 +160,7 @@ function Results({ model, became }: { model: Model; became: readonly BulkResult[
           keyOf={(each) => each.row.id}
           columns={[
             { name: "record", label: model.label, cell: ({ row }) => name(row) },
-            { name: "became", label: t("bulk.became"), cell: (each) => <Told became={each} /> },
+            { name: "became", label: t("bulk.became"), cell: (each) => <ResultCell result={each} /> },
           ]}
         />
       )}
@@ -168,13 +168,13 @@ function Results({ model, became }: { model: Model; became: readonly BulkResult[
   );
 }
 
-function Told({ became }: { became: BulkResult }) {
-  switch (became.state) {
+function ResultCell({ result }: { result: BulkResult }) {
+  switch (result.state) {
     case "refused":
-      return <strong class="refused">{became.why}</strong>;
+      return <strong class="refused">{result.why}</strong>;
     case "proposed":
-      return <a href={`/approvals?plan=${encodeURIComponent(became.planId)}`}>{t("proposed")}</a>;
+      return <a href={`/approvals?plan=${encodeURIComponent(result.planId)}`}>{t("proposed")}</a>;
     default:
-      return t(`bulk.${became.state}`);
+      return t(`bulk.${result.state}`);
   }
 }

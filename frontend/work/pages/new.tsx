@@ -16,7 +16,7 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
   const [planId, setPlanId] = useState<string | null>(null);
   const model = modelOf(meta, name);
   useEffect(() => {
-    // Who makes a record begins with its first field.
+    // Focus the first field.
     document.querySelector<HTMLElement>(".record form :is(input, select, textarea)")?.focus();
   }, []);
   if (!model || !may(model, "create")) {

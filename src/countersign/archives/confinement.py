@@ -15,18 +15,19 @@ from typing import NamedTuple
 
 from countersign.kernel.errors import Refused
 
-LANDLOCK_FILES, LANDLOCK_NETWORK = 1, 4
-"""The first Landlock versions that can deny access to files, and access to TCP."""
+LANDLOCK_FILES, LANDLOCK_NETWORK, _LANDLOCK_SCOPES = 1, 4, 6
+"""The first Landlock versions that can deny access to files, access to TCP, and signals and sockets of other
+processes."""
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "armv7l", "i686")
 _VERSION_ONLY, _PATH_BENEATH = 1, 1
 _ACCESS_EXECUTE, _ACCESS_WRITE, _ACCESS_READ, _ACCESS_LIST = 1, 2, 4, 8
-# The rights to remove and create entries. Below the folder, creating devices, sockets and pipes (6, 9, 10, 11) stays
-# denied.
+# The rights to remove and create entries. Below the folder, creating devices, sockets and pipes (bits 6, 9, 10 and
+# 11) stays denied.
 _ACCESS_CHANGE = sum(1 << bit for bit in (4, 5, 7, 8, 12))
-_BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-_ACCESS_REFER, _ACCESS_TRUNCATE, _SCOPES = 1 << 13, 1 << 14, 6
+_BIT_COUNT_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+_ACCESS_REFER, _ACCESS_TRUNCATE = 1 << 13, 1 << 14
 _TCP = 3
 _MAX_VERSION = 6
 
@@ -50,19 +51,19 @@ def landlock_version() -> int:
 def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
     """Forbid TCP and all access to files, except files below `folder` and in `readable`.
 
-    The rules apply to this thread, and to the threads and processes that it starts. It can change the contents of the
-    open `folder`, but it can only read `readable`. Return the Landlock version in use, or 0 if the kernel has no
-    Landlock. The process must have set PR_SET_NO_NEW_PRIVS.
+    The rules apply to this thread, and to the threads and processes that it starts. They may change what is in the open
+    `folder`, and may only read and execute what is in `readable`. The process must have set PR_SET_NO_NEW_PRIVS. Return
+    the Landlock version in use, or 0 if the kernel has no Landlock.
 
     Raises:
         OSError: the kernel has Landlock, but refuses the rules.
     """
-    level = min(landlock_version(), _MAX_VERSION)
-    if not level:
+    version = min(landlock_version(), _MAX_VERSION)
+    if not version:
         return 0
-    every = (1 << _BITS_BY_VERSION.get(level, 16)) - 1
-    wanted = _Ruleset(every, _TCP if level >= LANDLOCK_NETWORK else 0, 3 if level >= _SCOPES else 0)
-    size = 8 if level < LANDLOCK_NETWORK else 16 if level < _SCOPES else 24
+    every = (1 << _BIT_COUNT_BY_VERSION.get(version, 16)) - 1
+    wanted = _Ruleset(every, _TCP if version >= LANDLOCK_NETWORK else 0, 3 if version >= _LANDLOCK_SCOPES else 0)
+    size = 8 if version < LANDLOCK_NETWORK else 16 if version < _LANDLOCK_SCOPES else 24
     rules = _checked_call(_landlock_call(_LANDLOCK_CREATE, ctypes.byref(wanted), size, 0))
     try:
         if folder is not None:
@@ -73,14 +74,14 @@ def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
                 & every,
             )
         for path in readable:
-            _allow_reading(rules, path)
+            _allow_reading_and_execution(rules, path)
         _checked_call(_landlock_call(_LANDLOCK_RESTRICT, rules, 0))
     finally:
         os.close(rules)
-    return level
+    return version
 
 
-def _allow_reading(rules: int, path: Path) -> None:
+def _allow_reading_and_execution(rules: int, path: Path) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -134,7 +135,7 @@ def deny_sockets() -> bool:
     """Forbid this thread, and the threads and processes that it starts, to create sockets.
 
     Return False if the kernel does not support this.
-    Landlock controls only TCP: it does not control UDP, Unix sockets, or connections that are opened by sending data.
+    Landlock controls only TCP: it does not control UDP, Unix sockets, or TCP Fast Open.
     The process must have set PR_SET_NO_NEW_PRIVS.
     """
     known = _SECCOMP_MACHINES.get(platform.machine())
@@ -162,7 +163,7 @@ UNPRIVILEGED_ID = 65534
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _OPEN_FILES = 256
-_LATE_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
+_PRELOADED_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
 """The codecs that decode and show names in archives. A confined process may be unable to load them later."""
 _READABLE_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 
@@ -197,14 +198,14 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     The process can then write only below `folder`, and read only that folder, the system's libraries, the interpreter,
     its packages and `readable`. Open files stay open.
 
-    Call it before other threads exist: the kernel confines the calling thread. If an older
-    kernel does not support a restriction, its field in the result is False. A process that runs as root first changes
-    to UNPRIVILEGED_ID, which must already own `folder`.
+    Call it before other threads exist: the kernel confines only the calling thread. If an older kernel does not support
+    a restriction, its field in the result is False. A process that runs as root first changes to UNPRIVILEGED_ID,
+    which must already own `folder`.
 
     Raises:
         CannotConfine: the process is root and cannot change to UNPRIVILEGED_ID.
     """
-    for codec in _LATE_CODECS:
+    for codec in _PRELOADED_CODECS:
         codecs.lookup(codec)
     handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _drop_root()
@@ -213,15 +214,15 @@ def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Ite
     ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)
     bounded = _limit_resources(memory_bytes, cpu_s)
-    level = restrict_files(handle, _readable_paths(readable)) if no_new_rights else 0
+    version = restrict_files(handle, _readable_paths(readable)) if no_new_rights else 0
     if handle is not None:
         os.close(handle)
     no_sockets = no_new_rights and deny_sockets()
     return Confinement(
         unprivileged=os.geteuid() != 0,
         no_new_rights=no_new_rights,
-        files=level >= LANDLOCK_FILES,
-        network=no_sockets or level >= LANDLOCK_NETWORK,
+        files=version >= LANDLOCK_FILES,
+        network=no_sockets or version >= LANDLOCK_NETWORK,
         bounded=bounded,
         ends_with_parent=ends_with_parent,
     )
@@ -250,9 +251,9 @@ def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
         (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
     )
     for kind, soft, hard in limits:
-        _, present = resource.getrlimit(kind)
-        if present != resource.RLIM_INFINITY:
-            soft, hard = min(soft, present), min(hard, present)
+        _, current_hard = resource.getrlimit(kind)
+        if current_hard != resource.RLIM_INFINITY:
+            soft, hard = min(soft, current_hard), min(hard, current_hard)
         resource.setrlimit(kind, (soft, hard))
     return True
 

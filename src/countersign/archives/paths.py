@@ -18,7 +18,7 @@ _RESERVED = re.compile(_DEVICES, re.IGNORECASE | re.DOTALL)
 # and no device name.
 _PLAIN = re.compile(rf"(?!(?i:{_DEVICES})\Z)[ !#-)+-.0-9;=@-\[\]-{{}}]*[!#-)+-\-0-9;=@-\[\]-{{}}]\Z")
 _WILD = re.compile(r'[<>|"?*]')
-_SHORT = re.compile(r"(?=[^.]{1,8}(?:\.|\Z))[^.]+~[0-9]+(?:\.[^.]{1,3})?")
+_SHORT_NAME = re.compile(r"(?=[^.]{1,8}(?:\.|\Z))[^.]+~[0-9]+(?:\.[^.]{1,3})?")
 _DRIVE = re.compile(r"[A-Za-z]:")
 # Some file systems ignore these characters when they compare names.
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -82,7 +82,7 @@ def _component_violation(name: str, limits: Limits) -> NameViolation | None:
     if not name:
         return NameViolation("empty-name", "a name in the path is empty")
     if name in (".", ".."):
-        return NameViolation("dot" if name == "." else "dot-dot", f"a name in the path is {name}")
+        return NameViolation("dot" if name == "." else "dot-dot", f"a name in the path is '{name}'")
     if fault := character_violation(name):
         return fault
     if name[-1] in ". ":
@@ -95,7 +95,7 @@ def _component_violation(name: str, limits: Limits) -> NameViolation | None:
 def _portability_violation(name: str) -> NameViolation | None:
     if _WILD.search(name):
         return NameViolation("reserved-character", 'the name contains one of < > | " ? *')
-    if _SHORT.fullmatch(name):
+    if _SHORT_NAME.fullmatch(name):
         return NameViolation("short-name", "the name has the form of Windows' short names")
     if not unicodedata.is_normalized("NFC", name):
         return NameViolation("not-nfc", "the name is not in the composed form NFC")
@@ -138,9 +138,9 @@ class ArchivePaths:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._folded = _casefold_compatibly if limits.profile == "strict" else casefold_path
+        self._fold = _casefold_compatibly if limits.profile == "strict" else casefold_path
         self._count = 0
-        self._places: dict[str, str] = {}
+        self._path_by_folded: dict[str, str] = {}
         self._folders: dict[str, str] = {"": ""}
         self._listed: set[str] = set()
         self._links: set[str] = set()
@@ -160,11 +160,11 @@ class ArchivePaths:
         _check_name(name, path, self._limits)
         _check_length(path, self._limits)
         self._count_one(path)
-        place = f"{folded_above}/{self._folded(name)}" if above else self._folded(name)
-        earlier = self._places.get(place)
+        place = f"{folded_above}/{self._fold(name)}" if above else self._fold(name)
+        earlier = self._path_by_folded.get(place)
         if earlier is not None and (kind != "folder" or earlier != path or not self._is_implied(path)):
             raise self._conflict(path, earlier, wanted=kind)
-        self._places[place] = path
+        self._path_by_folded[place] = path
         if kind == "folder":
             self._folders[path] = place
             self._listed.add(path)
@@ -187,12 +187,12 @@ class ArchivePaths:
                 name = exact[position:]
                 _check_name(name, path, self._limits)
                 _check_length(exact, self._limits)
-                known = f"{place}/{self._folded(name)}" if place else self._folded(name)
-                earlier = self._places.get(known)
+                known = f"{place}/{self._fold(name)}" if place else self._fold(name)
+                earlier = self._path_by_folded.get(known)
                 if earlier is not None:
                     raise self._conflict(path, earlier, wanted="folder", at=exact)
                 self._count_one(path)
-                self._places[known] = exact
+                self._path_by_folded[known] = exact
                 self._folders[exact] = known
             place = known
             position = end + 1 if end >= 0 else -1
@@ -210,7 +210,8 @@ class ArchivePaths:
         if at is not None and earlier in self._links:
             return ArchiveRefused("write-through-link", f"{earlier!a} is a link", entry=path)
         if (earlier in self._folders) != (wanted == "folder"):
-            return ArchiveRefused("file-against-folder", f"{earlier!a} is both a folder and another kind", entry=path)
+            detail = f"{earlier!a} occurs both as a folder and as a file or link"
+            return ArchiveRefused("file-against-folder", detail, entry=path)
         return ArchiveRefused("duplicate-name", "the path occurs twice in the archive", entry=path)
 
 
@@ -236,7 +237,8 @@ def check_target(path: str, target: str, limits: Limits) -> None:
     if len(target.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"its target has more than {limits.path_bytes} bytes", entry=path)
     if target.count("/") > 2 * limits.depth:
-        # No valid target needs more parts. Long targets take time to resolve, but compress to almost nothing.
+        # No valid target needs more parts. A small archive can hold long targets, which
+        # take time to resolve.
         raise ArchiveRefused("too-deep", f"its target has more than {2 * limits.depth} folders", entry=path)
     depth = path.count("/")
     for name in _components(target):
@@ -279,8 +281,8 @@ class _Node:
 
 
 class _Position(NamedTuple):
-    """A folder: its node, and the folder above it. Without a link below it, it has no node. Only the root has no
-    folder above it."""
+    """A folder below the root. It has no `node` if no link is in it or below it, and no `above` if it is in the
+    root."""
 
     node: _Node | None
     above: "_Position | None"

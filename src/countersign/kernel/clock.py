@@ -73,7 +73,7 @@ def rfc3339_or_none(instant: Instant | None) -> str | None:
 
 
 def http_date() -> str:
-    """The present moment in the format of the Date header (RFC 9110 §5.6.7)."""
+    """The machine's time, also in a `fixed` block, in the format of the Date header (RFC 9110 §5.6.7)."""
     return format_datetime(datetime.now(UTC), usegmt=True)
 
 

@@ -88,8 +88,8 @@ def answer_schema(route: Route[Store]) -> Schema:
 
 
 def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
-    """The schema with all references inlined. An alternative of several objects, such as a recursive query, becomes a
-    plain object: clients reject recursive schemas."""
+    """The schema with all references inlined. An `anyOf` of several references, such as that of a
+    recursive query, becomes a plain object: clients reject recursive schemas."""
     if "$ref" in schema:
         return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
     choices = cast("list[Schema]", schema.get("anyOf", []))
@@ -153,7 +153,7 @@ class ToolOperation:
         """The request of a tool call; null arguments are omitted. The route validates the values.
 
         Raises:
-            BadArgument: an argument is unknown or invalid in its position.
+            BadArgument: an argument is unknown, or cannot be sent in the path, the query or a header.
         """
         arguments_set = {name: value for name, value in arguments.items() if value is not None}
         known = self.tool.input_schema["properties"]
@@ -187,17 +187,17 @@ def operation(name: str, route: Route[Store]) -> ToolOperation:
     groups = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
     properties = {**groups[0], **groups[1], **groups[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
     if len(properties) != sum(map(len, groups)) + route.writes:
-        raise ValueError(f"{name}: a name is there twice")
+        raise ValueError(f"tool {name}: two parameters have the same name")
     required = [each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties]
-    whole = {
+    input_schema = {
         "type": "object",
         "properties": properties,
         **({"required": required} if required else {}),
         "additionalProperties": False,
     }
-    words = " ".join((route.handler.__doc__ or route.summary).split())
+    description = " ".join((route.handler.__doc__ or route.summary).split())
     title = name.replace("_", " ").capitalize()
-    tool = Tool(name, title, words, whole, _hints(route), answer_schema(route))
+    tool = Tool(name, title, description, input_schema, _hints(route), answer_schema(route))
     return ToolOperation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
 
 
@@ -207,7 +207,8 @@ def _in_path(name: str) -> dict[str, Any]:
 
 
 def _hints(route: Route[Store]) -> Hints:
-    """A batch may be destructive; questions are POST requests, but change nothing."""
+    """Only a batch may be destructive: its route is the one that must be `alone` in a request. Questions are POST
+    requests that change nothing."""
     return Hints(read_only=not route.writes, idempotent=not route.writes, destructive=route.alone)
 
 
@@ -262,8 +263,8 @@ NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("POST", "/search_catalog"): "search_catalog",
     }
 )
-"""The documented operations that are useful as tools. Operations that issue keys or tokens are not included, because an
-agent needs a key or token before it calls tools."""
+"""The documented operations that are useful as tools. Operations that issue keys or tokens are not included: an
+agent gets those over HTTP."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -273,9 +274,9 @@ class StoreTools:
 
     def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
         found: dict[str, ToolOperation] = {}
-        alone = tuple(direct)
-        self._direct = frozenset(NAMES[each.method, each.path] for each in alone)
-        for each in (*routes, *alone):
+        without_address = tuple(direct)
+        self._direct = frozenset(NAMES[each.method, each.path] for each in without_address)
+        for each in (*routes, *without_address):
             name = NAMES.get((each.method, each.path))
             if name is not None and name not in found:
                 found[name] = operation(name, each)
@@ -284,10 +285,10 @@ class StoreTools:
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools that the caller's token permits."""
-        seen = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
-        names = frozenset(seen)
+        offered = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
+        names = frozenset(offered)
         if names not in self._lists:
-            self._lists[names] = ToolList(each.tool for each in seen.values())
+            self._lists[names] = ToolList(each.tool for each in offered.values())
         return self._lists[names]
 
     async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
@@ -320,7 +321,7 @@ class StoreTools:
 
 
 async def _direct(context: ToolCall, operation_called: ToolOperation, body: bytes) -> Outcome:
-    """Call the handler of a tool that has no HTTP address; read-only."""
+    """Call the handler of a tool that has no HTTP address. Such a tool only reads."""
     try:
         decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", operation_called.route.body))
         call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", decoded)))
@@ -417,8 +418,8 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
         require_allowed_origin(call.headers.get("origin"), call.context.root_url)
         decode.require_media_type(call.headers.get("content-type"), JSON)
         body = await _body(call)
-        speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
-        reply = await speaking.answer(call, call.headers, body)
+        mcp_server = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
+        reply = await mcp_server.answer(call, call.headers, body)
         return Response(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
 
     return (

@@ -64,8 +64,8 @@ def _parse_origin(origin: str, address: PublicAddress) -> tuple[str, str, int | 
 def cookie(headers: Headers, name: str) -> str | None:
     """The value of the cookie; None if it is missing or empty."""
     # Split the header here, without a parser of the standard library, since cookies of other services on this host need
-    # not be well-formed (RFC 6265 §5.4). Only spaces and tabs are stripped: a name that starts with other white space
-    # is a different cookie, which any subdomain may set despite a __Host- prefix.
+    # not be well-formed (RFC 6265 §5.4). Only spaces and tabs are stripped: if other white space were stripped too, a
+    # subdomain could set a cookie that passes for the __Host- cookie of this site.
     for pair in (headers.get("cookie") or "").split(";"):
         found, _, value = pair.strip(" \t").partition("=")
         if found == name:

@@ -1,7 +1,7 @@
 """Exchanges the session cookie for the bearer token of the API. Scripts of pages can read neither.
 
-Tokens exist only in the memory of this process, keyed by a hash of the cookie, and are never logged. The service
-decides whether a token is valid: a 401 removes it from the cache.
+Tokens are never logged. Those of `TokenExchangeSessions` exist only in the memory of this process, keyed by a hash of
+the cookie. The service decides whether a token is valid: a 401 removes it from the cache.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Sessions(Protocol):
 
 
 class CookieSessions:
-    """For pages that sign in themselves: the value of the cookie is the bearer token."""
+    """The sessions of an app whose sign-in form this site handles: the value of the cookie is the bearer token."""
 
     def __init__(self, name: str, address: PublicAddress) -> None:
         self.cookie_name = f"__Host-{name}" if address.is_secure else name

@@ -19,8 +19,8 @@ _PRIVATE = ("Cache-Control", "no-store")
 _FORWARDED = (b"retry-after",)
 
 
-def site_config(address: PublicAddress, secure_setting: str) -> SiteConfig:
-    """The configuration of the work app; `secure_setting` names the setting with the public address of the service."""
+def site_config(address: PublicAddress, address_setting: str) -> SiteConfig:
+    """The configuration of the work app; `address_setting` names the setting with the public address of the service."""
     sessions = CookieSessions(COOKIE, address)
     return SiteConfig(
         name="work",
@@ -28,25 +28,25 @@ def site_config(address: PublicAddress, secure_setting: str) -> SiteConfig:
         sessions=sessions,
         service_paths=("/api/", "/mcp", "/setup"),
         own_credentials_paths=("/api/auth/login",),
-        handlers=handlers(sessions, address, secure_setting),
+        handlers=handlers(sessions, address, address_setting),
     )
 
 
-def handlers(sessions: CookieSessions, address: PublicAddress, secure_setting: str) -> dict[tuple[str, str], Handler]:
-    """The handlers of the work app; `secure_setting` names the setting to correct if sign-in is refused because the
+def handlers(sessions: CookieSessions, address: PublicAddress, address_setting: str) -> dict[tuple[str, str], Handler]:
+    """The handlers of the work app; `address_setting` names the setting to correct if sign-in is refused because the
     connection is not secure."""
 
     def refusal(exchange: Exchange) -> Response | None:
         if not address.may_sign_in:
-            return _refused(f"sign-in is offered over https only: set {secure_setting} to the https address")
+            return _refused(f"sign-in is offered over https only: set {address_setting} to the https address")
         if not origin.is_same_origin(exchange.headers, address):
-            return _refused("this must be sent by a page of this service")
+            return _refused("the request must come from a page of this service")
         return None
 
     async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
         """Exchange user name and password in the body (JSON) for the cookie, or return the response of the API.
 
-        The previous session of the browser is ended as well. Its cookie is replaced, so no one could end it later."""
+        The previous session of the browser is ended as well, because without its cookie no one could end it later."""
         refused = refusal(exchange)
         if refused is not None:
             return refused

@@ -36,12 +36,14 @@ class OpenDatabase(NamedTuple):
     tables: Tables
     database: Database
 
-    async def lots(self, master: MasterKey) -> list[KeyUsage]:
+    async def key_usage(self, master: MasterKey) -> list[KeyUsage]:
         """The number of encrypted values for each table and key. Table names are those of `verify --tables`."""
         found = [
-            lot for column in self.tables.columns for lot in await reencryption.key_usage(self.database, column, master)
+            usage
+            for column in self.tables.columns
+            for usage in await reencryption.key_usage(self.database, column, master)
         ]
-        return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
+        return [usage._replace(table=f"{self.tables.schema}.{usage.table}") for usage in found]
 
 
 class KeyStatus(NamedTuple):
@@ -54,12 +56,12 @@ class KeyStatus(NamedTuple):
     @property
     def words(self) -> str:
         """A sentence for the operator."""
-        lie = f"{self.values} value{'' if self.values == 1 else 's'} encrypted with it"
+        usage = f"{self.values} value{'' if self.values == 1 else 's'} encrypted with it"
         return {
-            "seals": f"Key {self.key_id} encrypts new values: {lie}.",
-            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them again.",
+            "seals": f"Key {self.key_id} encrypts new values: {usage}.",
+            "needed": f"Key {self.key_id} is needed: {usage}. `countersign keys reencrypt` encrypts them again.",
             "unneeded": f"Key {self.key_id} is not needed: no value is encrypted with it.",
-            "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",
+            "missing": f"Key {self.key_id} is missing: {usage}. Add it to the master keys, after the first.",
         }[self.state]
 
 
@@ -68,7 +70,7 @@ class ReencryptionResult(NamedTuple):
 
     counts: dict[str, int]
     master: MasterKey
-    lots: list[KeyUsage]
+    usages: list[KeyUsage]
 
 
 @click.group()
@@ -77,7 +79,7 @@ def keys() -> None:
 
 
 @keys.command("rotate")
-@click.option("--drop-previous", is_flag=True, help="Also revoke every token of the earlier keys, if one leaked.")
+@click.option("--drop-previous", is_flag=True, help="Also revoke all tokens of earlier keys. Use this if one leaked.")
 @data_option
 @output.json_option
 def rotate_keys(drop_previous: bool, data: str | None) -> None:
@@ -108,7 +110,7 @@ def reencrypt(data: str | None) -> None:
     settings = configuration.load(data=data)
     done = record_store.run_coroutine(_reencrypt(settings), CANNOT_REENCRYPT)
     lines = [f"{table}: {count} re-encrypted" for table, count in done.counts.items()]
-    _show({"reencrypted": done.counts}, lines, done.master, done.lots)
+    _show({"reencrypted": done.counts}, lines, done.master, done.usages)
 
 
 @keys.command("status")
@@ -120,39 +122,40 @@ def status(data: str | None) -> None:
     The exit code is 1 if a key is missing, or if a value cannot be decrypted.
     """
     settings = configuration.load(data=data)
-    master, lots = record_store.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)
-    lines = [f"{lot.table}: {lot.values} under {lot.key_id or '?'}" for lot in lots]
-    _show({}, lines, master, lots)
+    master, usages = record_store.run_coroutine(_status(settings), CANNOT_SHOW_STATUS)
+    lines = [f"{usage.table}: {usage.values} under {usage.key_id or '?'}" for usage in usages]
+    _show({}, lines, master, usages)
 
 
-def _show(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
+def _show(value: dict[str, object], lines: list[str], master: MasterKey, usages: list[KeyUsage]) -> None:
     """Print what was done and the status of every key.
 
     Exit with code 1 if a key is missing or a value cannot be decrypted.
     """
-    standings = list(key_statuses(master, lots))
-    value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
-    output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
-    closed = _undecryptable(master, lots)
-    for lot in closed:
-        output.note(f"{lot.table}: {lot.unopened} values of key {lot.key_id or '?'} cannot be decrypted with this key.")
-    if closed:
+    statuses = list(key_statuses(master, usages))
+    value |= {"keys": [each._asdict() for each in statuses], "sealed": [usage._asdict() for usage in usages]}
+    output.answer(value, "\n".join([*lines, *(each.words for each in statuses)]))
+    undecryptable = _undecryptable(master, usages)
+    for usage in undecryptable:
+        key_id = usage.key_id or "?"
+        output.note(f"{usage.table}: {usage.unopened} values of key {key_id} cannot be decrypted with this key.")
+    if undecryptable:
         output.note("Another key has that id now, or the values are damaged: `countersign verify` checks everything.")
-    if closed or standings[-1].state == "missing":
+    if undecryptable or statuses[-1].state == "missing":
         sys.exit(Exit.FAILED)
 
 
-def _undecryptable(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
+def _undecryptable(master: MasterKey, usages: list[KeyUsage]) -> list[KeyUsage]:
     """The values that cannot be decrypted although their key is given, or that name no key."""
-    return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
+    return [usage for usage in usages if usage.unopened and (not usage.key_id or master.named(usage.key_id))]
 
 
-def key_statuses(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
+def key_statuses(master: MasterKey, usages: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
     """The status of every given key, in the given order, then of every missing key."""
     counted: Counter[str] = Counter()
-    for lot in lots:
-        if lot.key_id:
-            counted[lot.key_id] += lot.values
+    for usage in usages:
+        if usage.key_id:
+            counted[usage.key_id] += usage.values
     yield KeyStatus(master.current.id, counted[master.current.id], "seals")
     for key in master.keys[1:]:
         yield KeyStatus(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
@@ -161,59 +164,60 @@ def key_statuses(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[KeySta
 
 
 async def _rotate(settings: Settings, *, drop_previous: bool) -> KeyRing:
-    async with open_databases(settings) as parts:
-        await require_upgraded(settings, parts, CANNOT_ROTATE)
-        found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
+    async with open_databases(settings) as databases:
+        await require_upgraded(settings, databases, CANNOT_ROTATE)
+        found = next((each for each in databases if each.tables.schema == lifespan.SCHEMA), None)
         if found is None:
             why = f"{settings.data} has no store, and only a store signs tokens"
             remedy = "Pass --data with the directory of a store. `keys reencrypt` works for the records service, too."
             raise Failure(CANNOT_ROTATE, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
-        _require_key_of_servers(settings, master, CANNOT_ROTATE)
+        _require_servers_have_key(settings, master, CANNOT_ROTATE)
         return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
 
 
 async def _reencrypt(settings: Settings) -> ReencryptionResult:
     counts: dict[str, int] = {}
-    async with open_databases(settings) as parts:
-        await require_upgraded(settings, parts, CANNOT_REENCRYPT)
+    async with open_databases(settings) as databases:
+        await require_upgraded(settings, databases, CANNOT_REENCRYPT)
         master = await asyncio.to_thread(master_key, settings)
-        _require_key_of_servers(settings, master, CANNOT_REENCRYPT)
-        for part in parts:
-            for column in part.tables.columns:
-                changed = await reencryption.reencrypt(part.database, column, master)
-                counts[f"{part.tables.schema}.{column.table}"] = changed
-        return ReencryptionResult(counts, master, [lot for part in parts for lot in await part.lots(master)])
+        _require_servers_have_key(settings, master, CANNOT_REENCRYPT)
+        for each in databases:
+            for column in each.tables.columns:
+                changed = await reencryption.reencrypt(each.database, column, master)
+                counts[f"{each.tables.schema}.{column.table}"] = changed
+        usages = [usage for each in databases for usage in await each.key_usage(master)]
+        return ReencryptionResult(counts, master, usages)
 
 
 async def _status(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
-    async with open_databases(settings) as parts:
-        await require_upgraded(settings, parts, CANNOT_SHOW_STATUS)
+    async with open_databases(settings) as databases:
+        await require_upgraded(settings, databases, CANNOT_SHOW_STATUS)
         master = await asyncio.to_thread(master_key, settings)
-        return master, [lot for part in parts for lot in await part.lots(master)]
+        return master, [usage for each in databases for usage in await each.key_usage(master)]
 
 
-async def require_upgraded(settings: Settings, parts: Sequence[OpenDatabase], doing: str) -> None:
+async def require_upgraded(settings: Settings, databases: Sequence[OpenDatabase], failure: str) -> None:
     """Check that there are databases, and that they have no pending migrations.
 
     Raises:
         Failure: no service has a database.
         SchemaMismatch: a database is not up to date.
     """
-    if not parts:
+    if not databases:
         remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
-        raise store.missing_database(settings, doing, remedy, " of either service")
-    for part in parts:
-        await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)
+        raise store.missing_database(settings, failure, remedy, " of either service")
+    for each in databases:
+        await migrate.require_applied(each.database, each.tables.migrations, each.tables.schema)
 
 
-def _require_key_of_servers(settings: Settings, master: MasterKey, doing: str) -> None:
+def _require_servers_have_key(settings: Settings, master: MasterKey, failure: str) -> None:
     """Check that the server of this data directory has the master key; servers on other nodes are not checked."""
     served = lock.serving_key_ids(Path(settings.data))
     if served is not None and master.current.id not in served:
         why = f"the running services do not have the master key {master.current.id}, and could not decrypt its values"
         remedy = "Restart the services, then run the command again."
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager
@@ -224,10 +228,10 @@ async def open_databases(settings: Settings) -> AsyncGenerator[list[OpenDatabase
         Unavailable: a database cannot be opened or reached.
         ValueError: the setting is not a database address.
     """
-    parts: list[OpenDatabase] = []
+    databases: list[OpenDatabase] = []
     async with AsyncExitStack() as stack:
         for tables in (store.TABLES, record_store.TABLES):
             database = await stack.enter_async_context(tables.open_existing(settings))
             if database is not None:
-                parts.append(OpenDatabase(tables, database))
-        yield parts
+                databases.append(OpenDatabase(tables, database))
+        yield databases

@@ -229,7 +229,7 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Discrepancy]:
                 detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
                 yield Discrepancy(part.tables.schema, detail, is_harm=False)
             else:
-                lots += await part.lots(master)
+                lots += await part.key_usage(master)
     missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
     for lot in lots:
         if lot.key_id in missing:

@@ -38,8 +38,8 @@ _ENGLISH = EmailText(
     several="{count} proposals wait for your approval",
     look="See what will change, then approve or reject it:",
     why=(
-        "You get this e-mail because you can decide on proposals. An administrator can turn it off: "
-        "the field Letters of your user."
+        "You get this e-mail because you can decide on proposals. An administrator can turn it off "
+        "in the field Letters of your user account."
     ),
 )
 _GERMAN = EmailText(
@@ -48,7 +48,7 @@ _GERMAN = EmailText(
     look="Sehen Sie, was sich ändert, und genehmigen Sie es oder lehnen Sie es ab:",
     why=(
         "Sie erhalten diese E-Mail, weil Sie über Vorschläge entscheiden dürfen. Ein Administrator kann sie "
-        "abschalten: das Feld Letters Ihrer Person."
+        "im Feld Letters Ihres Benutzerkontos abschalten."
     ),
 )
 
@@ -60,14 +60,14 @@ def email_text(language: object) -> EmailText:
 
 LEASE_S = 120.0
 TRIES = 5
-PAUSE_S = 300.0
+RETRY_DELAY_S = 300.0
 MAX_PLANS_CHECKED = 100
 
 _ADD_NOTICE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
 _FIRST = "SELECT min(at) FROM plan_notice"
 _TAKE_NOTICES = "DELETE FROM plan_notice RETURNING at"
 # An e-mail that is being written may lack the newest plans. It therefore loses its lease and is written again.
-_ADDRESS = """
+_QUEUE_EMAILS = """
 INSERT INTO plan_letter (user_id, since, due_at, tries, lease, lease_until)
 SELECT id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), 0, '', 0
 FROM "user"
@@ -84,7 +84,7 @@ RETURNING user_id, since, tries
 """
 _DONE = "DELETE FROM plan_letter WHERE user_id = $1 AND lease = $2"
 _AGAIN = "UPDATE plan_letter SET due_at = $3, lease_until = 0 WHERE user_id = $1 AND lease = $2"
-_READER = """
+_RECIPIENT = """
 SELECT email, language FROM "user"
 WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
 """
@@ -110,29 +110,29 @@ async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
     Raises:
         Unavailable, StorageFull: the database refuses a statement. E-mails that are not sent stay queued.
     """
-    database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
+    database, delay_s = engine.records.database, engine.records.settings.plan_letter_s
     if await outbox.paused_since(database) is not None:
         return
-    await _begin(database, patience_s)
-    while patience_s:
+    await _queue_emails(database, delay_s)
+    while delay_s:
         email_lease = await _take(database)
         if email_lease is None:
             return
-        await _write(engine, agents, mail, email_lease)
+        await _send(engine, agents, mail, email_lease)
 
 
-async def _begin(database: Database, patience_s: int) -> None:
-    """Turn the notices into e-mails when the first notice has waited for `patience_s` seconds. If `patience_s` is 0, no
+async def _queue_emails(database: Database, delay_s: int) -> None:
+    """Turn the notices into e-mails when the first notice has waited for `delay_s` seconds. If `delay_s` is 0, no
     e-mails are sent."""
     row = await database.fetch_one(_FIRST)
     now = clock.now()
-    if row is None or row[0] is None or row[0] > clock.later(now, seconds=-patience_s):
+    if row is None or row[0] is None or row[0] > clock.later(now, seconds=-delay_s):
         return
     async with database.transaction() as transaction:
         noted = [at for (at,) in await transaction.fetch(_TAKE_NOTICES)]
         # If two nodes do this at the same time, one of them takes all notices.
-        if noted and patience_s:
-            await transaction.run(_ADDRESS, min(noted), now)
+        if noted and delay_s:
+            await transaction.run(_QUEUE_EMAILS, min(noted), now)
 
 
 async def _take(database: Database) -> EmailLease | None:
@@ -142,24 +142,24 @@ async def _take(database: Database) -> EmailLease | None:
     return None if row is None else EmailLease(str(row[0]), row[1], int(row[2]), lease)
 
 
-async def _write(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLease) -> None:
-    """Write and queue one e-mail, unless no plan waits for the recipient any more."""
+async def _send(engine: Engine, agents: Agents, mail: Mail, email_lease: EmailLease) -> None:
+    """Send one e-mail, unless no plan waits for the recipient any more."""
     database, log = engine.records.database, telemetry.logger("letters")
     try:
         async with database.transaction() as transaction:
             caller = await agents.person(transaction, email_lease.user_id)
-            reader = await transaction.fetch_one(_READER, email_lease.user_id)
+            recipient = await transaction.fetch_one(_RECIPIENT, email_lease.user_id)
             waiting = 0 if caller is None else await _waiting(engine, caller, transaction, email_lease.since)
-        if waiting and reader is not None:
-            text = email_text(reader[1])
-            await mail.send(str(reader[0]), _subject(text, waiting), _text(text, waiting, engine.records.root_url))
+        if waiting and recipient is not None:
+            text = email_text(recipient[1])
+            await mail.send(str(recipient[0]), _subject(text, waiting), _text(text, waiting, engine.records.root_url))
     except BadAddress:
         log.warning("invalid e-mail address", user_id=email_lease.user_id)
     except Refused as refused:
-        # Do not log the address, because readers of the log need not see recipients.
+        # Do not log the address, because those who read the log need not know the recipients.
         log.warning("letter not sent", why=refused.detail, attempt=email_lease.tries, of=TRIES)
         if email_lease.tries < TRIES:
-            again = clock.later(clock.now(), seconds=PAUSE_S * email_lease.tries)
+            again = clock.later(clock.now(), seconds=RETRY_DELAY_S * email_lease.tries)
             async with database.transaction() as transaction:
                 await transaction.run(_AGAIN, email_lease.user_id, email_lease.lease, again)
             return

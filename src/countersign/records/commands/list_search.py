@@ -30,8 +30,9 @@ from countersign.records.commands.seek_pagination import KnownPositions, ListQue
 from countersign.records.commands.select import Record, RecordReader, SelectStatement
 from countersign.records.schema.checks import total_of
 
-MIN_OFFSET = 1_000
-"""The lowest offset for which positions are cached. Fewer rows can be skipped as fast as a position is looked up."""
+MIN_CACHED_OFFSET = 1_000
+"""The lowest offset for which positions are cached. Below it, skipping the rows is as fast as looking up a
+position."""
 
 MAX_LISTS = 32
 _AUDIT = "audit_entry"
@@ -40,10 +41,11 @@ _AUDIT = "audit_entry"
 def is_deep(run: Run, model: str, query: Query) -> bool:
     """Return whether the page is so far down the list that it is worth caching positions.
 
-    Built-in models except the audit are excluded, because some of their columns change without an audit entry.
+    Built-in models except the audit are excluded, because some of their columns change without an audit entry,
+    and only an audit entry invalidates the cached positions.
     """
-    is_own = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
-    return query.offset >= MIN_OFFSET and not is_own
+    is_built_in = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
+    return query.offset >= MIN_CACHED_OFFSET and not is_built_in
 
 
 class DataChanged(Exception):
@@ -58,8 +60,8 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
     """
     lists = run.engine.positions
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
-    # Evict the least recently used list.
     known = lists.pop(key, None) or KnownPositions()
+    # Evict the least recently used list.
     if len(lists) >= MAX_LISTS:
         del lists[next(iter(lists))]
     lists[key] = known
@@ -85,8 +87,8 @@ class PageSeeker:
         place = self._known.before(offset)
         while place.offset < offset:
             left = offset - place.offset
-            # When time is short, skip all remaining rows in one read. The deadline of a read allows this, and the
-            # positions found so far stay cached.
+            # When time is short, skip all remaining rows in one read: half of the deadline is left for it.
+            # If that is too little, the positions found so far stay cached.
             is_late = clock.monotonic_s() >= self._until_s
             following = await self._after(place, left if is_late else min(self._known.step, left))
             if following is None:
@@ -191,7 +193,7 @@ def statement(run: Run, model: str, query: Query, command: str = "list") -> sele
 
 
 async def records(run: Run, model: str, body: Body, command: str = "list") -> list[Record]:
-    """Return the records of a query with a limit.
+    """Return the records of one page, all in memory; `stream` yields them in batches.
 
     Raises:
         BadInput: the query is refused.
@@ -211,7 +213,7 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
 async def _rows(
     run: Run, reading: RecordReader, query: Query, made: select.SelectStatement, start: int = 0
 ) -> list[Row]:
-    """Return the rows of a page, whose records begin at the column `start`. All rows are in memory at the same time.
+    """Return the rows of a page, all in memory. In each row the record's columns begin at `start`.
 
     Raises:
         BadInput: the rows contain too much text.
@@ -300,8 +302,8 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     """Return the groups in the order of the field, with the empty value last.
 
     Raises:
-        BadInput: the caller cannot read the field in clear, fields of its kind cannot be counted by, or the filter is
-            refused.
+        BadInput: the caller cannot read the field in clear, records cannot be grouped by a field of its kind, or the
+            filter is refused.
     """
     view = run.view_of(model)
     rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}
@@ -312,17 +314,17 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     field = queries.clear_field(view, name)
     if not field.is_countable:
         known = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
-        raise BadInput(f"{model}.{name} cannot be counted by: its kind must be one of {known}")
+        raise BadInput(f"{model}.{name} cannot be grouped by: its kind must be one of {known}")
     query = read_query(run, model, "count_by", rest)
     reading = run.engine.reading(run.caller, view)
-    statement = _statement(reading, view.reach("count_by"), name, query)
+    statement = _count_statement(reading, view.reach("count_by"), name, query)
     rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
     return [Group(None if value is None else field.show(value), count) for value, count in rows]
 
 
-def _statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
+def _count_statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
     parameters = Parameters()
     scope = reading.scope(parameters)
     field = reading.view.model.fields[name]

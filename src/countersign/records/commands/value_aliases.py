@@ -1,4 +1,5 @@
-"""Value ids of single token domains: for clear text of a masked caller, and for values computed from it."""
+"""Aliases: value ids that only one token domain uses. A value gets one if a caller who sees tokens wrote it in clear,
+or if it is computed from such a value."""
 
 from collections.abc import Iterable, Mapping, Set
 
@@ -11,21 +12,21 @@ from countersign.records.masking.vault import ValueKey
 from countersign.records.schema.snapshot import ALIASED
 
 Aliases = Mapping[str, Mapping[str, int]]
-"""By field and domain, the value ids from which the tokens of single domains are computed."""
+"""Maps a field to its aliases: the id of a domain to the value id from which the tokens of that domain are computed."""
 
 _DOMAIN = "SELECT domain_id FROM pii_value WHERE id = $1"
 
 
 async def of_record(run: Run, model: Declared, record_id: str, names: Iterable[str]) -> Aliases:
-    """The present aliases of a record; no lookup if none of the named fields can have one."""
+    """The present aliases of all fields of a record. Nothing is looked up if none of the named fields can have one."""
     if not any(model.fields[name].linked for name in names):
         return {}
     return await run.engine.vault.aliases(run.transaction, model.name, record_id)
 
 
 async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mapping[str, int | None]) -> dict[str, int]:
-    """By linked field of a record, the value id of the token that the writer sees; empty for writers who see no
-    tokens."""
+    """Map each linked field of a record to the value id behind the token that the writer sees. The result is empty for
+    writers who see no tokens."""
     if run.domain is None:
         return {}
     aliases = await of_record(run, model, record_id, value_ids)
@@ -37,18 +38,18 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
 
 
 async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
-    """Take a value id for each linked value that the writer wrote in clear or copied from such a value; only the
-    writer's domain uses it. Returned by field.
+    """Take an alias for each linked value that the writer wrote in clear, or copied from a value that has an alias.
+    Return the value ids by field; only the writer's domain uses them.
 
-    Call it before the present values are released, since they may be the copied ones.
+    Call it before the present values are released, since the writer may have copied one of them.
     """
     found: dict[str, ValueKey] = {}
     if run.domain is None:
         return found
     for name, each in given.items():
-        value_keys = await _alias_of(run, model.fields[name], each, run.domain.id)
-        if value_keys is not None:
-            found[name] = value_keys
+        value_key = await _alias_of(run, model.fields[name], each, run.domain.id)
+        if value_key is not None:
+            found[name] = value_key
     return found
 
 
@@ -66,10 +67,10 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
 
 
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
-    """Compute the writer's tokens of these fields from those value ids."""
+    """Store the value ids in `taken` as the aliases of these fields for the writer's domain."""
     if run.domain is not None:
-        for name, value_keys in taken.items():
-            await _add(run, model, record_id, name, run.domain.id, value_keys)
+        for name, value_key in taken.items():
+            await _add(run, model, record_id, name, run.domain.id, value_key)
 
 
 async def link_computed(
@@ -80,11 +81,11 @@ async def link_computed(
     values: Mapping[str, Stored],
     before: Aliases,
 ) -> None:
-    """Give domains separate value ids for the written computed fields whose sources have aliases: else a copied guess
-    would show the token of the existing value.
+    """Give domains an alias for the written computed fields whose sources have aliases. Otherwise a caller could write
+    a guess, and see from an equal computed token that it is right.
 
-    `before` are the record's previous aliases: after a change by another caller, a recomputed value still contains the
-    domain's text.
+    `before` are the record's previous aliases: after a change by another caller, a recomputed value still contains text
+    that a caller of the domain wrote.
     """
     computed = [
         (name, field, field.personal)
@@ -96,8 +97,8 @@ async def link_computed(
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
         for domain_id in sorted(_domains_of(run, model, name, given, before, now)):
-            value_keys = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
-            await _add(run, model, record_id, name, domain_id, value_keys)
+            value_key = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
+            await _add(run, model, record_id, name, domain_id, value_key)
 
 
 def _domains_of(
@@ -111,8 +112,8 @@ def _domains_of(
     return found | {run.domain.id} if run.domain is not None and is_written else found
 
 
-async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, value_keys: ValueKey) -> None:
-    await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, value_keys.id)
+async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, value_key: ValueKey) -> None:
+    await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, value_key.id)
     await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
 
 

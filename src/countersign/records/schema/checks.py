@@ -42,13 +42,13 @@ def _default(field: Field) -> Stored:
     try:
         return field.read(clock.rfc3339(clock.now())[:10] if field.default is TODAY else field.default)
     except BadValue as error:
-        raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
+        raise LookupError(f"the default of {field.name} does not fit; a check should have refused it before") from error
 
 
 async def examine(reader: Reader, step: Step) -> Step:
-    """Return the step. A step that removes options is destructive only if existing rows would lose data."""
+    """Return the step, marked as not destructive if it removes options that no row has."""
     work = step.work
-    if work is None or work.kind != "options" or await _holding(reader, work):
+    if work is None or work.kind != "options" or await _records_with_removed_option(reader, work):
         return step
     return replace(step, is_destructive=False)
 
@@ -56,51 +56,52 @@ async def examine(reader: Reader, step: Step) -> Step:
 async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
     """Return the reason why the step cannot be taken, with the remedy. Return None if the step can be taken.
 
-    `is_planned` means that the previous steps are not taken yet, so the columns that they add cannot be queried.
+    `is_planned` is true while the steps before this one are not taken yet: the columns that they add cannot be queried.
     """
     if step.unique is not None and (step.unique.is_there or not is_planned):
-        return await _doubles(reader, step.unique)
+        return await _duplicate_obstacle(reader, step.unique)
     work = step.work
     if work is None or work.kind not in ("default", "options"):
         return None
     if substitute(registry, work.table, work.field) is not None:
         return None
     if work.kind == "default":
-        return await _empty(reader, registry, work, has_column=work.is_there or not is_planned)
-    return await _held_though_required(reader, registry, work)
+        return await _empty_obstacle(reader, registry, work, has_column=work.is_there or not is_planned)
+    return await _options_obstacle(reader, registry, work)
 
 
-async def _held_though_required(reader: Reader, registry: Registry, work: RowTask) -> str | None:
+async def _options_obstacle(reader: Reader, registry: Registry, work: RowTask) -> str | None:
     if not registry.models[work.table].fields[work.field].required:
         return None
-    held = await _holding(reader, work)
-    return held and (
-        f"{work.table}.{work.field} no longer has the options {', '.join(work.options)}, which {held} still hold, and "
-        "is required: give these records another option first, or the field a default"
+    holders = await _records_with_removed_option(reader, work)
+    if not holders:
+        return None
+    return (
+        f"{work.table}.{work.field} is required and loses the options {', '.join(work.options)}, still used in "
+        f"{holders}: give these records another option first, or give the field a default"
     )
 
 
-async def _holding(reader: Reader, work: RowTask) -> str:
-    """Return the number of records with a removed option, in words. The result is empty if there are no such
-    records."""
+async def _records_with_removed_option(reader: Reader, work: RowTask) -> str:
+    """Return the number of records with a removed option, such as "3 records", or an empty text if there are none."""
     places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
     text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
     row = await reader.fetch_one(text, *work.options)
     return _records(0 if row is None else row[0])
 
 
-async def _empty(reader: Reader, registry: Registry, work: RowTask, *, has_column: bool) -> str | None:
+async def _empty_obstacle(reader: Reader, registry: Registry, work: RowTask, *, has_column: bool) -> str | None:
     empty = f' WHERE "{work.field}" IS NULL' if has_column else ""
     row = await reader.fetch_one(f'SELECT count(*) FROM "{work.table}"{empty}')
-    held = _records(0 if row is None else row[0])
-    if not held:
+    lacking = _records(0 if row is None else row[0])
+    if not lacking:
         return None
     field = registry.models[work.table].fields[work.field]
-    remedy = "let it not be required" if isinstance(field, Ref) else "give it a default, or let it not be required"
-    return f"{work.table}.{work.field} is required and {held} would be without it: {remedy}"
+    remedy = "make it optional" if isinstance(field, Ref) else "give it a default, or make it optional"
+    return f"{work.table}.{work.field} is required and {lacking} would be without it: {remedy}"
 
 
-async def _doubles(reader: Reader, unique: Unique) -> str | None:
+async def _duplicate_obstacle(reader: Reader, unique: Unique) -> str | None:
     """Return an error that names the records with equal values. It never contains the value, which may be personal."""
     table, column = f'"{unique.table}"', f'"{unique.column}"'
     text = f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
@@ -110,8 +111,8 @@ async def _doubles(reader: Reader, unique: Unique) -> str | None:
     text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_SHOWN}"
     shown = ", ".join(each[0] for each in await reader.fetch(text, row[0]))
     return (
-        f"{unique.table}.{unique.column} is to be unique, and several records have the same value, such as {shown}: "
-        "change all but one of them, or let it not be unique"
+        f"{unique.table}.{unique.column} is to be unique, and several records, for example {shown}, have the same "
+        "value: change all but one of them, or remove unique"
     )
 
 

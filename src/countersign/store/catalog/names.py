@@ -1,7 +1,8 @@
-"""Names in a text: products, publishers, tags and licences of the public catalog; exact, then with typing errors.
+"""Finds names of the public catalog in a text: products, publishers, tags and licences. Exact names come first, then
+mistyped ones.
 
-A mistyped name is looked up by catalog words at edit distance one, and accepted if the whole title is at edit
-distance two or less.
+A mistyped name is looked up by catalog words that differ in one letter (two in long words). It is accepted if the whole
+title differs in at most one letter (two from LONG_NAME on).
 """
 
 import re
@@ -60,7 +61,7 @@ _TAGS = """
         ORDER BY f.title, f.product_id LIMIT 1
     ) = 1
 """
-_VALUES = "), ("
+_ROW_SEPARATOR = "), ("
 _TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
 _LICENSES = """
     WITH wanted(value) AS (VALUES {keys})
@@ -81,10 +82,12 @@ _TERMS_LIKE = f"""
         ) AS counted
     ) FROM near n
 """
-_WITH_WORDS = f"""
+_TITLES_OF = f"""
     SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({{products}}) LIMIT {MAX_COUNTED}
 """
-_WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
+_PRODUCTS_WITH_WORD = f"""
+    SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})
+"""
 _PUBLIC_TERMS = """
     WITH wanted(value) AS (VALUES {keys})
     SELECT w.value FROM wanted w
@@ -99,8 +102,8 @@ Spellings = dict[str, dict[str, int]]
 
 
 class Name(NamedTuple):
-    """A name in a text: words `start` to `end` are the name of this value of the slot. `others` are further matching
-    slugs."""
+    """A name in a text: the words from `start` to `end` name `value`, which is of the kind `slot` (product, org, tag or
+    license). `others` are further matching slugs."""
 
     slot: str
     value: str
@@ -119,7 +122,7 @@ class WordSpan(NamedTuple):
 
 
 async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
-    """The exact names among the ranges, apart from case, accents and punctuation; the longest first."""
+    """Names that equal one of the ranges, the longest first. Case, accents and punctuation are ignored."""
     spans_by_form: dict[str, list[WordSpan]] = {}
     for span in runs:
         for form in {lookup_key(span.text), "-".join(words(span.text))} - {""}:
@@ -133,7 +136,7 @@ async def exact(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
         results += [each._replace(title=title) for each in _named("product", slug, spans_by_form, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(spans_by_form)):
         results += _named("org", slug, spans_by_form, lookup_key(name), slug)
-    for license_key, name in {*await _rows(database, _LICENSES, list(spans_by_form), separator=_VALUES)}:
+    for license_key, name in {*await _rows(database, _LICENSES, list(spans_by_form), separator=_ROW_SEPARATOR)}:
         results += _named("license", name, spans_by_form, license_key) if name else []
     return _by_span([*results, *await _families(database, runs), *await _tags(database, spans_by_form)])
 
@@ -157,9 +160,9 @@ async def _families(database: Database, runs: Sequence[WordSpan]) -> list[Name]:
 def _family(text: str) -> str:
     """The prefix of the licence keys that the text names; empty if it names none."""
     family, *rest = words(text) or [""]
-    unique = [word for word in rest if word not in _LICENSE_WORDS]
-    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *unique]).isdigit()
-    return "".join([family, *unique]) if is_family else ""
+    significant = [word for word in rest if word not in _LICENSE_WORDS]
+    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *significant]).isdigit()
+    return "".join([family, *significant]) if is_family else ""
 
 
 def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *forms: str) -> Iterable[Name]:
@@ -168,7 +171,7 @@ def _named(slot: str, value: str, spans_by_form: dict[str, list[WordSpan]], *for
 
 
 def _by_span(results: list[Name]) -> list[Name]:
-    """One name for each range and slot; further products of the same title are kept by slug."""
+    """One name for each range and slot; the slugs of further products with the same title go into `others`."""
     unique: dict[tuple[str, int, int], Name] = {}
     for each in results:
         before = unique.setdefault((each.slot, each.start, each.end), each)
@@ -178,12 +181,12 @@ def _by_span(results: list[Name]) -> list[Name]:
 
 
 async def _tags(database: Database, spans_by_form: dict[str, list[WordSpan]]) -> list[Name]:
-    """Tags with a hyphen, without it, and in the plural."""
+    """Tags that the text writes with or without the hyphen, or in the plural."""
     requested: dict[str, list[WordSpan]] = {}
     for form, runs in spans_by_form.items():
         for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
             requested.setdefault(tag, []).extend(runs)
-    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in requested], separator=_VALUES)
+    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in requested], separator=_ROW_SEPARATOR)
     known = sorted({facet.removeprefix("tag:") for (facet,) in rows})
     return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, requested, tag)]
 
@@ -201,8 +204,8 @@ async def products_like(
     database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
 ) -> list[tuple[str, str]]:
     """Products that the text may name with a typing error or incompletely, the closest first: slug, title.
-    `is_known` is true if the words of the text occur in the catalog, so that the text may not be a name. `known` is the
-    result of `spellings_of` for several texts, including this text."""
+    `is_known` is true if the words of the text occur in the catalog, so that it may be an ordinary word instead of a
+    name. `known` is the result of `spellings_of` for several texts, including this text."""
     known = await spellings_of(database, [text]) if known is None else known
     likest = _closest(text, await _with_words(database, {word: known[word] for word in _significant_words(text)}))
     is_word = is_known and " " not in text
@@ -215,11 +218,11 @@ async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, s
         return []
     statement = SqlBuilder()
     rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
-    # A rare word has few titles, which are compared here; for a frequent word, the query uses all words.
+    # If the rarest word has few titles, the query selects by it alone, and the last line compares the other words.
     requested = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
     padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in requested]
-    results = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
-    rows = await database.scan(_WITH_WORDS.format(products=" INTERSECT ".join(results)), *statement.values)
+    results = [_PRODUCTS_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
+    rows = await database.scan(_TITLES_OF.format(products=" INTERSECT ".join(results)), *statement.values)
     return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
 
 
@@ -263,12 +266,12 @@ async def public_tags(database: Database) -> list[str]:
 
 async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     """The words that occur in the title, tags or description of a public product."""
-    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
+    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_ROW_SEPARATOR)}
 
 
 async def spellings(database: Database, terms: Sequence[str]) -> Spellings:
-    """For each word the catalog words at edit distance one (two for long words), the closest first, with their number
-    of public products, at most `MAX_COUNTED`. Short words and numbers match exactly."""
+    """For each word the catalog words that differ in one letter (two in long words), the closest first, each with its
+    number of public products; counting stops at `MAX_COUNTED`. Short words and numbers match exactly."""
     keys: set[str] = set()
     for word in terms:
         keys |= deletion_variants(word) & {word} if word.isdigit() else deletion_variants(word)
@@ -281,21 +284,21 @@ def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
         return {word: MAX_COUNTED}
     limit = 0 if word.isdigit() else 1 + (len(word) > 7)
     public = [term for term, count in counts.items() if count]
-    near = {term: far for term in public if (far := distance(word, term, limit)) is not None}
+    near = {term: edits for term in public if (edits := distance(word, term, limit)) is not None}
     return {term: counts[term] for term in sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]}
 
 
 def _closest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """The rows with names that equal the text, apart from typing errors and small words; numbers must be equal."""
     requested, numbers = _plain(text)
-    far: dict[tuple[str, str], int] = {}
+    edits_by_row: dict[tuple[str, str], int] = {}
     for each in named:
         name, others = _plain(each[1])
         size = max(len(requested), len(name))
-        away = distance(requested, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
-        if away is not None:
-            far[each] = away
-    return sorted(far, key=lambda each: (far[each], each))[:3]
+        edits = distance(requested, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
+        if edits is not None:
+            edits_by_row[each] = edits
+    return sorted(edits_by_row, key=lambda each: (edits_by_row[each], each))[:3]
 
 
 def _plain(text: str) -> tuple[str, list[str]]:
