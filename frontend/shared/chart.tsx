@@ -8,33 +8,33 @@ const t = translator("common");
 
 export interface ChartSeries {
   name: string;
-  /** One for each day of the chart; null where there is none. */
+  /** One value per day of the chart; null for a day without one. */
   values: readonly (number | null)[];
-  /** 1 to 6, in this order; 6 is for a comparison. */
+  /** The colour, 1 to 6, used in this order; 6 is for a comparison. */
   hue: number;
   isDashed?: boolean;
   hasArea?: boolean;
 }
 
 export interface ChartProps {
-  /** What the chart shows: its name for who does not see it. */
+  /** What the chart shows, for screen readers. */
   title: string;
   /** Calendar dates, one for each value. */
   days: readonly string[];
   series: readonly ChartSeries[];
   kind: "line" | "bars";
   height?: number;
-  /** How a value is written in full; beside the axis it is short. */
+  /** Formats a value in full. */
   format?: (value: number) => string;
-  /** How a value is written beside the axis. */
+  /** Formats a value beside the axis. */
   formatTick?: (value: number) => string;
-  /** The heading of a day in the tip. */
+  /** The heading of a day in the tooltip. */
   dayLabel?: (day: string) => string;
-  /** What happened on some of the days. */
+  /** Events on some of the days. */
   markers?: readonly ChartMarker[];
-  /** How several of them at one place are called. */
+  /** Names several markers that share one place. */
   countLabel?: CountLabel;
-  /** What pressing a day leads to. */
+  /** Called when a day is pressed. */
   onOpen?: ((index: number) => void) | undefined;
 }
 
@@ -53,7 +53,7 @@ export function compact(value: number): string {
   return new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 }).format(value);
 }
 
-/** Round numbers from 0, or below, up to the largest value: five at most. */
+/** At most five round numbers, from 0 (or below it for negative values) to the largest value. */
 export function ticks(values: readonly number[]): number[] {
   const largest = Math.max(0, ...values);
   const smallest = Math.min(0, ...values);
@@ -185,7 +185,7 @@ interface Scale {
   y: (value: number) => number;
 }
 
-/** The parts of a line between days without a value. */
+/** The points of each unbroken part of a line; a day without a value breaks it. */
 function runs(values: readonly (number | null)[], { x, y }: Scale): [number, number][][] {
   const found: [number, number][][] = [[]];
   values.forEach((value, place) => {
@@ -262,7 +262,7 @@ function Tip({ x, y, heading, rows }: { x: number; y: number; heading: string; r
   );
 }
 
-/** A line without axes, beside a figure that says the same. */
+/** A small line without axes, beside a figure that shows the same. */
 export function Spark({ values, hue = 1 }: { values: readonly (number | null)[]; hue?: number }) {
   const known = values.map((each) => each ?? 0);
   const [low, high] = [Math.min(...known, 0), Math.max(...known, 0)];
@@ -278,7 +278,7 @@ export function Spark({ values, hue = 1 }: { values: readonly (number | null)[];
   );
 }
 
-/** What each colour stands for. */
+/** The name of each series beside its colour. */
 export function Legend({ series }: { series: readonly Pick<ChartSeries, "name" | "hue">[] }) {
   return (
     <ul class="legend">

@@ -1,18 +1,18 @@
-// What happened on days of a chart: a dotted line on each day, and above it a link with a short name.
+// Markers of events on a chart: a dotted line on the day of the event, and above it a link with a short name.
 import { useState } from "preact/hooks";
 import { Menu } from "./components/menu";
 
 export interface ChartMarker {
-  /** The place of its day on the chart. */
+  /** The index of its day on the chart. */
   index: number;
-  /** A short name, as that of a version. */
+  /** A short name, for example of a version. */
   label: string;
-  /** What happened, in full. */
+  /** The full description of the event. */
   title: string;
   href: string;
 }
 
-/** How much room the names of markers take above a chart, in pixels. */
+/** The height of the names of markers above a chart, in pixels. */
 export const MARKER_PX = 30;
 const GAP_PX = 8;
 const CHARACTER_PX = 7;
@@ -37,7 +37,7 @@ function labelOf(markers: readonly ChartMarker[], countLabel: CountLabel): strin
   return markers.length > 1 ? countLabel(markers.length) : (markers[0]?.label ?? "");
 }
 
-/** Markers whose names would cover each other share the line of the first of them, and a list of all. */
+/** Groups markers whose names would overlap: a group has the line of its first marker, and a list of all. */
 export function groupMarkers(markers: readonly ChartMarker[], x: (index: number) => number, countLabel: CountLabel): Group[] {
   const groups: Group[] = [];
   for (const marker of [...markers].sort((a, b) => a.index - b.index)) {

@@ -1,4 +1,4 @@
-// The values of a chart as a table, and the button that shows one or the other.
+// The values of a chart as a table, and the button that switches between chart and table.
 import type { ChartProps } from "./chart";
 import { Button } from "./components/button";
 import { Table } from "./components/table";
@@ -29,7 +29,7 @@ export function ChartTable({ title, days, series, format = number, dayLabel = sh
   );
 }
 
-/** The button that shows a chart as a table, and as a chart again. */
+/** The button that switches between chart and table. */
 export function TableSwitch({ title, isTable, onChange }: { title: string; isTable: boolean; onChange: (isTable: boolean) => void }) {
   return (
     <Button tight look="plain" aria-pressed={isTable} aria-label={t("chart.table.of", { title })} onClick={() => onChange(!isTable)}>

@@ -1,4 +1,4 @@
-// Calls of the API, typed by its OpenAPI document. Who is signed in is the server's matter: no credentials pass here.
+// Calls of the API, typed by its OpenAPI document. No credentials pass here: the server knows who is signed in.
 import { Problem } from "./problem";
 
 type Method = "get" | "put" | "post" | "patch" | "delete";
@@ -33,15 +33,15 @@ export interface ApiResponse<Value> {
 
 let sessionMark: string | null = null;
 
-/** From now on every call says whose data the page shows: the server answers as nobody where somebody else has signed in
- *  meanwhile, in another window. */
+/** Send this session mark with every call from now on. If another person has signed in in another window, the server then
+ *  answers as to an anonymous caller. */
 export function setSessionMark(session: string): void {
   sessionMark = session;
 }
 
 let embeddedReplies: Record<string, unknown> | null = null;
 
-/** What the server has already asked for this page, once; after that everybody asks for themselves. */
+/** The reply that the server embedded in this page. It is returned once; later calls must send a request. */
 function takeEmbeddedReply(target: string): unknown {
   if (embeddedReplies === null) {
     const element = document.getElementById("replies");
@@ -53,13 +53,13 @@ function takeEmbeddedReply(target: string): unknown {
   return found;
 }
 
-/** Give what was asked for before the page was drawn to the first that asks for it. */
+/** Keep a reply that was requested before the page was drawn, for the first caller who needs it. */
 export function addReply(target: string, value: unknown): void {
   takeEmbeddedReply("");
   embeddedReplies = { ...embeddedReplies, [target]: value };
 }
 
-/** The path with its values and its query; parameters without a value are left out. */
+/** The path with its values and its query, without parameters that have no value. */
 export function urlFor(path: string, values: Record<string, string> = {}, query: object = {}): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -68,7 +68,7 @@ export function urlFor(path: string, values: Record<string, string> = {}, query:
 }
 
 /** The answer of a request to this service.
- *  @throws Problem where it is refused, or no answer comes. An abort passes through. */
+ *  @throws Problem if the request is refused or gets no answer. The error of an abort is passed on. */
 export async function send(method: string, address: string, sent: RequestParts<unknown> = {}) {
   const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...sent.headers };
   if (sessionMark !== null) {
@@ -94,7 +94,7 @@ export async function send(method: string, address: string, sent: RequestParts<u
   };
   let answer = await ask();
   if (answer.status === 401 && method === "GET") {
-    // The session has ended since the last call; what everybody may read is read without it.
+    // The session has ended since the last call: repeat the request without it, as public data needs no session.
     await answer.body?.cancel();
     answer = await ask();
   }
@@ -104,7 +104,7 @@ export async function send(method: string, address: string, sent: RequestParts<u
   return answer;
 }
 
-/** The API of a service: `Paths` is what openapi-typescript made of its document. */
+/** The API of a service: `Paths` is the type that openapi-typescript generates from its document. */
 export class Client<Paths> {
   async get<Path extends PathsWithMethod<Paths, "get">>(
     path: Path,

@@ -4,10 +4,10 @@ import { effect, signal } from "@preact/signals";
 const PAUSE_MS = 1000;
 const PATIENCE_MS = 4000;
 
-/** Whether the last request had no answer, and no poll has had one since. */
+/** Whether the last request got no answer, and no poll has succeeded since. */
 export const isServerUnreachable = signal(false);
 
-/** A request had no answer: poll the server from now on. */
+/** Report that a request got no answer. The server is polled until it answers. */
 export function reportUnreachable(): void {
   if (!isServerUnreachable.peek()) {
     isServerUnreachable.value = true;
@@ -28,7 +28,8 @@ async function pollUntilReachable(): Promise<void> {
   }
 }
 
-/** Not all windows at the same time; at once where this one is looked at again, since hidden ones are slowed down. */
+/** Wait a random time, so that windows do not poll together. The wait ends early if the window becomes visible or
+ *  the network returns. */
 function pause(): Promise<unknown> {
   const seen = new AbortController();
   const { signal } = seen;

@@ -1,4 +1,4 @@
-// /design: every component and token as it looks and behaves, for whoever builds pages, and for the tests.
+// /design: shows every component and token, for developers and tests.
 import { useState } from "preact/hooks";
 import { Button, CopyButton, LinkButton } from "./components/button";
 import { Chip, NotPermitted, MaskedValue } from "./components/chip";

@@ -39,7 +39,7 @@ export function number(value: number): string {
   return new Intl.NumberFormat(language).format(value);
 }
 
-/** A part of a whole, or a change with its sign. */
+/** A percentage; with `isChange`, it has a sign. */
 export function percent(value: number, isChange = true): string {
   const digits = Math.abs(value) < 0.1 ? 1 : 0;
   return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: digits, ...(isChange ? { signDisplay: "exceptZero" } : {}) }).format(value);
@@ -90,7 +90,7 @@ export function dateTime(value: string): string {
   return new Intl.DateTimeFormat(dateLanguage, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
-/** The time of an instant today, with seconds; of an earlier one its day and time. */
+/** The time with seconds for an instant today, otherwise day and time. */
 export function timeOf(value: string, now = new Date()): string {
   const at = new Date(value);
   const isToday = at.toDateString() === now.toDateString();
@@ -115,7 +115,7 @@ function relative(distance_ms: number): string {
   return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(distance_s / length_s) || 0, unit);
 }
 
-/** A length of time, in the largest unit that fits, rounded up. */
+/** A duration in the largest unit that fits, rounded up. */
 export function duration(seconds: number): string {
   const units = [["hour", 3600], ["minute", 60]] as const;
   const [unit, length_s] = units.find(([, each]) => seconds >= each) ?? (["second", 1] as const);

@@ -1,16 +1,16 @@
-// Invisible characters, and those that change the direction of text: they are shown as their code points.
+// Shows invisible characters, and those that change the direction of text, as code points.
 
 // Control and format characters (bidirectional marks and tags among them), half surrogates, private use, line and
-// paragraph separators, and letters that look like nothing. A tab and a newline are what they are.
+// paragraph separators, and blank letters. Tabs and newlines stay.
 const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/u;
 const EACH = new RegExp(UNSEEN.source, "gu");
 export interface Piece {
   text: string;
-  /** Whether it is the code of a character that is not seen. */
+  /** Whether the text is the code of an invisible character. */
   isCode: boolean;
 }
 
-/** Whether it joins parts of an emoji or letters of a script that needs it: of Latin letters and spaces it says nothing. */
+/** Whether the character joins parts of an emoji, or letters of a script that needs joiners (not Latin). */
 function isJoiner(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (code === 0x200c || code === 0x200d) && isJoined(text.charCodeAt(at - 1)) && isJoined(text.charCodeAt(at + 1));
@@ -20,7 +20,7 @@ function isJoined(code: number): boolean {
   return code > 0x2ff && !(code >= 0x2000 && code <= 0x206f);
 }
 
-/** The text in pieces, with the codes of the characters that are not seen in their place. */
+/** Split the text into pieces, with codes in place of the invisible characters. */
 export function splitInvisible(text: string): Piece[] {
   if (!UNSEEN.test(text)) {
     return [{ text, isCode: false }];
@@ -41,12 +41,12 @@ export function splitInvisible(text: string): Piece[] {
   return from < text.length ? [...found, { text: text.slice(from), isCode: false }] : found;
 }
 
-/** The text with those codes in angle brackets, where nothing but text can be. */
+/** The text with the codes in angle brackets, for places that can show only text. */
 export function escapeInvisible(text: string): string {
   return splitInvisible(text).map((each) => (each.isCode ? `⟨${each.text}⟩` : each.text)).join("");
 }
 
-/** How many characters of the text are not seen. */
+/** The number of invisible characters in the text. */
 export function countInvisible(text: string): number {
   return splitInvisible(text).filter((each) => each.isCode).length;
 }

@@ -7,7 +7,7 @@ import { type ComponentChild, render } from "preact";
 import { siteState } from "./components/heading";
 import { startRouter, type Route } from "./router";
 
-/** Take over the page that the server sent. */
+/** Start the app in the page that the server sent. */
 export function mount(title: string, routes: readonly Route[], frame: ComponentChild): void {
   siteState.title = title;
   startRouter(routes);

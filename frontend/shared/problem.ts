@@ -1,10 +1,10 @@
-// A refusal of the API as the pages show it: problem details (RFC 9457), or the records service's {"error": …}.
+// An error response of the API: problem details (RFC 9457), or the records service's {"error": …}.
 import { reportUnreachable } from "./connectivity";
 import { translator } from "./i18n";
 
 const t = translator("common");
 
-/** One fault in what was sent: the field it is at, where the API says so, and what is wrong. */
+/** An error in the input: what is wrong, and the field if the API names one. */
 export interface Fault {
   field: string;
   detail: string;
@@ -32,7 +32,7 @@ export class Problem extends Error {
     this.retryAfterS = retryAfterS;
   }
 
-  /** The problem of an answer that is no success. */
+  /** The problem in an error response. */
   static async of(answer: Response): Promise<Problem> {
     const wait = Number(answer.headers.get("retry-after"));
     const members: unknown = await answer.json().catch(() => ({}));
@@ -40,28 +40,28 @@ export class Problem extends Error {
     return new Problem(answer.status, known, Number.isFinite(wait) && wait > 0 ? wait : null);
   }
 
-  /** The problem that no answer came; the server is looked for from now on. */
+  /** The problem of a request without an answer. The server is polled from now on. */
   static offline(): Problem {
     reportUnreachable();
     return new Problem(0, { code: OFFLINE, detail: t("failed.offline") });
   }
 
-  /** What was thrown, as a problem. */
+  /** Convert a thrown value to a problem. */
   static from(error: unknown): Problem {
     return error instanceof Problem ? error : new Problem(0, { code: FAULT, detail: String(error) });
   }
 
-  /** Whether the message is the server's, which speaks English. */
+  /** Whether the message comes from the server, and so is English. */
   get isFromServer(): boolean {
     return this.status > 0;
   }
 
-  /** Whether there was no answer. */
+  /** Whether the request got no answer. */
   get isOffline(): boolean {
     return this.code === OFFLINE;
   }
 
-  /** Whether other input could mend it, which is so for no failure of the network, of the server, or of a right. */
+  /** Whether different input could succeed. Not true for errors of the network or the server, or missing permissions. */
   get isCorrectable(): boolean {
     const isElsewhere = [OFFLINE, FAULT].includes(this.code) || [403, 404, 429].includes(this.status) || this.status >= 500;
     return this.faults.length > 0 || !isElsewhere;

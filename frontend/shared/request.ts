@@ -1,4 +1,4 @@
-// The state of a request: loading, failed, or loaded. A newer request aborts the one before.
+// The state of a request: loading, failed, or loaded. A new request aborts the previous one.
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./problem";
 import { isSignedIn } from "./session";
@@ -8,7 +8,7 @@ export type RequestState<Value> =
   | { state: "failed"; problem: Problem; reload: () => void }
   | { state: "loaded"; value: Value; reload: () => void };
 
-/** Sends the request whenever a dependency changes. With `keepsPrevious`, the previous value stays until the new one is there. */
+/** Sends the request whenever a dependency changes. With `keepsPrevious`, the previous value stays until the new one arrives. */
 export function useRequest<Value>(
   load: (signal: AbortSignal) => Promise<Value>,
   dependencies: readonly unknown[],

@@ -1,9 +1,9 @@
-// Which page is shown: addresses, the back button, the title, and where the keyboard is after a change of page.
+// The router: addresses, the back button, the title, and the focus after a change of page.
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 
 export interface Route {
-  /** The address; `{name}` is a value. It has to stand in the entry's paths.json as well, for the server. */
+  /** The path template; `{name}` is a value. The entry's paths.json must have the same template for the server. */
   template: string;
   page: (values: Record<string, string>) => JSX.Element;
 }
@@ -14,7 +14,7 @@ export const query = signal(new URLSearchParams(location.search));
 let routes: readonly (Route & { pattern: RegExp })[] = [];
 let hasMoved = false;
 
-/** The page at the address, and the values in it. */
+/** The route of the current address, and its values. */
 export const currentRoute = computed(() => matchRoute(path.value));
 
 function matchRoute(address: string) {
@@ -28,7 +28,7 @@ function matchRoute(address: string) {
   return null;
 }
 
-/** Show these pages from now on: links to them are followed without loading, all others as ever. */
+/** Start the router: links to these pages change the page without loading; other links load as usual. */
 export function startRouter(known: readonly Route[]): void {
   routes = known.map((each) => ({
     ...each,
@@ -65,7 +65,7 @@ export function go(to: string, { replaces = false }: { replaces?: boolean } = {}
   scrollTo(0, 0);
 }
 
-/** Keep the state of a page in its address: set these parameters, take away those that are empty. */
+/** Keep the state of a page in its address: set these parameters, and remove empty ones. */
 export function setQuery(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
   const next = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -81,8 +81,8 @@ export function setQuery(changes: Record<string, string | undefined>, { replaces
   query.value = next;
 }
 
-/** To be called by the heading of a page when it is there: after a change of page, the keyboard and what is read aloud
- *  go on from here. */
+/** The heading of a page calls this when it appears. After a change of page it gets the focus, so that the keyboard and
+ *  screen readers continue from it. */
 export function focusHeading(heading: HTMLElement): void {
   if (hasMoved) {
     hasMoved = false;

@@ -1,10 +1,10 @@
-// Whether somebody is signed in; who it is, and by what right, is the server's matter.
+// Whether the visitor is signed in. Who it is, and their permissions, only the server knows.
 import { signal } from "@preact/signals";
 import { send, setSessionMark } from "./client";
 
 export const isSignedIn = signal<boolean | null>(null);
 
-/** Ask the server anew. */
+/** Ask the server again whether the visitor is signed in. */
 export async function loadSession(): Promise<void> {
   const answer = await send("GET", "/session");
   const told = (await answer.json()) as { signed_in: boolean; mark: string };

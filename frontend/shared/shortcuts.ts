@@ -1,11 +1,11 @@
-// Keys that do something, on any page; they can be switched off as a whole (WCAG 2.2, 2.1.4).
+// Keyboard shortcuts. They can be switched off together (WCAG 2.2, 2.1.4).
 import { signal } from "@preact/signals";
 
 export interface Shortcut {
-  /** As KeyboardEvent.key says it, or two one after the other: "/", "j", "?", "g p". */
+  /** A value of KeyboardEvent.key, or two in sequence: "/", "j", "?", "g p". */
   key: string;
   does: string;
-  /** None where the page itself listens: then it is in the sheet of keys alone. */
+  /** Undefined if the page listens for the key itself: then it is only shown in the list of shortcuts. */
   run?: () => void;
 }
 
@@ -19,7 +19,7 @@ export const shortcuts = signal<readonly Shortcut[]>([]);
 export const areShortcutsDisabled = signal(localStorage.getItem(SWITCH) === "1");
 export const isSheetOpen = signal(false);
 
-/** Make a key known until the answered function is called; pages do that in an effect. */
+/** Register a shortcut until the returned function is called; pages call this in an effect. */
 export function registerShortcut(added: Shortcut): () => void {
   shortcuts.value = [...shortcuts.peek(), added];
   return () => {
@@ -47,7 +47,7 @@ document.addEventListener("keydown", (event) => {
   const isBeginning = shortcuts.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
   begun = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
-  // The newest wins: a page's own key before the one of the frame.
+  // The newest shortcut wins, so that a page can override one of the frame.
   const found = shortcuts.peek().findLast((each) => each.run && each.key === pressed);
   if (found?.run) {
     event.preventDefault();

@@ -1,4 +1,4 @@
-// Server-sent events over fetch, which unlike EventSource says who asks and reads refusals. It reconnects by itself.
+// Server-sent events over fetch. Unlike EventSource, it sends the session mark and can read error responses.
 import { signal, type Signal } from "@preact/signals";
 import { Problem } from "./problem";
 import { reportUnreachable, waitUntilReachable } from "./connectivity";
@@ -10,15 +10,15 @@ export interface Event {
 }
 
 export interface Stream {
-  /** "open", or why nothing comes at the moment. */
+  /** "open", or the reason why no events arrive. */
   state: Signal<"opening" | "open" | "reconnecting" | "ended">;
   close: () => void;
 }
 
 const LONGEST_WAIT_MS = 4000;
 
-/** Read events until `close`. After a break it goes on behind the last event that came (Last-Event-ID).
- *  A refusal ends it and is told to `onRefusal`; 429 and 503 are waited out. */
+/** Read events until `close`. After an interruption it reconnects and continues after the last event (Last-Event-ID).
+ *  An error response ends the stream and is passed to `onRefusal`; after 429 and 503 it waits and reconnects. */
 export function stream(address: string, onEvent: (event: Event) => void, onRefusal: (problem: Problem) => void): Stream {
   const state: Stream["state"] = signal("opening");
   const controller = new AbortController();
@@ -71,7 +71,7 @@ async function keepReading(
       if (until.aborted) {
         break;
       }
-      // Whatever broke the connection, the remedy is a new one.
+      // Reconnect, whatever interrupted the connection.
       console.debug("stream", error);
     }
     if (!until.aborted) {
@@ -101,7 +101,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>)
   }
 }
 
-/** One event (HTML standard, 9.2.6); comments and unknown fields are passed over. */
+/** One event (HTML standard, 9.2.6); comments and unknown fields are ignored. */
 export function parseEvent(block: string): Event {
   const event: Event = { id: "", name: "message", data: "" };
   const data: string[] = [];

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says; told to the server, so that the next page comes in these colours at once.
+// The theme: light, dark, or that of the system. A cookie tells the server, so that pages have these colours from the start.
 import { signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";

@@ -1,8 +1,8 @@
-// The messages that components/toast.tsx shows for some seconds. Any module can add one.
+// The messages that components/toast.tsx shows for some seconds. Any module can add a message.
 import { signal } from "@preact/signals";
 
 interface Toast {
-  /** Distinguishes it from the message before, which may have the same words. */
+  /** Distinguishes it from other messages with the same words. */
   id: number;
   words: string;
   undo?: { label: string; run: () => void };
@@ -15,7 +15,7 @@ const MOST = 3;
 export const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
-/** Show a message that needs no answer, for some seconds: longer with an undo. The same words are not shown twice. */
+/** Show a message for some seconds, longer if it has an undo. The same words are not shown twice. */
 export function showToast(words: string, undo?: { label: string; run: () => void }): void {
   const message: Toast = { id: (lastId += 1), words, ...(undo ? { undo } : {}) };
   toasts.value = [...toasts.peek().filter((each) => each.words !== words), message].slice(-MOST);

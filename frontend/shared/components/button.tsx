@@ -1,4 +1,4 @@
-// What is pressed: a button, a link that looks like one, and the button that copies.
+// A button, a link that looks like a button, and a button that copies a text.
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { showToast } from "../toast";
@@ -7,9 +7,9 @@ import { Icon } from "./icon";
 
 const t = translator("common");
 
-/** `ink` is for the button by which a person signs, and for nothing else. */
+/** `ink` is only for the button with which a person approves. */
 export type ButtonLook = "strong" | "risky" | "plain" | "ink";
-/** `square` is for a single icon; its button has an `aria-label`. */
+/** `square` is for a button with only an icon, which needs an `aria-label`. */
 export type ButtonSize = "tight" | "large" | "square" | "square tight" | "large full" | "full";
 
 interface Props extends Omit<JSX.IntrinsicElements["button"], "ref" | "class"> {
@@ -24,7 +24,7 @@ function classes(look: ButtonLook | undefined, size: ButtonSize | false | undefi
   return ["button", look, size, busy && "is-busy"].filter(Boolean).join(" ");
 }
 
-/** At most one `strong` button in a view. A busy one stays in reach and does nothing. */
+/** A view has at most one `strong` button. A busy button can be focused but does nothing. */
 export function Button({ look, tight = false, size, busy = false, children, onClick, type = "button", ...rest }: Props) {
   const pressed = busy ? (event: Event) => event.preventDefault() : onClick;
   return (
@@ -52,7 +52,7 @@ export function LinkButton({ href, look, tight = false, size, children, download
   );
 }
 
-/** Puts a text on the clipboard; `of` says what it is to who does not see it. */
+/** Copies a text to the clipboard; `of` names the text for screen readers. */
 export function CopyButton({ text, of, label = t("copy") }: { text: string; of: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {

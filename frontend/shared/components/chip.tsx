@@ -1,4 +1,4 @@
-// A small word beside something: a state with its dot, a kind, a value that is masked.
+// Chips: a state with its dot, a kind, or a masked value.
 import type { ComponentChildren } from "preact";
 import { translator } from "../i18n";
 import { Icon } from "./icon";
@@ -9,7 +9,7 @@ export type Tone = "good" | "info" | "cyan" | "violet" | "warn" | "bad";
 
 interface Props {
   tone?: Tone | undefined;
-  /** Without the dot, for what is no state. */
+  /** Without the dot, for chips that show no state. */
   plain?: boolean;
   children: ComponentChildren;
 }
@@ -18,7 +18,7 @@ export function Chip({ tone, plain = false, children }: Props) {
   return <span class={["chip", tone, plain && "plain"].filter(Boolean).join(" ")}>{children}</span>;
 }
 
-/** A placeholder that stands for a value: copied and sent back, it still does. */
+/** A placeholder token that stands for a value, also when it is copied and sent back. */
 export function MaskedValue({ token, label }: { token: string; label: string }) {
   return (
     <span class="chip masked" title={t("masked", { label })}>
@@ -28,7 +28,7 @@ export function MaskedValue({ token, label }: { token: string; label: string }) 
   );
 }
 
-/** A value that is not shown at all; never an empty cell, which would say that there is none. */
+/** Shown for a value that the person may not read. An empty cell would mean that there is no value. */
 export function NotPermitted() {
   return (
     <span class="chip">

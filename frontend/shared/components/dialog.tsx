@@ -1,4 +1,4 @@
-// A question that has to be answered before anything else; the browser's own dialog keeps the focus inside.
+// A modal dialog. The browser's <dialog> keeps the focus inside.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
@@ -10,14 +10,14 @@ interface Props {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** What can be done, beside closing it. */
+  /** The buttons, besides the one that closes it. */
   actions?: ComponentChildren;
-  /** An action has the name that leaving the dialog has otherwise, or one that means the same. */
+  /** Whether an action is itself named "Cancel": the closing button is then named "Back". */
   isCancelling?: boolean;
   look?: "wide" | "sheet";
-  /** It is read before anything is answered: the keyboard begins at its top, not at its first control. */
+  /** Whether the person must read it first: the focus starts at its top, not at its first control. */
   isRead?: boolean;
-  /** What its action does cannot be undone: the keyboard begins on leaving it. */
+  /** Whether its action cannot be undone: the focus starts on the button that closes it. */
   isCautious?: boolean;
   children: ComponentChildren;
 }
@@ -29,7 +29,7 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
     if (isOpen && !box.current?.open) {
       before.current = document.activeElement;
       box.current?.showModal();
-      // What has the keyboard is seen, also where the window is smaller than the question.
+      // Scroll to the focused element if the window is smaller than the dialog.
       document.activeElement?.scrollIntoView({ block: "nearest" });
     } else if (!isOpen) {
       box.current?.close();
@@ -37,7 +37,7 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
   }, [isOpen]);
   useEffect(
     () => () => {
-      // Taken away while it is open, it gives the keyboard back itself, once the page is no longer behind it.
+      // If the dialog is removed while it is open, return the focus after the page can be focused again.
       const last = before.current;
       setTimeout(() => last instanceof HTMLElement && last.isConnected && document.activeElement === document.body && last.focus(), 0);
     },

@@ -1,4 +1,4 @@
-// A question of a form with its help and its fault; and all faults together, which take the focus.
+// A field of a form with its help and its error, and the summary of all errors, which takes the focus.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../problem";
@@ -25,7 +25,7 @@ interface ControlAttributes {
   "aria-describedby": string | undefined;
 }
 
-/** The frame of a field: `children` is given what its control needs. `id` of the control is the field's name. */
+/** The label, help and error of a field. `children` gets the attributes of the control, whose `id` is the field's name. */
 export function Field(props: Common & { children: (given: ControlAttributes) => ComponentChildren }) {
   const { name, label, help, fault, required, wide, children } = props;
   const described = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
@@ -100,8 +100,8 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
   );
 }
 
-/** What is wrong with a form, above it; it takes the focus, so that it is read at once, and leads to the fields. That
- *  the server was not reached goes away when it is reached again. */
+/** The summary of a form's errors, with links to the fields. It takes the focus, so that screen readers read it. If the
+ *  server was unreachable, the message disappears once the server can be reached. */
 export function Faults({ problem: given }: { problem: Problem | null }) {
   const box = useRef<HTMLDivElement>(null);
   const before = useRef<Element | null>(null);

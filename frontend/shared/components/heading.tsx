@@ -1,4 +1,4 @@
-// The heading of a page: it names the window, and the keyboard goes on from it after a change of page.
+// The heading of a page. It sets the title of the window, and gets the focus after a change of page.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -7,11 +7,11 @@ import { number } from "../i18n";
 
 export const siteState = {
   title: "Countersign",
-  /** How many things wait for this person: it stands before the title of every page. */
+  /** How many approvals wait for this person: the number before the title of every page. */
   waiting: signal(0),
 };
 
-/** Every page has exactly one, from the moment it is shown. `children` stand beside it. */
+/** The heading with `children` beside it. Every page has exactly one from the start. */
 export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="page-head">
@@ -21,7 +21,7 @@ export function Heading({ title, children }: { title: string; children?: Compone
   );
 }
 
-/** The heading by itself, where a page has it at another place. */
+/** The heading alone, for pages that place it differently. */
 export function PageTitle({ title }: { title: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const waiting = siteState.waiting.value;

@@ -1,4 +1,4 @@
-// An icon beside a text that says the same, or on a button that has a name: it is never read aloud itself.
+// An icon, hidden from screen readers: a text beside it, or the name of its button, says the same.
 import { ICONS, type IconName } from "../icons";
 
 export type { IconName };

@@ -5,7 +5,7 @@ import { Icon, type IconName } from "./icon";
 
 export interface MenuItem {
   label: string;
-  /** What happens, where it leads, or the list that takes the place of this one. */
+  /** A function to call, an address to go to, or the items of a submenu that replaces this list. */
   does: (() => void) | string | readonly MenuItem[];
   icon?: IconName;
 }
@@ -14,9 +14,9 @@ interface Props {
   label: string;
   items: readonly MenuItem[];
   tight?: boolean;
-  /** It is before the label. */
+  /** Shown before the label. */
   icon?: IconName;
-  /** What is on the button in place of the label, which then names it. */
+  /** Shown on the button instead of the label, which then is the button's name for screen readers. */
   opener?: ComponentChildren;
 }
 
@@ -43,7 +43,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
   }, [isOpen]);
   useLayoutEffect(() => {
     if (list.current) {
-      // It begins below its button, and moves to the left where the window ends.
+      // The list starts below its button, and moves left if it would leave the window.
       list.current.style.translate = "";
       const beyond = list.current.getBoundingClientRect().right + MARGIN_PX - document.documentElement.clientWidth;
       list.current.style.translate = beyond > 0 ? `${-beyond}px` : "";
@@ -68,7 +68,7 @@ export function Menu({ label, items, tight = false, icon, opener: shown }: Props
       all.at(to >= all.length ? 0 : to)?.focus();
     }
   };
-  // The keyboard is elsewhere now; entries that gave way to others had it for a moment.
+  // Close the menu when the focus has left it. The timeout skips the moment in which items are replaced by a submenu.
   const left = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(null));
   return (
     <div class="menu" ref={box} onFocusOut={left}>

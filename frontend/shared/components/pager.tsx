@@ -1,4 +1,4 @@
-// From page to page: by number where the total is known, and on and on where there is only a next one.
+// Pagination: by page if the total is known, otherwise a button that loads more.
 import { useEffect, useRef } from "preact/hooks";
 import { number, translator } from "../i18n";
 import { Button } from "./button";
@@ -12,7 +12,7 @@ interface Props {
   onGo: (offset: number) => void;
 }
 
-/** One page back, one page on, and where one is. */
+/** Buttons for the previous and the next page, and the current position. */
 export function Pager({ offset, limit, total, onGo }: Props) {
   const last = Math.min(offset + limit, total);
   return (
@@ -30,7 +30,7 @@ export function Pager({ offset, limit, total, onGo }: Props) {
   );
 }
 
-/** The next page below the last: it comes by itself when one gets there, and by a button. */
+/** Loads the next page when the person scrolls to it, or with its button. */
 export function LoadMore({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   const end = useRef<HTMLDivElement>(null);
   const more = useRef(onMore);

@@ -12,7 +12,7 @@ import { Toasts } from "./toast";
 
 const t = translator("common");
 
-/** What every frame begins with. */
+/** The link to the content, first in every frame. */
 export function SkipLink() {
   return (
     <a class="skip" href="#main">
@@ -31,7 +31,7 @@ export function Page() {
   );
 }
 
-/** What every frame ends with: messages, and the sheet of keys, which `?` opens. */
+/** Messages, and the list of keyboard shortcuts, which `?` opens; last in every frame. */
 export function Overlays() {
   useLayoutEffect(() => registerShortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
   return (
@@ -62,7 +62,7 @@ export function NotFound() {
   );
 }
 
-/** The mark: a signature above the line on which one signs. */
+/** The logo: a signature above a line. */
 export function Logo() {
   return (
     <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-linecap="round">
@@ -74,7 +74,7 @@ export function Logo() {
 }
 
 interface SwitchProps {
-  /** Stands in place of its name, which is read aloud. */
+  /** Shown instead of the name, which screen readers read. */
   icon?: IconName;
 }
 

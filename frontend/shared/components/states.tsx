@@ -1,4 +1,4 @@
-// What stands where something else should: it is on its way, there is none, or it was refused.
+// Placeholders for content that is loading, empty, or failed to load.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RequestState } from "../request";
@@ -29,7 +29,7 @@ export function Empty({ title, icon = "inbox", children }: { title?: string; ico
   );
 }
 
-/** What was refused, and what to do about it. Where the server was not reached, it is tried again as soon as it is. */
+/** An error with its remedy. If the server was unreachable, it retries as soon as the server can be reached. */
 export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const wasLost = useRef(false);
   useEffect(() => {
@@ -50,7 +50,7 @@ export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () =>
   );
 }
 
-/** Counts down until it may be tried again, which then happens by itself where it can. It is read aloud once. */
+/** Counts down to the retry, and then calls `onEnd`. Screen readers read it once. */
 function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
   const [left, setLeft] = useState(seconds);
   useEffect(() => {
@@ -69,7 +69,7 @@ function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
   );
 }
 
-/** What was asked for when it is there, else why it is not. */
+/** The result of a request, or a placeholder while it loads or if it failed. */
 export function RequestResult<Value>({ of: request, children }: { of: RequestState<Value>; children: (value: Value) => ComponentChildren }) {
   if (request.state === "loading") {
     return <Loading />;

@@ -1,4 +1,4 @@
-// Rows and columns of what can be read at one glance; large lists are a grid of their own.
+// A plain table for short lists. Large lists use the grid of the work app.
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./icon";
 
@@ -24,7 +24,7 @@ interface Props<Row> {
   onOrder?: (order: SortOrder) => void;
 }
 
-/** The first column is the row's heading. Pressed again, a column is sorted the other way round. */
+/** The first column is the heading of the row. Pressing a sorted column reverses the order. */
 export function Table<Row>({ caption, columns, rows, keyOf, order = null, onOrder }: Props<Row>) {
   const sorted = (name: string) =>
     order?.field === name ? (order.dir === "asc" ? ("ascending" as const) : ("descending" as const)) : undefined;

@@ -1,4 +1,4 @@
-// Several views in one place, one at a time (ARIA authoring practices, tabs).
+// Tabs: shows one of several views (ARIA authoring practices, tabs).
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { number } from "../i18n";
@@ -6,7 +6,7 @@ import { number } from "../i18n";
 export interface Tab {
   name: string;
   label: string;
-  /** How many things it has. */
+  /** The number shown on the tab. */
   count?: number | undefined;
   content: () => ComponentChildren;
 }

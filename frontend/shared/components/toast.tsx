@@ -1,4 +1,4 @@
-// Shows the messages at the edge of the page, read aloud, with an undo button where there is one.
+// Shows the messages at the edge of the page, read aloud, with an undo button if the message has one.
 import { dismissToast, toasts } from "../toast";
 import { Button } from "./button";
 
