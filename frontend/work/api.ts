@@ -1,10 +1,10 @@
-// The records service's API: what models there are it tells itself, so that no page knows one.
+// The API of the records service. It describes its models itself, so no page depends on a certain model.
 import { send } from "../shared/client";
 import { language } from "../shared/i18n";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
 
-/** A text by language. A service of an earlier version answers none of these, nor what is optional below. */
+/** A text by language. Earlier versions of the service do not send these, nor the optional members below. */
 export type Words = Record<string, string>;
 
 export interface Choice {
@@ -21,12 +21,12 @@ export interface CommandDetails {
   risk: Risk;
 }
 
-/** A number that is shown of a model: how many records there are, or a function of a field. */
+/** A figure of a model: the number of its records, or a function of a field. */
 export interface Measure {
   field: string | null;
   fn: "count" | "sum" | "avg" | "median";
   better: "up" | "down";
-  /** The field by whose date records are counted. */
+  /** The date field that assigns records to days. */
   date: string | null;
   label: Words;
 }
@@ -42,21 +42,21 @@ export interface Field {
   readonly: boolean;
   options: string[] | null;
   labels?: Words;
-  /** Of a select: how its options are shown. */
+  /** For a select: the labels and colours of its options. */
   choices?: Choice[] | null;
   ref: string | null;
-  /** Of a ref: what a cascading deletion of the record that it refers to does to this one. */
+  /** For a ref: the effect on this record of a cascading deletion of the referenced record. */
   on_delete: "refuse" | "clear" | "cascade" | null;
-  /** Of a ref: these records are parts of the one that it refers to, and are shown and added on its page. */
+  /** For a ref: whether these records are parts of the referenced record, shown and added on its page. */
   is_part: boolean;
-  /** Of a ref: it may be empty because this person may not see the record. */
+  /** For a ref: whether it may be empty because this person may not see the record. */
   may_hide: boolean;
-  /** The ref to the record that a new one's field is filled from when it is left out. */
+  /** The ref to the record from which the API fills this field of a new record if it is omitted. */
   filled_from: string | null;
   masked: boolean;
-  /** Agents get a placeholder for it, unless their token says otherwise. */
+  /** Whether agents get a placeholder token for it, unless their token shows it in clear. */
   is_personal?: boolean;
-  /** Of money: the currency of the installation, where one is set. */
+  /** For money: the currency of the installation, if it is set. */
   currency?: string | null;
 }
 
@@ -64,7 +64,7 @@ export interface Action {
   id: string;
   label: string;
   inputs: string[];
-  /** Fields that may be given, too. */
+  /** Fields that may also be given. */
   optional_inputs: string[];
   from: string[];
   to: string | null;
@@ -83,12 +83,12 @@ export interface Model {
   labels?: Words;
   plurals?: Words;
   icon?: string | null;
-  /** The group of the sidebar; the module's own where it names none. */
+  /** The group in the sidebar. If undefined, the group of the module. */
   group?: string | null;
   title_field?: string;
   subtitle_fields?: string[];
   state_field?: string | null;
-  /** The models whose records refer to one of this model. */
+  /** The models whose records refer to records of this model. */
   incoming?: { model: string; field: string; label: Words; field_label: Words }[];
   command_details?: CommandDetails[];
   measures?: Measure[];
@@ -110,10 +110,10 @@ export interface Envelope<Value> {
   value: Value;
 }
 
-/** What became of a command: it was carried out, or it waits for somebody's approval. */
+/** The outcome of a command: it was carried out, or it waits for approval. */
 export type Outcome<Value> = ({ isDone: true } & Envelope<Value>) | { isDone: false; planId: string };
 
-/** What this person may see and do. */
+/** The API's description of what this person may see and do. */
 export async function meta(signal?: AbortSignal): Promise<Meta> {
   const found = (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
   return {
@@ -129,13 +129,13 @@ export async function meta(signal?: AbortSignal): Promise<Meta> {
   };
 }
 
-/** The words in the language of the page, else in English. */
+/** The text in the language of the page, or else in English. */
 export function inLanguage(words: Words | undefined, otherwise: string): string {
   return words?.[language] ?? words?.["en"] ?? otherwise;
 }
 
-/** What the API answers this person.
- *  @throws Problem where it is refused; after a 401 the page asks for a new sign-in and stays as it is. */
+/** Call the API as this person.
+ *  @throws Problem if the call is refused. After a 401 the page asks for a new sign-in and otherwise stays as it is. */
 export async function call(method: string, address: string, sent: Parameters<typeof send>[2] = {}): Promise<Response> {
   try {
     return await send(method, address, sent);
@@ -156,7 +156,7 @@ export async function run<Value>(model: string, name: string, input: object, sig
   return (await (await command(model, name, input, signal)).json()) as Envelope<Value>;
 }
 
-/** Run a command that writes: done, or proposed (202). */
+/** Run a command that writes. It is carried out, or becomes a proposal (202). */
 export async function attempt<Value>(model: string, name: string, input: object): Promise<Outcome<Value>> {
   const answer = await command(model, name, input);
   if (answer.status === 202) {

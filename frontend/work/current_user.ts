@@ -8,7 +8,7 @@ import { type Meta, meta } from "./api";
 
 const PERSON = "person";
 
-/** null: not known yet; "anonymous": sign-in is needed. */
+/** null while it is loading; "anonymous" if sign-in is needed. */
 export const currentUser = signal<Meta | "anonymous" | Problem | null>(null);
 
 export async function loadCurrentUser(): Promise<void> {
@@ -25,7 +25,7 @@ export async function loadCurrentUser(): Promise<void> {
   }
 }
 
-/** What was typed and not saved is one person's alone: whoever signs in next in this tab does not find it. */
+/** Delete the drafts in this tab if another person signs in. */
 function keepFor(name: string): void {
   if ((sessionStorage.getItem(PERSON) ?? name) !== name) {
     sessionStorage.clear();
@@ -33,7 +33,7 @@ function keepFor(name: string): void {
   sessionStorage.setItem(PERSON, name);
 }
 
-/** @throws Problem when it is refused. */
+/** @throws Problem if the sign-in is refused. */
 export async function signIn(username: string, password: string): Promise<void> {
   await send("POST", "/signin", { body: { username, password } });
   await loadCurrentUser();

@@ -6,7 +6,7 @@ import { Problem } from "../shared/problem";
 
 const loaded = new Map<unknown, unknown>();
 
-/** A component whose file is fetched when it is shown for the first time. */
+/** A component whose code is loaded when it is first shown. */
 export function lazyComponent<Props extends object>(load: () => Promise<ComponentType<Props>>): (props: Props) => JSX.Element {
   return function Later(props: Props) {
     const [isFailed, setFailed] = useState(false);

@@ -1,9 +1,9 @@
-// What follows from the description of a model: who may what, which columns, which field its workflow moves.
+// Functions on the description of a model: permissions, columns, its workflow field.
 import { escapeInvisible } from "../shared/invisible_characters";
 import { language } from "../shared/i18n";
 import type { Action, Field, Meta, Model, Row } from "./api";
 
-/** Every record has it; it may be filtered on like a field. */
+/** The id, which every record has, as a field for filters. */
 export const ID: Field = {
   name: "id",
   kind: "text",
@@ -39,18 +39,18 @@ export function canList(model: Model): boolean {
   return may(model, "list") || may(model, "search");
 }
 
-/** The models people work on, without those of the engine. */
+/** The business models, without the engine's own. */
 export function businessModels(meta: Meta): Model[] {
   return meta.models.filter((each) => each.module !== ENGINE && canList(each));
 }
 
-/** The models whose records are parts of this one's, each with the ref that says so. */
+/** The models whose records are parts of this model's records, each with its ref to this model. */
 export function partsOf(meta: Meta, model: Model): [Model, Field][] {
   const listed = meta.models.filter(canList);
   return listed.flatMap((each) => each.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [each, field]));
 }
 
-/** The field that names a record first, then the others that fit in a line. */
+/** The title field, then the other fields that fit in a line. */
 export function defaultColumns(model: Model, most = COLUMNS): Field[] {
   const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
   const named = short.filter((each) => each.name === model.shown_as);
@@ -59,7 +59,7 @@ export function defaultColumns(model: Model, most = COLUMNS): Field[] {
 
 const LIST_COLUMNS = 8;
 
-/** The columns of a list: what a record is called, its state, amounts and dates first; then one text, and what it refers to. */
+/** The columns of a list: title, state, amounts and dates first; then one text, and references. */
 export function listColumns(model: Model): Field[] {
   const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
   const isFirst = (each: Field) => each.name === model.shown_as;
@@ -70,7 +70,7 @@ export function listColumns(model: Model): Field[] {
   return all.slice(0, LIST_COLUMNS);
 }
 
-/** The columns of a row of two lines: its name and an amount or a date, then one or two facts and its state. */
+/** The columns of a row of two lines: title and an amount or date, then one or two facts and the state. */
 export function twoLineColumns(model: Model, columns: readonly Field[]): Field[] {
   const [first, ...rest] = columns;
   const state = rest.find((each) => each === workflowField(model)) ?? rest.find((each) => each.kind === "select");
@@ -80,7 +80,7 @@ export function twoLineColumns(model: Model, columns: readonly Field[]): Field[]
   return [first, amount, ...facts, state].flatMap((each) => each ?? []);
 }
 
-/** The select field that the actions move: the one that has all of their states among its options. */
+/** The select field that the workflow's actions change: its options include all of their states. */
 export function workflowField(model: Model): Field | undefined {
   if (model.state_field !== undefined) {
     return model.fields.find((each) => each.name === model.state_field);
@@ -90,14 +90,14 @@ export function workflowField(model: Model): Field | undefined {
   return states.length ? model.fields.find(knows) : undefined;
 }
 
-/** The actions a record can be moved by as it stands; all of them where its state is not to be seen. */
+/** The actions that are possible in the record's present state; all actions if the state is hidden. */
 export function actionsOf(model: Model, record: Row): Action[] {
   const field = workflowField(model);
   const isOpen = (action: Action) => !field || action.from.length === 0 || action.from.includes(String(record[field.name]));
   return model.actions.filter((each) => model.commands.includes(each.id) && isOpen(each));
 }
 
-/** What a record is called, as far as this person may read it. */
+/** The title of a record, if this person may read it. */
 export function titleOf(model: Model, record: Row): string {
   const said = record[model.shown_as];
   return said === null || said === undefined || said === "" ? `${model.label} ${record.id.slice(0, 8)}` : escapeInvisible(String(said));
@@ -107,7 +107,7 @@ export function addressOf(model: string, id: string): string {
   return `/models/${model}/records/${encodeURIComponent(id)}`;
 }
 
-/** The label of a model inside a phrase: English begins it with a small letter, but for an abbreviation. */
+/** The label of a model inside a phrase: lower case in English, except abbreviations. */
 export function nounOf(label: string): string {
   return language === "en" && /^\p{Lu}\p{Ll}/u.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label;
 }

@@ -1,4 +1,4 @@
-// Whether the window is as narrow as a phone: lists then have two lines a row.
+// Whether the window is as narrow as a phone. Lists then have rows of two lines.
 import { signal } from "@preact/signals";
 
 const query = matchMedia("(max-width: 760px)");

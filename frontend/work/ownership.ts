@@ -2,16 +2,16 @@
 import { type Meta, type Row, run } from "./api";
 import { may, modelOf } from "./models";
 
-/** The id of the person who is signed in; undefined if this person may not list people. */
+/** The id of the signed-in person, or undefined if this person may not list people. */
 export async function ownId(meta: Meta, signal: AbortSignal): Promise<string | undefined> {
   const filter = [{ field: "username", op: "eq", value: meta.caller.name }];
   const found = await run<Row[]>("user", "list", { filter, limit: 1 }, signal).catch(() => null);
   return found?.value[0]?.id;
 }
 
-/** The condition that a record is one's own, for administrators, who may read everyone's. Null for a person who may
- *  not look up people: the service then answers no private record of others.
- *  @throws Error where it is not known whose records to read. */
+/** The filter on the person's own records, needed for administrators, who may read all records. Null for people who may
+ *  not list people: the service then returns no private records of others.
+ *  @throws Error if the person is unknown. */
 export async function ownCondition(meta: Meta, signal: AbortSignal): Promise<{ field: "owner"; op: "eq"; value: string } | null> {
   const me = await ownId(meta, signal);
   const people = modelOf(meta, "user");

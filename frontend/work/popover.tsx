@@ -1,4 +1,4 @@
-// A button of the filter bar with a box below it. Escape and a press elsewhere close it.
+// A button of the filter bar that opens a box below it. Escape or a press outside closes it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import "./popover.css";
@@ -6,7 +6,7 @@ import "./popover.css";
 interface Props {
   isOpen: boolean;
   onClose: () => void;
-  /** The button, which opens and closes it. */
+  /** The content of the button. */
   opener: ComponentChildren;
   label: string;
   children: ComponentChildren;

@@ -1,4 +1,4 @@
-// A cache of the records that others refer to: requested in batches, once, and kept for the visit.
+// A cache of referenced records. Each is requested once, in batches, and kept until the page is closed.
 import { signal, type Signal } from "@preact/signals";
 import { type Model, type Row, run } from "./api";
 import { may } from "./models";
@@ -7,7 +7,7 @@ const MOST = 500;
 const known = new Map<string, Signal<Row | null>>();
 const waiting = new Map<Model, Set<string>>();
 
-/** The record behind an id; null until it is there, and where this person may not see it. */
+/** The record with this id; null until it is loaded, or if this person may not see it. */
 export function referencedRecord(model: Model, id: string): Signal<Row | null> {
   const key = `${model.name}/${id}`;
   let found = known.get(key);
@@ -23,7 +23,7 @@ export function referencedRecord(model: Model, id: string): Signal<Row | null> {
   return found;
 }
 
-/** Take note of records that came anyway. */
+/** Add records that were loaded for another reason. */
 export function cacheRecords(model: Model, rows: readonly Row[]): void {
   for (const row of rows) {
     const key = `${model.name}/${row.id}`;
@@ -54,7 +54,7 @@ async function fetchAll(): Promise<void> {
 
 const RECENT = 5;
 
-/** The records last chosen or opened of a model, newest first. Only ids are kept, and only for this tab. */
+/** The ids of the records of a model that were last chosen or opened in this tab, newest first. */
 export function recentIds(model: string): string[] {
   return JSON.parse(sessionStorage.getItem(`recent:${model}`) ?? "[]") as string[];
 }

@@ -1,4 +1,4 @@
-// How long ago something was, as short as a line of a list has room for: "4 min", "2 hr", "3 days".
+// A short relative time for lists: "4 min", "2 hr", "3 days".
 import { language, relativePast } from "../shared/i18n";
 
 const UNITS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]] as const;

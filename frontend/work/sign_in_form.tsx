@@ -1,4 +1,4 @@
-// The sign-in form. The server keeps the session where no script can read it.
+// The sign-in form. The server stores the session in a cookie that scripts cannot read.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { Faults, TextField } from "../shared/components/field";
@@ -10,7 +10,7 @@ const tCommon = translator("common");
 const t = translator("work");
 
 interface Props {
-  /** Stands before the fields' names where the page behind may have the same ones. */
+  /** A prefix of the fields' names, if the page has another form with the same fields. */
   prefix?: string;
   username?: string;
   onSigned: () => void;
@@ -19,9 +19,9 @@ interface Props {
 export function SignInForm({ prefix = "", username = "", onSigned }: Props) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  // Of its own: what is typed would else be set back with every refusal.
+  // A separate state, because an error would otherwise reset the typed name.
   const [name, setName] = useState(username);
-  // Where the keyboard begins, in a dialog by its attribute: the first field that is empty.
+  // The first empty field, which gets the focus.
   const first = username ? "password" : "username";
   useEffect(() => {
     document.getElementById(`${prefix}${first}`)?.focus();

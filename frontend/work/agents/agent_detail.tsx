@@ -1,4 +1,4 @@
-// One agent: whom it acts for, what it did and may do, and how a client is connected with its token.
+// One agent: its person, its calls, its permissions, and the settings for connecting a client with its token.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -25,7 +25,7 @@ const t = translator("agents");
 
 const EVERY_MS = 5000;
 const DAYS = 30;
-/** How long calls are logged. */
+/** The number of days for which the service keeps calls. */
 const LOGGED_DAYS = 7;
 const DAY_MS = 86_400_000;
 
@@ -140,7 +140,7 @@ function Tiles({ meta, token, history: { calls, plans } }: { meta: Meta; token: 
   );
 }
 
-/** What became of its proposals: "2 waiting, 1 approved"; states without any are left out. */
+/** The number of its proposals in each state, such as "2 waiting, 1 approved". */
 function decidedNote(plans: AgentHistory["plans"]): string {
   const count = (state: string) => plans.filter((each) => each.state === state).length;
   const [waiting, approved, rejected] = [count("pending"), count("executed"), count("rejected")];
@@ -152,7 +152,7 @@ function decidedNote(plans: AgentHistory["plans"]): string {
   return parts.filter(Boolean).join(", ") || t("tile.waiting", { n: number(0) });
 }
 
-/** The tools that were refused, the last ones first. */
+/** The names of refused tools, the latest first. */
 function refusedTools(calls: readonly Call[]): string {
   return [...new Set(calls.filter((each) => each.result === "refused").map((each) => each.tool))].slice(0, 2).join(", ");
 }

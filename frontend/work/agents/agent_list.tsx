@@ -1,4 +1,4 @@
-// The agents, each with whom it acts for and when it was last used.
+// The list of agents, each with its person and its last use.
 import { date, relativePast, translator } from "../../shared/i18n";
 import { Chip } from "../../shared/components/chip";
 import type { Meta } from "../api";

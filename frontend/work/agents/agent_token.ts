@@ -1,4 +1,4 @@
-// The token of an agent: what it may do, and what is known of its use.
+// The token of an agent: its permissions and its last use.
 import type { Meta, Model, Row } from "../api";
 import { type Command, isReadCommand } from "./commands";
 
@@ -7,12 +7,12 @@ export interface AgentToken extends Row {
   user: string;
   /** Patterns of commands: "lead.*,party.get". */
   scopes: string | null;
-  /** The personal fields that it sees in clear. */
+  /** The personal fields that the agent sees in clear. */
   unmask: string | null;
   issued_at: string;
   expires_at: string;
   ended_at: string | null;
-  /** What an earlier version of the service does not answer. */
+  /** Undefined if the service is an earlier version. */
   last_used_at?: string | null;
   calls_24h?: number | null;
   refused_24h?: number | null;
@@ -36,14 +36,14 @@ export function listOf(text: string | null | undefined): string[] {
   return (text ?? "").split(",").map((each) => each.trim()).filter(Boolean);
 }
 
-/** The commands that a token reaches, of those that this person has. */
+/** The person's commands that the token allows. */
 export function commandsOf(meta: Meta, token: AgentToken): ReadonlySet<string> {
   const scopes = listOf(token.scopes);
   return new Set(meta.models.flatMap((model) => model.commands.filter((each) => allows(scopes, each))));
 }
 
-/** What an agent may do with the records of a model, in one way: do it, propose it, read it with placeholders for what
- *  names a record, or for some other fields. */
+/** Whether an agent may use a command: "yes", it "proposes", it reads records whose name is "masked", or that are "partly"
+ *  masked, or "no". */
 export type Permission = "yes" | "proposes" | "masked" | "partly" | "no";
 
 export interface ModelPermissions {
@@ -55,7 +55,7 @@ export interface ModelPermissions {
 
 const READS = ["get", "list", "search"];
 
-/** The permissions model by model; those that no command reaches are the last. */
+/** The permissions for each model. Models without a permitted command come last. */
 export function permissionsOf(meta: Meta, known: readonly Command[], chosen: ReadonlySet<string>, unmasked: readonly string[] = []): ModelPermissions[] {
   const waits = new Set(known.filter((each) => each.needs_approval).map((each) => each.id));
   const rated = (ids: readonly string[]): Permission => {

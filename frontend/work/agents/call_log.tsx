@@ -1,4 +1,4 @@
-// The calls of an agent, newest on top: they come by themselves, and stand still while they are pointed at.
+// The live log of an agent's calls, newest first. It pauses while the pointer is on it.
 import { useState } from "preact/hooks";
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";

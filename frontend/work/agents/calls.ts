@@ -1,4 +1,4 @@
-// What agents did: their calls as far as the service says them, else their changes in the audit log and their proposals.
+// The calls of agents. If the service does not list calls, their changes in the audit log and their proposals.
 import { type Entry } from "../audit/filter";
 import { type Meta, run } from "../api";
 import type { Plan } from "../approvals/plan";
@@ -16,20 +16,20 @@ export interface Call {
   model: string;
   record: string;
   result: CallResult;
-  /** How long it took. */
+  /** The duration in milliseconds. */
   ms: number | null;
   href: string | null;
 }
 
 const MOST = 500;
 
-/** Whether this person reads the audit log, with the tokens in it. */
+/** Whether this person may read the audit log with its tokens. */
 export function canReadAudit(meta: Meta): boolean {
   const audit = modelOf(meta, "audit_entry");
   return audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
 }
 
-/** Whether the service says each call, reads and refusals too. */
+/** Whether the service lists every call, including reads and refused calls. */
 export function knowsCalls(meta: Meta): boolean {
   const model = modelOf(meta, "agent_token");
   return model !== undefined && may(model, "calls");
@@ -75,21 +75,21 @@ async function plansOf(tokens: readonly string[], signal: AbortSignal): Promise<
 export interface AgentHistory {
   calls: Call[];
   plans: Plan[];
-  /** Where the log of calls goes on. */
+  /** The position after the calls that are loaded. */
   cursor: number;
 }
 
 const PAGE = 100;
 const MOST_CALLS = 1000;
 
-/** The calls that came since the cursor; at first the newest. */
+/** The calls after the cursor, or the newest calls if there is no cursor yet. */
 async function newCalls(token: AgentToken, known: AgentHistory | null, signal: AbortSignal) {
   const input = { id: token.id, after: known?.cursor ?? 0, limit: PAGE };
   const { calls, cursor } = (await run<{ calls: LoggedCall[]; cursor: number }>("agent_token", "calls", input, signal)).value;
   return { calls: [...calls.map(ofLogged), ...(known?.calls ?? [])].slice(0, MOST_CALLS), cursor };
 }
 
-/** The calls of an agent, newest first; those that are known are not asked for again. */
+/** The calls of an agent, newest first. Only calls that are not in `known` are requested. */
 export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHistory | null, signal: AbortSignal): Promise<AgentHistory> {
   const plan = modelOf(meta, "plan");
   const [plans, entries, logged] = await Promise.all([
@@ -104,7 +104,7 @@ export async function loadHistory(meta: Meta, token: AgentToken, known: AgentHis
   return { calls: calls.toSorted((a, b) => b.at.localeCompare(a.at)), plans, cursor: 0 };
 }
 
-/** When each token was last used, as far as it is known. */
+/** The last use of each token, if it is known. */
 export async function loadLastUsed(meta: Meta, tokens: readonly AgentToken[], signal: AbortSignal): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const note = (token: unknown, at: string) => {
@@ -127,7 +127,7 @@ export async function loadLastUsed(meta: Meta, tokens: readonly AgentToken[], si
 
 const DAY_MS = 86_400_000;
 
-/** How many calls there were on each of the last days, today's as the last. */
+/** The number of calls on each of the last days, today last. */
 export function callsPerDay(calls: readonly Call[], days: number, now_ms: number): { day: string; count: number }[] {
   const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
   const counts = new Map<string, number>();

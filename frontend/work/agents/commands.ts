@@ -1,4 +1,4 @@
-// The commands there are for this person, as an agent would have them.
+// The commands that this person can give to an agent.
 import { send } from "../../shared/client";
 import { call, type Meta } from "../api";
 
@@ -25,13 +25,13 @@ export interface TokenRequest {
   expires_in: number;
 }
 
-/** The new token, which nobody is told a second time. */
+/** Issue a token. The service returns it only once. */
 export async function issueToken(wanted: TokenRequest): Promise<string> {
   const answer = await call("POST", "/api/auth/agent-token", { body: wanted });
   return ((await answer.json()) as { token: string }).token;
 }
 
-/** What the API tells the new token of itself: the one time that a page speaks with a token, the one it is showing. */
+/** Request the API's description for the new token. Only here a page sends a token, the one that it shows. */
 export async function metaOfToken(token: string, signal: AbortSignal): Promise<Meta> {
   const answer = await send("GET", "/api/meta", { headers: { Authorization: `Bearer ${token}` }, signal });
   return (await answer.json()) as Meta;

@@ -1,4 +1,4 @@
-// A new agent in three steps: its name, what it may do, and its token with which a client is set up.
+// Creates an agent in three steps: its name, its permissions, and its token for setting up a client.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
@@ -21,14 +21,14 @@ const STEPS = ["name", "permissions", "token"] as const;
 const PRESETS = ["read", "assistant", "custom"] as const;
 type Preset = (typeof PRESETS)[number];
 
-/** All that a model has is one scope, so that a token never needs more of them than the API takes. */
+/** The scopes for the chosen commands. All commands of a model form one scope, to stay below the API's limit. */
 function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
   return meta.models.flatMap((model) =>
     model.commands.every((each) => chosen.has(each)) ? [`${model.name}.*`] : model.commands.filter((each) => chosen.has(each)),
   );
 }
 
-/** The commands of a preset: those of the models that people work on. */
+/** The commands of a preset, for the business models. */
 function presetCommands(meta: Meta, known: readonly Command[], preset: Preset): ReadonlySet<string> {
   const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
   const ids = known.map((each) => each.id).filter((id) => worked.has(id.split(".")[0] ?? ""));

@@ -1,4 +1,4 @@
-// What an agent may do, model by model: a tick, a proposal, placeholders, or nothing.
+// The permissions of an agent for each model, as a table.
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";

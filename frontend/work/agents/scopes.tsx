@@ -1,4 +1,4 @@
-// Which commands an agent may use: model by model, in the API's own words.
+// The choice of an agent's commands for each model.
 import { Chip } from "../../shared/components/chip";
 import type { Meta, Model } from "../api";
 import { type Command, isReadCommand } from "./commands";

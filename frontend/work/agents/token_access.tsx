@@ -1,4 +1,4 @@
-// What a token gives access to: before it is made, by this person's rights; afterwards, as the API answers the token.
+// The access that a token gives: before it is issued, by this person's permissions; afterwards, as the API describes it.
 import type { Column } from "../../shared/components/table";
 import { Table } from "../../shared/components/table";
 import type { Field, Meta, Model } from "../api";
@@ -13,9 +13,9 @@ interface AccessRow {
 
 interface Props {
   meta: Meta;
-  /** The commands that are chosen; left out, `meta` is the token's own. */
+  /** The chosen commands. If undefined, `meta` is the description for the token itself. */
   chosen?: ReadonlySet<string>;
-  /** The personal fields that it sees in clear: "lead.contact_name". */
+  /** The personal fields that the token shows in clear, such as "lead.contact_name". */
   unmasked?: readonly string[];
 }
 

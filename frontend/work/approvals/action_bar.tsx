@@ -1,4 +1,4 @@
-// What can be decided about a proposal, always in sight.
+// The buttons for deciding on a proposal, always visible.
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { number, translator } from "../../shared/i18n";

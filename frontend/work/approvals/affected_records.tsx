@@ -19,13 +19,13 @@ const PARTS = 20;
 interface Subject {
   model: Model;
   id: string;
-  /** The plan makes a new part of it, and changes nothing else of it. */
+  /** Whether the plan only adds a part to the record, and changes nothing else of it. */
   isWhole: boolean;
 }
 
 export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
   const all = subjectsOf(meta, plan);
-  // The first one stands beside the proposal, unless it has parts.
+  // The first record is shown beside the proposal, unless it has parts.
   const found = all.filter(({ model }, place) => place > 0 || isShownWhole(meta, plan, model));
   if (plan.state !== "pending" || found.length === 0) {
     return null;
@@ -42,12 +42,12 @@ export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
   );
 }
 
-/** Whether the values of the record that a proposal is about stand above what changes: of one with parts that is moved. */
+/** Whether the values of the record are shown above the changes: if the plan moves a record that has parts. */
 export function isShownWhole(meta: Meta, plan: Plan, model: Model): boolean {
   return partsOf(meta, model).length > 0 && !isDeletion(plan) && !plan.command.endsWith(".update");
 }
 
-/** The records that exist already and that the plan changes, then those that it makes parts of. */
+/** The existing records that the plan changes, then those to which it adds parts. */
 export function subjectsOf(meta: Meta, plan: Plan): Subject[] {
   const found = new Map<string, Subject>();
   const add = (name: string, id: unknown, isWhole: boolean) => {
@@ -144,7 +144,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
   );
 }
 
-/** The record as this person sees it; null where it is gone. */
+/** The record as this person sees it, or null if it no longer exists. */
 export async function recordOf(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
   if (may(model, "list")) {
     const filter = [{ field: "id", op: "eq", value: id }];
@@ -153,7 +153,7 @@ export async function recordOf(model: Model, id: string, signal: AbortSignal): P
   return (await run<Row>(model.name, "get", { id }, signal)).value;
 }
 
-/** The first parts, and how many there are as far as this person may count them. */
+/** The first parts, and their number if this person may count them. */
 async function partsIn(model: Model, filter: readonly object[], signal: AbortSignal): Promise<{ rows: Row[]; total: number }> {
   if (may(model, "search")) {
     return (await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, limit: PARTS }, signal)).value;

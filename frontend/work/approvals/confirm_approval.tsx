@@ -1,4 +1,4 @@
-// Asks once more before an approval: where records are lost, and where it came too fast to have been read.
+// Asks for confirmation before an approval that loses records, or that came too fast to have been read.
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { number, translator } from "../../shared/i18n";
@@ -16,7 +16,7 @@ const SHOWN = 10;
 interface Props {
   meta: Meta;
   group: readonly Plan[];
-  /** Why it is asked: its risk is high, or it was not on screen for long enough to be read. */
+  /** The reason for asking: the risk is high, or the plan was on screen too briefly to be read. */
   asked: "risk" | "haste" | null;
   onSign: () => void;
   onClose: () => void;

@@ -10,7 +10,7 @@ const t = translator("approvals");
 
 type Done = (after: readonly Plan[]) => string;
 
-/** Whether all of them were decided. What is said then depends on what has become of them, as the API tells it. */
+/** Decide on several plans and report their states as the API returns them. Return whether all were decided. */
 async function decideAll(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: Done): Promise<boolean> {
   const failed: Problem[] = [];
   const after: Plan[] = [];

@@ -6,8 +6,8 @@ import { keepDraft } from "../record/draft";
 import { valueToText } from "../values/field_text";
 import type { Plan } from "./plan";
 
-/** The page on which the proposed values can be changed; null where the plan is no making or changing of one record
- *  that this person may make or change. */
+/** The form in which the proposed values can be changed. Null unless the plan creates or updates one record, and this
+ *  person may do the same. */
 export function formFor(meta: Meta, plan: Plan): { address: string; key: string } | null {
   const [name = "", command = ""] = plan.command.split(".");
   const model = modelOf(meta, name);
@@ -22,7 +22,7 @@ export function formFor(meta: Meta, plan: Plan): { address: string; key: string 
   return command === "update" && id ? { address: addressOf(name, id), key: `${name}/${id}` } : null;
 }
 
-/** Put the proposed values into the draft of that form, but for those that are masked here or not to be written. */
+/** Save the proposed values as the draft of that form, except values that are masked or cannot be written. */
 export function saveProposalAsDraft(meta: Meta, plan: Plan, key: string): void {
   const texts = plan.diff.flatMap(({ model, field, after }) => {
     const known = fieldOf(modelOf(meta, model), field);

@@ -1,4 +1,4 @@
-// The live list of plans: one window of the browser holds the stream, and broadcasts to the others.
+// The live list of plans. One window of the browser, the leader, polls the API and broadcasts to the others.
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { waitUntilReachable } from "../../shared/connectivity";
@@ -8,33 +8,33 @@ import type { Plan } from "./plan";
 const MOST = 500;
 const WAIT_S = 25;
 const LONGEST_PAUSE_MS = 4000;
-/** Above the time that the API waits, no answer is one that will not come. */
+/** The timeout of a poll, longer than the API waits. */
 const PATIENCE_MS = (WAIT_S + 10) * 1000;
 const NAME = "countersign-plans";
 
-/** Newest first; null until they are there. */
+/** Newest first; null until they are loaded. */
 export const plans = signal<readonly Plan[] | null>(null);
 export const connectionState = signal<"opening" | "live" | "reconnecting">("opening");
 export const problem = signal<Problem | null>(null);
 
-/** Show these plans as they are now. */
+/** Replace these plans in the list. */
 export function updatePlans(changed: readonly Plan[]): void {
   const byId = new Map((plans.peek() ?? []).map((each) => [each.id, each]));
   changed.forEach((each) => byId.set(each.id, each));
   plans.value = [...byId.values()].sort((a, b) => (a.proposed_at < b.proposed_at ? 1 : -1));
 }
 
-/** Read anew what waits, all of it or one: that a record has changed is no change of the plans about it. */
+/** Reload all pending plans, or one: the stream does not report that a record of a plan has changed. */
 export async function reloadPlans(id?: string): Promise<void> {
   const waiting = { field: "state", op: "eq", value: "pending" };
   const filter = id === undefined ? [waiting] : [waiting, { field: "id", op: "eq", value: id }];
   const found = await run<Plan[]>("plan", "list", { filter, limit: MOST }).catch(() => null);
-  // What was decided while this was asked stays so.
+  // Keep the decisions made while this request was under way.
   const isWaiting = ({ id: each }: Plan) => plans.peek()?.some((known) => known.id === each && known.state === "pending");
   updatePlans(found?.value.filter(isWaiting) ?? []);
 }
 
-/** Plans that changed, or all there are, in place of those shown; and whether the window that leads is connected. */
+/** A broadcast of the leader: changed plans, or all plans, and whether the leader is connected. */
 interface PlanUpdate {
   plans: Plan[];
   isAll: boolean;
@@ -53,7 +53,7 @@ function show(news: PlanUpdate): void {
   updatePlans(news.plans);
 }
 
-/** Follow the plans until the answered function is called. */
+/** Follow the plans until the returned function is called. */
 export function followPlans(): () => void {
   const ended = new AbortController();
   const channel = new BroadcastChannel(NAME);
@@ -63,7 +63,7 @@ export function followPlans(): () => void {
   };
   const lead = () => watch(channel, ended.signal);
   if ("locks" in navigator) {
-    // Who has the lock waits at the API; when that window closes, the next one has it.
+    // The window with the lock is the leader. When it closes, the next window gets the lock.
     const stand = (lock: Lock | null) => (lock ? lead() : void standBy(lead, ended.signal));
     navigator.locks.request(NAME, { ifAvailable: true }, stand).catch(() => undefined);
   } else {
@@ -81,7 +81,7 @@ async function standBy(lead: () => Promise<void>, signal: AbortSignal): Promise<
   await navigator.locks.request(NAME, { signal }, lead).catch(() => undefined);
 }
 
-/** All of them, once: what is pending, and what was decided last. Of what comes the window that leads tells. */
+/** Load the pending and the last decided plans once. The leader broadcasts later changes. */
 async function load(signal: AbortSignal): Promise<void> {
   try {
     const order = [{ field: "proposed_at", dir: "desc" }];
@@ -99,9 +99,9 @@ async function load(signal: AbortSignal): Promise<void> {
 async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<void> {
   let since = 0;
   let pause_ms = 500;
-  // From 0 on all there are come at once; the API goes back to it when what one may see has changed.
+  // The cursor 0 returns all plans. The API resets the cursor to 0 when the person's permissions have changed.
   let isAnew = true;
-  // After a break the first answer comes at once: it says that the connection is back.
+  // After an interruption the first answer does not wait, so that it shows that the connection is back.
   let isBack = false;
   while (!signal.aborted) {
     try {

@@ -9,7 +9,7 @@ import { may, modelOf } from "../models";
 const EVERY_MS = 60_000;
 const INBOX = "/approvals";
 
-/** Keep the count until the answered function is called. The inbox itself knows it better, and sets it. */
+/** Poll the count until the returned function is called. The inbox sets a more exact count itself. */
 export function pollPendingCount(meta: Meta): () => void {
   const model = modelOf(meta, "plan");
   if (!model || !may(model, "search")) {
@@ -22,7 +22,7 @@ export function pollPendingCount(meta: Meta): () => void {
         { field: "state", op: "eq", value: "pending" },
         { field: "expires_at", op: "gt", value: new Date().toISOString() },
       ];
-      // Not by `call`: that the session has ended is said when the person does something.
+      // Do not use `call`: it would report the end of the session before the person does something.
       const sent = { body: { filter, limit: 1 }, signal: ended.signal };
       const answer = await send("POST", "/api/plan/search", sent).catch(() => null);
       if (answer) {

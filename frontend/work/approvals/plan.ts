@@ -1,4 +1,4 @@
-// A plan as the API tells it, and what is said about several of them.
+// A plan of the API, and functions for groups of plans.
 import type { Risk, Row } from "../api";
 
 export interface Difference {
@@ -15,7 +15,7 @@ export interface Plan extends Row {
   target: { model?: string; id?: string } | null;
   input: unknown;
   diff: Difference[];
-  /** What else happens to other records, in words: "1 activity deleted". */
+  /** The effects on other records in words, such as "1 activity deleted". */
   effects: string[];
   digest: string;
   why: string | null;
@@ -26,9 +26,9 @@ export interface Plan extends Row {
   needs: number;
   approvals: { name?: string; at?: string }[];
   reason: string | null;
-  /** Of a waiting one "stale": what it is about has changed. */
+  /** For a pending plan, "stale" if its record has changed. */
   error: string | null;
-  /** What an earlier version of the service does not answer. */
+  /** Undefined if the service is an earlier version. */
   risk?: Risk;
   risk_reasons?: string[];
   reversible?: boolean;
@@ -36,27 +36,27 @@ export interface Plan extends Row {
   affected?: { model: string; id: string; name: string | null; change: string }[];
 }
 
-/** The commands of a plan, one for each step: of one that an agent proposed as several, those in it. */
+/** The commands of a plan, one for each step. A plan proposed as several commands has several steps. */
 export function commandsOf({ command, input }: Plan): string[] {
   const steps = (input as { steps?: { command?: unknown }[] } | null)?.steps;
   return command === "plan.propose" && Array.isArray(steps) ? steps.map((each) => String(each.command)) : [command];
 }
 
-/** The command that a plan runs, however often; null where it runs several. */
+/** The command that all steps of the plan run, or null if they run different ones. */
 export function onlyCommand(plan: Plan): string | null {
   const [first = plan.command, ...others] = commandsOf(plan);
   return others.every((each) => each === first) ? first : null;
 }
 
-/** Plans that would do the same to different records: same agent, same command, same values. */
+/** A key that is equal for plans that do the same to different records: same agent, command and values. */
 export function similarityKey(plan: Plan): string {
   const done = plan.diff.map(({ model, field, after }) => [model, field, after]);
   const isRemoval = plan.diff.every((each) => each.after === null);
   return JSON.stringify([plan.state, isStale(plan), plan.agent, plan.command, plan.why, isRemoval ? null : done]);
 }
 
-/** In their order, with those that are alike behind the first of them. What is looked at stays as it is: who came
- *  later is no part of it, so that nothing is signed that was not shown. */
+/** Group similar plans, in the order of each group's first plan. The group that is open does not get new plans, so that
+ *  no one approves a plan that was not shown. */
 export function groupSimilar(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
   const groups = new Map<string, Plan[]>();
   for (const plan of plans) {
@@ -68,7 +68,7 @@ export function groupSimilar(plans: readonly Plan[], looked: ReadonlySet<string>
 
 const HOUR_MS = 3_600_000;
 
-/** The ages a proposal may be filtered by: at least so old, or to expire within so much. */
+/** Filters by age: at least this old, or expiring within this time. */
 export const AGE_FILTERS: Record<string, (plan: Plan, now_ms: number) => boolean> = {
   hour: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= HOUR_MS,
   day: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= 24 * HOUR_MS,
@@ -80,7 +80,7 @@ export function isExpired(plan: Plan, now_ms: number): boolean {
   return plan.state === "pending" && Date.parse(plan.expires_at) <= now_ms;
 }
 
-/** Whether what it is about has changed since: it can be rejected, and nothing else. */
+/** Whether its record has changed since it was proposed. It can then only be rejected. */
 export function isStale(plan: Plan): boolean {
   return plan.state === "stale" || (plan.state === "pending" && plan.error === "stale");
 }

@@ -28,7 +28,7 @@ export function PlanState({ plan, now_ms }: { plan: Plan; now_ms: number }) {
   return <Chip tone={TONES[state]}>{t(`state.${state}` as "state.pending")}</Chip>;
 }
 
-/** Who, when, and how bad it is. */
+/** Who proposed it, when, and its risk. */
 export function PlanHead({ meta, plan, now_ms, count = 1 }: { meta: Meta; plan: Plan; now_ms: number; count?: number }) {
   const risk = riskOf(meta, plan);
   return (
@@ -54,7 +54,7 @@ export function PlanHead({ meta, plan, now_ms, count = 1 }: { meta: Meta; plan: 
 }
 
 export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan; count?: number }) {
-  // That it is out of date is said in words above.
+  // A stale plan has its own message above.
   const reason = plan.reason ?? (isStale(plan) ? null : plan.error);
   const isOpen = plan.state === "pending" && !isStale(plan);
   const records = byRecord(plan.diff);
@@ -128,7 +128,7 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
   );
 }
 
-/** What else happens to other records: each by its name where the API names it, else in its words. */
+/** The effects on other records: by the names of the records if the API sends them, or else in words. */
 function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   // The API names the records of the proposal itself first.
   const own = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
@@ -174,7 +174,7 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   );
 }
 
-/** The date by which a record is known: when it is due, else its first date. */
+/** The most important date of a record: its due date, or else its first date. */
 function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
   const field = model?.fields.find((each) => each.kind === "date" && !each.masked);
   const day = field && model && may(model, "list") && referencedRecord(model, id).value?.[field.name];

@@ -1,4 +1,4 @@
-// What the proposals are narrowed by: agent, model and age.
+// The filter of the proposals: agent, model and age.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";

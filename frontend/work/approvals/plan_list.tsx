@@ -1,4 +1,4 @@
-// The proposals by risk, newest first: what each would do, with which record, who proposed it and when.
+// The list of proposals by risk, newest first: the change, the record, who proposed it and when.
 import { Icon } from "../../shared/components/icon";
 import { Chip } from "../../shared/components/chip";
 import { UntrustedText } from "../../shared/components/untrusted_text";

@@ -1,4 +1,4 @@
-// What a proposal would do, in words: a phrase for the list, a sentence for the heading, the verb of its button.
+// The words for a proposal: a phrase for the list, a sentence for the heading, a verb for its button.
 import type { ComponentChildren } from "preact";
 import { escapeInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
@@ -35,7 +35,7 @@ export function kindOf(meta: Meta, plan: Plan): string {
   return inLanguage(details?.verb, action?.label ?? escapeInvisible(words.charAt(0).toUpperCase() + words.slice(1)));
 }
 
-/** What it does, without the record: "Delete lead", "Delete 12 leads", "Change owner", "Mark as won". */
+/** The change without the record: "Delete lead", "Delete 12 leads", "Change owner", "Mark as won". */
 export function phraseOf(meta: Meta, plan: Plan, several = 1): string {
   const { model, general, noun, nouns } = partsOf(meta, plan);
   const count = several * commandsOf(plan).length;

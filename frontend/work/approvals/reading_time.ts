@@ -1,10 +1,10 @@
-// How long a plan was on screen before it was approved, and when to ask for confirmation. It stays in this tab.
+// The time a plan was on screen before its approval, which decides whether to ask for confirmation. Kept in this tab.
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-/** Signed sooner, nobody has read it. */
+/** An approval before this time is hasty: no one can have read the plan. */
 export const HASTY_S = 4;
-/** Among hasty ones every so many is shown once more. */
+/** One in this many hasty approvals must be confirmed. */
 export const CONFIRM_EVERY = 3;
 
 interface ApprovalStatistics {
@@ -13,7 +13,7 @@ interface ApprovalStatistics {
   seconds: number;
 }
 
-/** What was signed since the page was loaded. */
+/** The approvals since the page was loaded. */
 export const approvalStatistics = signal<ApprovalStatistics>({ hasty: 0, all: 0, seconds: 0 });
 
 export function recordApproval(seconds: number): void {
@@ -21,12 +21,12 @@ export function recordApproval(seconds: number): void {
   approvalStatistics.value = { hasty: hasty + (seconds < HASTY_S ? 1 : 0), all: all + 1, seconds: before + seconds };
 }
 
-/** Whether what was looked at for so long is to be shown once more before it is signed. */
+/** Whether an approval after this many seconds must be confirmed. */
 export function needsConfirmation(seconds: number): boolean {
   return seconds < HASTY_S && (approvalStatistics.peek().hasty + 1) % CONFIRM_EVERY === 0;
 }
 
-/** The seconds that this has been in sight; not while another tab or window is. */
+/** The seconds for which this was on screen, without the time in which another tab or window was in front. */
 export function useSecondsOnScreen(what: string | undefined): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

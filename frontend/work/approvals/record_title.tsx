@@ -1,4 +1,4 @@
-// The title of a record that a plan is about: as the record is now, else as a plan gives it.
+// The title of the record of a plan: its present title, or else the title in the plan.
 import { MaskedValue } from "../../shared/components/chip";
 import { escapeInvisible } from "../../shared/invisible_characters";
 import { number, translator } from "../../shared/i18n";
@@ -14,7 +14,7 @@ const t = translator("approvals");
 interface TitleProps {
   model: Model | undefined;
   of: Pick<Difference, "model" | "id">;
-  /** Without the model, which is named beside it. */
+  /** Whether to omit the model, because it is shown beside the title. */
   isBare?: boolean;
 }
 
@@ -34,14 +34,14 @@ export function RecordTitle({ model, of, isBare = false }: TitleProps) {
     );
   }
   const title = titleOf(model, record);
-  // A record that nobody named is called by its model already.
+  // A record without a title is already called by its model.
   return <bdi>{said && !isBare ? t("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
 const FIELDS = 3;
 
-/** What a plan is about, in a line: the record that it changes first with the fields, or what it makes with its amount
- *  and what it belongs to; and how many more there are. */
+/** A plan in one line: its first changed record with the fields, or its new record with the amount and the record that it
+ *  belongs to; then the number of further records. */
 export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   const { model, id } = targetOf(plan);
   const known = modelOf(meta, model);
@@ -61,20 +61,20 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   );
 }
 
-/** The record that a plan changes first. */
+/** The first record that a plan changes. */
 export function targetOf(plan: Plan): { model: string; id: string } {
   const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
   return { model, id };
 }
 
-/** Whether the record that it changes first is one that it makes. */
+/** Whether the first record of the plan is a new one. */
 export function isMaking(plan: Plan): boolean {
   const { model, id } = targetOf(plan);
   const own = plan.diff.filter((each) => each.model === model && each.id === id);
   return own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
 }
 
-/** A record that is made: its amount, and the record that it is a part of or refers to first; else what it is called. */
+/** A new record: its amount, and the record that it is a part of or refers to first; without those, its title. */
 export function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined; name: string; own: readonly Difference[] }) {
   const valued = own.flatMap(({ field, after }) => {
     const known = fieldOf(model, field);
@@ -99,7 +99,7 @@ export function Made({ meta, model, name, own }: { meta: Meta; model: Model | un
   );
 }
 
-/** A record that is there; where nothing names it yet, with what it refers to first. */
+/** An existing record. If it has no title, the record that it refers to first is shown. */
 function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
   const record = model && referencedRecord(model, of.id).value;
   const ref = record && !record[model.shown_as] ? model.fields.find((each) => each.kind === "ref" && record[each.name]) : undefined;
@@ -122,7 +122,7 @@ function labelsOf(model: Model | undefined, own: readonly Difference[]): string 
   return labels.slice(0, FIELDS).join(", ") + (more > 0 ? ` ${t("others", { n: number(more) })}` : "");
 }
 
-/** The name of a record that may be gone: the plan that deletes it has it. */
+/** The title of a record that may no longer exist: the plan that deletes it contains the title. */
 function toldOf(model: Model, id: string): unknown {
   const told = (plans.value ?? []).flatMap((plan) => plan.diff);
   return told.find((each) => each.model === model.name && each.id === id && each.field === model.shown_as)?.before;

@@ -9,7 +9,7 @@ const t = translator("approvals");
 
 interface Props {
   count: number;
-  /** The reason that stands there to begin with. */
+  /** The initial text of the reason. */
   reason?: string;
   isOpen: boolean;
   onReject: (reason: string) => void;

@@ -1,4 +1,4 @@
-// How much harm a proposal may do, and why: as the API rates it, else by what the command does.
+// The risk of a proposal and its reasons: as the API rates it, or else by its command.
 import type { Meta, Risk } from "../api";
 import { fieldOf, modelOf } from "../models";
 import { commandsOf, type Plan } from "./plan";
@@ -14,7 +14,7 @@ export function isDeletion(plan: Plan): boolean {
   return commandsOf(plan).every((each) => each.endsWith(".delete"));
 }
 
-/** Why it has its risk, as keys of texts. */
+/** The reasons for the risk, as keys of texts. */
 export function riskReasons(meta: Meta, plan: Plan): string[] {
   if (plan.risk_reasons) {
     return plan.risk_reasons;

@@ -1,4 +1,4 @@
-// The entries of the audit log as rows; each opens below itself with what changed and where it leads.
+// The entries of the audit log as rows. A row opens to show the changes, with links to the record and the entry.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";

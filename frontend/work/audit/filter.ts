@@ -22,7 +22,7 @@ export interface Entry extends Row {
 
 type Op = Condition["op"];
 
-/** The parts by their names in the address: the field, the operator, and the value of what was typed. */
+/** Maps each parameter of the address to its field, its operator, and the conversion of the typed text. */
 const FILTERS: Record<string, readonly [field: string, op: Op, value?: (text: string) => string | null]> = {
   command: ["command", "eq"],
   agent: ["agent", "eq"],
@@ -38,14 +38,14 @@ const FILTERS: Record<string, readonly [field: string, op: Op, value?: (text: st
 
 export type FilterName = keyof typeof FILTERS;
 
-/** The instant at which a local day begins, or the one so many days later; null for what is no day. */
+/** The start of a local day, `later` days after the given one; null if the text is not a day. */
 function dayStart(text: string, later: number): string | null {
   const day = new Date(`${text}T00:00`);
   day.setDate(day.getDate() + later);
   return Number.isNaN(day.getTime()) ? null : day.toISOString();
 }
 
-/** The parts that this person may filter by. */
+/** The parameters that this person may filter by. */
 export function filterNames(model: Model): string[] {
   return Object.entries(FILTERS).flatMap(([name, [field, op]]) => {
     const known = fieldOf(model, field);

@@ -24,7 +24,7 @@ interface Checked {
   faults: Fault[] | null;
 }
 
-/** The button in the head, and what it found: as a chip where all is right, else below the head. */
+/** The button in the head of the page, and its result: a chip if the log is intact, or else a message below the head. */
 export function useIntegrityCheck() {
   const [found, setFound] = useState<Checked | Problem | "asked" | null>(null);
   const ask = async () => {

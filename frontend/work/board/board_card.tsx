@@ -1,4 +1,4 @@
-// A record on the board: it is dragged, or moved by its menu, which does the same.
+// A card of the board. It can be dragged, or moved with its menu.
 import { useRef } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
@@ -13,10 +13,10 @@ const t = translator("board");
 interface Props {
   meta: Meta;
   model: Model;
-  /** The field that the columns stand for. */
+  /** The field whose values are the columns. */
   field: Field;
   row: Row;
-  /** The states it can be moved to. */
+  /** The states that the record can be moved to. */
   states: readonly string[];
   onMove: (state: string) => void;
   onDrag: (states: readonly string[] | null) => void;

@@ -1,4 +1,4 @@
-// A column of the board: the records in one state, how many there are, and what they come to.
+// A column of the board: the records in one state, their number, and the sum of their amounts.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { number, translator } from "../../shared/i18n";
@@ -11,12 +11,12 @@ interface Props {
   field: Field;
   state: string;
   total: number;
-  /** The sum of the amounts of all of them, as it is read. */
+  /** The formatted sum of the amounts of all records in this state. */
   sum: string | null;
-  /** The list of all of them. */
+  /** The address of the list of all records in this state. */
   address: string;
   isWhole: boolean;
-  /** The card that is dragged may not come here. */
+  /** Whether the dragged card cannot be dropped here. */
   isClosed: boolean;
   onDrop: (id: string) => void;
   children: ComponentChildren;

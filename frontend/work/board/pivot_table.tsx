@@ -1,4 +1,4 @@
-// How many records have each value of one field, apart for each value of another: a table with its sums.
+// A table that counts the records for each pair of values of two fields, with totals.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { type Column, Table } from "../../shared/components/table";
@@ -21,13 +21,13 @@ interface Line {
 
 const MOST = 12;
 
-/** The fields whose values are few and known, so that each is a column. */
+/** The fields with few known values, which can be the columns. */
 export function pivotFields(model: Model, field: Field): Field[] {
   const few = (each: Field) => each.kind === "bool" || (each.kind === "select" && (each.options?.length ?? 0) < MOST);
   return model.fields.filter((each) => each !== field && !each.masked && few(each));
 }
 
-/** What stands for having no value. */
+/** Represents an empty field. */
 const NONE = null;
 
 function options(field: Field): unknown[] {
@@ -38,7 +38,7 @@ function condition(field: Field, value: unknown) {
   return value === NONE ? { field: field.name, op: "is_null", value: true } : { field: field.name, op: "eq", value };
 }
 
-/** The counts of each value of `field`, one for each option; options that no record has are left out. */
+/** The rows of the table, without values that no record has. */
 function lines(groups: readonly Group[][]): Line[] {
   const found = new Map<string, Line>();
   groups.forEach((several, place) =>

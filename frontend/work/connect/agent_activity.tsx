@@ -1,4 +1,4 @@
-// What the agent of a token did: from the audit log if this person may read it, else from its plans.
+// The activity of a token's agent: from the audit log if this person may read it, or else from its plans.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";

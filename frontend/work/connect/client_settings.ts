@@ -1,8 +1,8 @@
-// Settings of common MCP clients for this service; the token stays in the environment, so that no file holds it.
+// Settings of common MCP clients for this service; the token is in an environment variable, not in a file.
 
 export interface ClientSettings {
   name: string;
-  /** Where it is written: a file, or a command line to be run. */
+  /** The path of the settings file, or "command line" for a command to run. */
   place: string;
   text: string;
 }

@@ -1,4 +1,4 @@
-// How clients are set up for the endpoint: one tab for each, with what is written where.
+// Instructions for setting up MCP clients, one tab per client.
 import { useState } from "preact/hooks";
 import { CopyButton } from "../../shared/components/button";
 import { Tabs } from "../../shared/components/tabs";

@@ -8,7 +8,7 @@ export interface Tool {
   title?: string;
   description?: string;
   annotations?: { readOnlyHint?: boolean };
-  /** Whether it waits for a person, as the list of commands says. */
+  /** Whether the command only becomes a proposal. */
   proposes?: boolean;
 }
 
@@ -17,8 +17,8 @@ interface Reply {
   error?: { message: string };
 }
 
-/** The tools that are listed for this token.
- *  @throws Problem when the token is none, or has ended. */
+/** The tools that the endpoint lists for this token.
+ *  @throws Problem if the token is invalid or has expired. */
 export async function listTools(token: string): Promise<Tool[]> {
   const headers = { Authorization: `Bearer ${token}`, Accept: "application/json, text/event-stream" };
   const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };

@@ -1,4 +1,4 @@
-// The tools that the MCP endpoint lists for a token, which is pasted here.
+// Lists the tools of the MCP endpoint for a token that the person pastes.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";

@@ -1,4 +1,4 @@
-// How the values of a measure are written: amounts of money are whole minor units.
+// Formats the values of a measure. Amounts of money are whole minor units.
 import { compact } from "../../shared/chart";
 import { number } from "../../shared/i18n";
 import type { Field, Measure, Model } from "../api";
@@ -13,7 +13,7 @@ export interface Format {
   short: (value: number) => string;
 }
 
-/** The field of money that a measure adds up. */
+/** The money field that the measure sums. */
 function moneyOf(model: Model, measure: Measure): Field | undefined {
   const field = measure.field === null ? undefined : fieldOf(model, measure.field);
   return field?.kind === "money" ? field : undefined;
@@ -26,7 +26,7 @@ export function formatOf(model: Model, measure: Measure): Format {
     : { full: (value) => number(Math.round(value * 100) / 100), short: compact };
 }
 
-/** A figure in large: in full while it is short. */
+/** The large figure of a tile: in full if it is short, or else abbreviated. */
 export function headline(value: number | null, model: Model, measure: Measure): string {
   if (value === null) {
     return "–";

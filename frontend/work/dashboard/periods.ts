@@ -1,4 +1,4 @@
-// The periods of a dashboard: its first and last day, and the steps in which its charts count.
+// The periods of a dashboard: first and last day, and the step of its charts.
 import { today } from "../home/own_records";
 
 export type Step = "day" | "week" | "month";
@@ -20,7 +20,7 @@ export function addDays(day: string, count: number): string {
   return new Date(Date.parse(day) + count * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The first day of the step that a day is in; a week begins on Monday. */
+/** The first day of the step that contains the day. A week starts on Monday. */
 export function startOf(day: string, step: Step): string {
   if (step === "month") {
     return `${day.slice(0, 8)}01`;
@@ -28,12 +28,12 @@ export function startOf(day: string, step: Step): string {
   return step === "week" ? addDays(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
 }
 
-/** The first day of the step after the one that begins on this day. */
+/** The first day of the next step, for a step that starts on this day. */
 export function nextStart(day: string, step: Step): string {
   return step === "month" ? startOf(addDays(day, 31), "month") : addDays(day, step === "week" ? 7 : 1);
 }
 
-/** The days on which the steps of a period begin. */
+/** The first days of the steps in a period. */
 export function startsOf({ from, to, step }: Period): string[] {
   const found: string[] = [];
   for (let day = startOf(from, step); day <= to; day = nextStart(day, step)) {
@@ -42,7 +42,7 @@ export function startsOf({ from, to, step }: Period): string[] {
   return found;
 }
 
-/** The period of a name, up to today; a custom one as it is said. */
+/** The named period up to today. A custom period has the given days. */
 export function periodOf(name: string, from: string | null, to: string | null): Period {
   const last = today();
   switch (name) {
@@ -65,7 +65,7 @@ export function periodOf(name: string, from: string | null, to: string | null): 
   }
 }
 
-/** The period of the same length before. */
+/** The preceding period of the same length. */
 export function before({ from, to, step }: Period): Period {
   const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
   return { from: addDays(from, -length), to: addDays(from, -1), step };

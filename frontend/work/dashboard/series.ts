@@ -1,4 +1,4 @@
-// Numbers over time: as the service adds them up, else counted here from the number of records of each day.
+// Figures over time: aggregated by the service, or else counted here from the number of records of each day.
 import { type Field, type Measure, type Model, run } from "../api";
 import { fieldOf, may } from "../models";
 import type { Condition } from "../values/operators";
@@ -23,13 +23,13 @@ export interface Series {
   names: Record<string, unknown>;
 }
 
-/** The field by whose date a measure counts. */
+/** The date field of a measure. */
 export function dateOf(model: Model, measure: Measure): Field | undefined {
   const named = measure.date ? fieldOf(model, measure.date) : model.fields.find((each) => each.kind === "date");
   return named && named.kind === "date" && !named.masked ? named : undefined;
 }
 
-/** The measures of a model that this person can be shown. */
+/** The measures of a model that this person may see. */
 export function measuresOf(model: Model): Measure[] {
   const canAdd = may(model, "series");
   return (model.measures ?? []).filter((each) => {

@@ -1,4 +1,4 @@
-// The tiles of a dashboard: a figure with its change, a series over time, its parts, and the records that matter most.
+// The tiles of a dashboard: a figure with its change, a chart over time, shares by value, and a list of top records.
 import { useState } from "preact/hooks";
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
@@ -33,7 +33,7 @@ export function listAddress(model: Model, filter: readonly Condition[], order = 
   return `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}${order && `&order=${order}`}`;
 }
 
-/** What pressing a step of a chart leads to: the records of its days. */
+/** Opens the list of the records in a step of a chart. */
 function opener({ model, period, filter }: TileProps, measure: Measure, days: readonly string[]) {
   const field = dateOf(model, measure);
   return (index: number) => {
@@ -77,7 +77,7 @@ function Change({ measure, series: { total, previous } }: { measure: Measure; se
   );
 }
 
-/** A measure over time, with the period before as a dashed line. */
+/** A measure over time, with the preceding period as a dashed line. */
 export function OverTime(props: TileProps & { measure: Measure; series: Series }) {
   const { model, measure, series, period } = props;
   const [isTable, setTable] = useState(false);
@@ -103,7 +103,7 @@ function labelOf(period: Period) {
 
 const MOST_PARTS = 5;
 
-/** How many records there were in each step, by the values of a field. */
+/** The number of records in each step, by the values of a field. */
 export function Parts(props: TileProps & { measure: Measure; by: Field; size: string }) {
   const { model, measure, by, period, filter, size } = props;
   const [isTable, setTable] = useState(false);
@@ -140,7 +140,7 @@ function nameOf(field: Field, value: unknown): string {
   return optionLabel(field, String(value));
 }
 
-/** How many records are in each state now. */
+/** The present number of records in each state. */
 export function States({ model, filter, state }: TileProps & { state: Field }) {
   const found = useRequest(
     async (signal) => (await run<{ value: unknown; count: number }[]>(model.name, "count_by", { field: state.name, filter }, signal)).value,
@@ -178,7 +178,7 @@ export function States({ model, filter, state }: TileProps & { state: Field }) {
   );
 }
 
-/** Of a field with one good end and a bad one: the part of the ended records that are in the good one. */
+/** The share of successful records among those that ended, if the field has one good and one bad end state. */
 function endedShare(state: Field, countOf: (value: string) => number): { value: string; share: number } | null {
   const ends = (tone: string) => (state.options ?? []).filter((each) => optionTone(state, each) === tone);
   const [[good, ...others], bad] = [ends("good"), ends("bad")];
@@ -186,7 +186,7 @@ function endedShare(state: Field, countOf: (value: string) => number): { value: 
   return good && others.length === 0 && bad.length > 0 && all > 0 ? { value: good, share: countOf(good) / all } : null;
 }
 
-/** A bar of a part of its width. */
+/** A bar that shows a share. */
 export function PartBar({ part, tone = "" }: { part: number; tone?: string }) {
   return (
     <svg class={`part-bar ${tone}`} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
@@ -198,7 +198,7 @@ export function PartBar({ part, tone = "" }: { part: number; tone?: string }) {
 
 const ROWS = 7;
 
-/** The open records with the largest amounts, or the ones that are due next. */
+/** The open records with the largest amounts, or those that are due next. */
 export function Largest({ meta, model, filter, money, due, size }: TileProps & { money: Field | undefined; due: Field | undefined; size: string }) {
   const state = workflowField(model);
   const conditions = [...filter, ...isOpen(state)];

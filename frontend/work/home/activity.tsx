@@ -1,4 +1,4 @@
-// What the team and its agents did last: from the audit log where one may read it, else from the proposals.
+// The latest activity of people and agents: from the audit log if this person may read it, or else from the proposals.
 import type { ComponentChildren } from "preact";
 import { relativePast, translator } from "../../shared/i18n";
 import { type Entry, linkTo } from "../audit/filter";
@@ -36,7 +36,7 @@ function canReadAudit(meta: Meta): boolean {
   return audit !== undefined && canList(audit) && fieldOf(audit, "at") !== undefined;
 }
 
-/** A line of the first page's feed. */
+/** A line of the activity feed on the first page. */
 export interface FeedEntry {
   at: string;
   /** The person's name, or their id. */
@@ -147,7 +147,7 @@ function Line({ meta, event, now_ms }: { meta: Meta; event: Event; now_ms: numbe
   );
 }
 
-/** What was done to which record: created, changed, deleted, moved to a state, or a command by its own name. */
+/** An event in words: created, changed, deleted, moved to a state, or the name of the command; and its record. */
 function Deed({ meta, event }: { meta: Meta; event: Event }) {
   const title = <Title meta={meta} event={event} />;
   const model = modelOf(meta, event.model);
@@ -163,12 +163,12 @@ function Deed({ meta, event }: { meta: Meta; event: Event }) {
   return <>{filled(t(`line.${event.did}`), <a href={event.href}>{actionOf(meta, event.command)}</a>, title)}</>;
 }
 
-/** A text with `{what}` and `{record}` in it, which are elements. */
+/** Insert elements for `{what}` and `{record}` into a text. */
 function filled(text: string, what: ComponentChildren, record: ComponentChildren): ComponentChildren {
   return text.split(/(\{what\}|\{record\})/).map((each) => (each === "{what}" ? what : each === "{record}" ? record : each));
 }
 
-/** What a command does, in its own words: "Mark as won". */
+/** The label of a command: "Mark as won". */
 function actionOf(meta: Meta, command: string): string {
   const model = modelOf(meta, command.split(".")[0] ?? "");
   const details = model?.command_details?.find((each) => each.id === command);

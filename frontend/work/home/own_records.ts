@@ -1,10 +1,10 @@
-// What is one's own: the models whose records have an owner, the ones that are open, and when they are due.
+// The open records of this person: which models have an owner, which records are open, and when they are due.
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { businessModels, may, workflowField } from "../models";
 import { optionTone } from "../values/options";
 import type { Condition } from "../values/operators";
 
-/** A model whose records belong to somebody, with what a line of one shows. */
+/** A model whose records have an owner, and the fields that a line shows. */
 export interface OwnedModel {
   model: Model;
   owner: Field;
@@ -14,7 +14,7 @@ export interface OwnedModel {
 }
 
 export interface OwnRecords extends OwnedModel {
-  /** In the order of their dates. */
+  /** Ordered by due date. */
   rows: Row[];
   total: number;
   filter: Condition[];
@@ -31,7 +31,7 @@ function dueField(model: Model): Field | undefined {
   return measured ?? dates.at(-1);
 }
 
-/** The models with an owner, those with amounts first. */
+/** The models with an owner field, those with amounts first. */
 export function ownedModels(meta: Meta): OwnedModel[] {
   const all = businessModels(meta).flatMap((model): OwnedModel[] => {
     const owner = model.fields.find((each) => each.ref === "user" && !each.readonly && !each.masked);
@@ -41,7 +41,7 @@ export function ownedModels(meta: Meta): OwnedModel[] {
   return [...all.filter((each) => each.money), ...all.filter((each) => !each.money)].slice(0, MOST_MODELS);
 }
 
-/** The states in which there is something to do: those that are neither a good nor a bad end, nor at rest. */
+/** The states of open records: without the good and bad end states and the grey ones. */
 export function openStates(state: Field): string[] {
   return (state.options ?? []).filter((each) => !CLOSED.includes(optionTone(state, each)));
 }
@@ -61,32 +61,32 @@ export async function loadOwnRecords(owned: OwnedModel, me: string, signal: Abor
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
-/** The number of overdue rows that are shown where there are enough others. */
+/** The maximum number of overdue rows if there are enough others. */
 const MOST_OVERDUE = 2;
 
-/** How many days there are until a calendar date: negative where it is past. */
+/** The number of days until a calendar date, negative for a past date. */
 export function daysUntil(day: string, today: string): number {
   return Math.round((Date.parse(day) - Date.parse(today)) / DAY_MS);
 }
 
-/** The calendar date where this browser is. */
+/** Today's date in the time zone of this browser. */
 export function today(now = new Date()): string {
   const two = (value: number) => String(value).padStart(2, "0");
   return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
 }
 
-/** The amount in all, where all records are there; else undefined. */
+/** The total amount, or undefined if not all records are loaded. */
 export function amountOf({ money, rows, total }: OwnRecords): number | undefined {
   return money && rows.length === total ? rows.reduce((sum, each) => sum + (Number(each[money.name]) || 0), 0) : undefined;
 }
 
-/** What is due within a week, and what is overdue. */
+/** The numbers of records that are due within a week, and that are overdue. */
 export function dueCounts(several: readonly OwnRecords[], day: string): { week: number; overdue: number } {
   const days = several.flatMap(({ due, rows }) => (due ? rows.flatMap((each) => (each[due.name] ? daysUntil(String(each[due.name]), day) : [])) : []));
   return { week: days.filter((each) => each >= 0 && each < 7).length, overdue: days.filter((each) => each < 0).length };
 }
 
-/** The rows of a panel: the latest that are overdue first, then what is to come. */
+/** The rows of a panel: first the last overdue ones, then those that are due next. */
 export function nextRows({ due, rows }: OwnRecords, day: string, most: number): Row[] {
   if (!due) {
     return rows.slice(0, most);
@@ -98,7 +98,7 @@ export function nextRows({ due, rows }: OwnRecords, day: string, most: number): 
   return [...past.slice(-shown), ...coming].slice(0, most);
 }
 
-/** How many are overdue or due within two weeks. */
+/** The number of records that are overdue or due within two weeks. */
 export function soonCount({ due, rows }: OwnRecords, day: string): number {
   return due ? rows.filter((each) => each[due.name] && daysUntil(String(each[due.name]), day) < SOON_DAYS).length : rows.length;
 }

@@ -1,4 +1,4 @@
-// The records that were opened last, in this browser: ids alone, by person.
+// The records that each person opened last in this browser. Only ids are stored.
 import { effect, signal } from "@preact/signals";
 import { path } from "../../shared/router";
 
@@ -12,7 +12,7 @@ const RECORD = /^\/models\/([^/]+)\/records\/([^/]+)$/;
 
 export const recentVisits = signal<readonly Visit[]>([]);
 
-/** Note which records this person opens, until the answered function is called. */
+/** Record which records this person opens, until the returned function is called. */
 export function watchVisits(person: string): () => void {
   const key = `countersign-recent:${person}`;
   recentVisits.value = JSON.parse(localStorage.getItem(key) ?? "[]") as Visit[];

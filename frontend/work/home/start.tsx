@@ -1,4 +1,4 @@
-// The three steps with which a new installation begins: records, people, an agent.
+// The first steps in a new installation: create records, invite people, connect an agent.
 import { LinkButton } from "../../shared/components/button";
 import { translator } from "../../shared/i18n";
 import type { Meta } from "../api";

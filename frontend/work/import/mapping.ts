@@ -1,4 +1,4 @@
-// From the columns of a file to the fields of a model, and the file's text.
+// Maps the columns of a file to the fields of a model, and decodes the file.
 import type { Field, Model } from "../api";
 import { fieldOf, workflowField } from "../models";
 import { translator } from "../../shared/i18n";
@@ -8,7 +8,7 @@ const t = translator("import");
 /** For each column: the field's name, "name:amount" for money written in decimals, or "" to leave it out. */
 export type Mapping = readonly string[];
 
-/** The fields that a file may have; a restore keeps read-only ones and states too. */
+/** The fields that a file may have. A restore includes read-only fields and states. */
 export function importFields(model: Model, restores: boolean): Field[] {
   const state = workflowField(model)?.name;
   return model.fields.filter((each) => each.kind !== "structure" && (restores || (!each.readonly && each.name !== state)));
@@ -29,12 +29,12 @@ export function fieldOptions(model: Model, restores: boolean): (readonly [string
   ];
 }
 
-/** What the API says of a row, with the fields called what the pages call them. */
+/** The API's error for a row, with labels instead of field names. */
 export function inPlainWords(model: Model, error: string): string {
   return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (whole, name: string) => fieldOf(model, name)?.label ?? whole);
 }
 
-/** The text of a file: UTF-8 or UTF-16, or else what spreadsheets on Windows write. */
+/** Decode a file as UTF-8 or UTF-16, or else in the encoding of spreadsheets on Windows. */
 export async function textOf(file: File): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);

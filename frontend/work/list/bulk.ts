@@ -1,4 +1,4 @@
-// One command for many records: a call of the API for each, one after the other, and what became of every one of them.
+// Runs one command for many records: one API call after another, with a result for each record.
 import { Problem } from "../../shared/problem";
 import { type Action, attempt, type Model, type Row, run } from "../api";
 import { actionsOf, workflowField, may } from "../models";
@@ -7,9 +7,9 @@ export interface BulkCommand {
   /** The command's name without its model: update, delete, qualify. */
   command: string;
   label: string;
-  /** The fields that are asked for: of an action its inputs, of an update the one to be changed. */
+  /** The fields to fill in: the inputs of an action, or the field that an update changes. */
   inputs: readonly string[];
-  /** How many of these records it can be done with, as they stood when they were picked. */
+  /** The number of these records for which the command is allowed, by their state when they were picked. */
   fits: (rows: readonly Row[]) => number;
 }
 
@@ -22,7 +22,7 @@ export type BulkResult =
 const ENDED = 401;
 const TOGETHER = 1000;
 
-/** The actions that may be done with several records, then deletion. An update is one of its fields. */
+/** The actions for several records, then deletion. */
 export function bulkCommands(model: Model, remove: string): BulkCommand[] {
   const actions = model.actions.filter((each) => model.commands.includes(each.id));
   const fits = (action: Action) => (rows: readonly Row[]) =>
@@ -38,7 +38,7 @@ export function bulkCommands(model: Model, remove: string): BulkCommand[] {
   ];
 }
 
-/** The fields that an update may give many records at a time: none that is masked, as nobody would see what it becomes. */
+/** The fields that can be updated for many records, without masked fields. */
 export function bulkEditableFields(model: Model) {
   const moved = workflowField(model)?.name;
   return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== moved) : [];
@@ -48,8 +48,8 @@ export function hasBulkCommands(model: Model): boolean {
   return bulkEditableFields(model).length > 0 || bulkCommands(model, "").length > 0;
 }
 
-/** Run the command for each record as it was picked: who has changed since is refused, and nobody is overwritten.
- *  `isStopped` is asked before each; what was not tried is told as left. */
+/** Run the command for each record with the revision that was picked, so that no later change is overwritten.
+ *  `isStopped` is called before each record. Records that were not tried have the state `left`. */
 export async function runAll(
   model: Model,
   command: string,
@@ -66,7 +66,7 @@ export async function runAll(
   }
 }
 
-/** These records as they are now, without those that are gone or out of sight. */
+/** Load these records again, without those that were deleted or are hidden now. */
 export async function reloadRecords(model: Model, rows: readonly Row[]): Promise<Row[]> {
   const found: Row[] = [];
   for (let from = 0; from < rows.length; from += TOGETHER) {
@@ -85,7 +85,7 @@ async function once(model: Model, command: string, row: Row, values: object): Pr
     return { row, state: "done", now: command === "delete" || !done.value.revision ? null : done.value };
   } catch (error) {
     const problem = Problem.from(error);
-    // The session has ended, so that no other would go through either.
+    // The session has ended, so the other calls would fail too.
     return problem.status === ENDED ? { row, state: "left" } : { row, state: "refused", why: problem.message };
   }
 }

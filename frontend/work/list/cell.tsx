@@ -1,4 +1,4 @@
-// A cell of the grid: its value, and the way to the record from the one that names it.
+// A cell of the grid with its value. The cell with the title links to the record.
 import type { ComponentChildren } from "preact";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, may, titleOf } from "../models";
@@ -13,13 +13,13 @@ interface Props {
   column: number;
   isAt: boolean;
   isFrozen: boolean;
-  /** Where it stands in a row of two lines. */
+  /** Its position in a row of two lines. */
   part?: string | undefined;
   onPress: () => void;
   onEdit: () => void;
-  /** Picks the row, or with Shift all from the one before it; the row itself says aloud whether it is picked. */
+  /** Picks the row, or with Shift all rows from the last picked one. */
   onPick?: (extends_: boolean) => void;
-  /** Its editor, while it is edited. */
+  /** The editor while the cell is edited. */
   children: ComponentChildren;
 }
 

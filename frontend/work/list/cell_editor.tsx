@@ -1,4 +1,4 @@
-// Changes one value where it stands: Enter saves, Escape leaves it.
+// Edits a value in its cell: Enter saves, Escape cancels.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { showToast } from "../../shared/toast";
 import type { Field, Meta, Row } from "../api";

@@ -1,4 +1,4 @@
-// Which columns there are, in which order; by keyboard as well as by mouse.
+// The panel that chooses and orders the columns of a list.
 import { Button } from "../../shared/components/button";
 import type { Field, Model } from "../api";
 import { ID } from "../models";

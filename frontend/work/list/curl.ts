@@ -1,4 +1,4 @@
-// The list that is shown as a curl command.
+// Makes a curl command for the current list.
 import { showToast } from "../../shared/toast";
 import type { Model } from "../api";
 import { translator } from "../../shared/i18n";
@@ -7,7 +7,7 @@ const tCommon = translator("common");
 
 const FIRST = 100;
 
-/** A call for curl; the token is read from the environment, since the page knows none. */
+/** The curl command. It reads the token from the environment, because the page has no token. */
 export function curlCommand(model: Model, about: string): string {
   const body = JSON.stringify({ ...(JSON.parse(about) as object), limit: FIRST }).replaceAll("'", "'\\''");
   return [

@@ -1,19 +1,19 @@
-// Saves what a list shows as CSV, written by the API: its records in its order, and its columns.
+// Saves a list as CSV, with its records, order and columns. The API writes the CSV.
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Model } from "../api";
 import { notation, separator } from "../values/csv_notation";
 
-// Spreadsheets take a file without it for one of another encoding.
+// The byte order mark, without which spreadsheets assume another encoding.
 const MARK = "\ufeff";
 
-/** As it is read: labels, amounts in decimals, and names of records. */
+/** Export for people: labels, decimal amounts, and names of records. */
 export async function exportCsv(model: Model, input: object, columns: readonly Field[]): Promise<void> {
   const fields = columns.map((field) => field.name);
   await saved(model, { ...input, fields, form: "shown", separator, ...notation }, MARK);
 }
 
-/** As it is stored: every field by its name, ids, amounts in minor units. */
+/** Export for programs: all fields by name, ids, amounts in minor units. */
 export async function exportRawCsv(model: Model, input: object): Promise<void> {
   await saved(model, input, "");
 }

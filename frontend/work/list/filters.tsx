@@ -1,4 +1,4 @@
-// The filter bar: conditions as tokens, and the builder with exactly the operators that the API has for a field.
+// The filter bar: conditions as tokens, and the editor with the operators that the API has for the field.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -22,9 +22,9 @@ interface BuilderProps {
   meta: Meta;
   model: Model;
   filter: readonly Condition[];
-  /** The place of the condition that is changed; null adds one. */
+  /** The index of the edited condition, or null to add one. */
   place: number | null;
-  /** The control that takes the keyboard. */
+  /** The control that gets the focus. */
   first?: "field" | "op" | "value";
   onDone: () => void;
 }
@@ -78,7 +78,7 @@ interface Props {
   meta: Meta;
   model: Model;
   filter: readonly Condition[];
-  /** The condition that is changed, "new", or null for none. */
+  /** The index of the edited condition, "new", or null if none is edited. */
   edited: number | "new" | null;
   onEdit: (edited: number | "new" | null) => void;
 }
@@ -140,7 +140,7 @@ interface TokenProps {
   onRemove: () => void;
 }
 
-/** A condition: its field, operator and value are each pressed to change it. */
+/** A condition. Pressing its field, operator or value opens the editor. */
 function Token({ meta, model, condition, isOpen, onOpen, onRemove }: TokenProps) {
   const field = fieldOf(model, condition.field) ?? ID;
   const isNull = condition.op === "is_null";
@@ -200,14 +200,14 @@ function valueLabel(meta: Meta, field: Field, value: unknown): string {
   }
 }
 
-/** The value of a condition as the builder's control has it. */
+/** The value of a condition as text for the editor. */
 function textOf(field: Field, { op, value }: Condition): string {
   return op === "is_null" ? "" : (Array.isArray(value) ? value : [value]).map((each) => valueToText(field, each)).join("\n");
 }
 
 const DATE_OPERATORS = ["gt", "gte", "lt", "lte"] as const;
 
-/** An operator as text; dates are before or after each other. */
+/** The label of an operator; for dates, "before" and "after". */
 function operatorLabel({ kind }: Field, op: string): string {
   const ofDates = DATE_OPERATORS.find((each) => each === op);
   return ofDates && (kind === "date" || kind === "moment") ? t(`op.${ofDates}.date`) : t(`op.${op}` as "op.eq");

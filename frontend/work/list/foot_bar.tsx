@@ -1,4 +1,4 @@
-// The foot of a list: how many records there are, the sums of their amounts over the whole result, and the keys.
+// The foot of a list: the number of records, the sums of their amounts over the whole result, and keyboard hints.
 import { plural, translator } from "../../shared/i18n";
 import { formatMoney } from "../values/money";
 import type { Model } from "../api";

@@ -1,4 +1,4 @@
-// A grid over as many rows as there are: only those in sight exist, and the keyboard reaches all (ARIA practices, grid).
+// A grid with virtual scrolling: only visible rows are rendered; the keyboard reaches all (ARIA practices, grid).
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Field, Meta, Model, Row } from "../api";
 import { may, twoLineColumns } from "../models";
@@ -24,13 +24,13 @@ interface Props {
   columns: readonly Field[];
   rows: Rows;
   order: readonly SortKey[];
-  /** Null where nothing could be done with records that are picked. */
+  /** Null if there is no command for picked records. */
   picking: RowSelection | null;
   onOrder: (field: string, adds: boolean) => void;
   onOpen: (row: Row) => void;
-  /** A row was pressed or opened. */
+  /** Called when a row is pressed or opened. */
   onRow: (row: Row, index: number) => void;
-  /** Save a cell; false keeps the editor open. */
+  /** Saves a cell. If it returns false, the editor stays open. */
   onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
 }
 
@@ -79,18 +79,18 @@ export function Grid({ meta, model, columns: all, rows, order, picking, onOrder,
     }
   };
   useLayoutEffect(() => {
-    // Another list begins at its first row; who sorts by a heading stays on it.
+    // A different list starts at its first row. The focus stays on a heading that was used for sorting.
     scroll(0);
     setAt((last) => ({ ...last, row: Math.min(last.row, 0) }));
   }, [rows]);
   useLayoutEffect(() => {
-    // Rows of another height: the one the keyboard is on stays in sight.
+    // The height of the rows has changed: keep the focused row visible.
     scroll(topToShow(Math.max(0, at.row), 0, sizes));
   }, [row_px]);
   useLayoutEffect(() => {
     const grid = box.current;
     const turned = (event: WheelEvent) => {
-      // Scaled, the browser would move by more than the wheel says.
+      // The scrollbar is scaled, so the browser would scroll too far.
       if (scrollRatio(sizes) > 1 && event.deltaMode === 0 && !event.ctrlKey && !event.shiftKey && event.deltaY) {
         event.preventDefault();
         scroll(top_px + event.deltaY);
@@ -108,7 +108,7 @@ export function Grid({ meta, model, columns: all, rows, order, picking, onOrder,
     const heads = box.current?.querySelectorAll<HTMLElement>('[role="columnheader"]');
     const [column, front, grid] = [heads?.[to.column], heads?.[0], box.current];
     if (column && front && grid && to.column > 0) {
-      // What stays in sight would cover the column otherwise.
+      // Otherwise the sticky column would cover this one.
       const covered = getComputedStyle(front).position === "sticky" ? front.offsetWidth : 0;
       const [left, right] = [column.offsetLeft - covered, column.offsetLeft + column.offsetWidth];
       grid.scrollLeft = left < grid.scrollLeft ? left : Math.max(grid.scrollLeft, right - grid.clientWidth);
@@ -246,7 +246,7 @@ export function Grid({ meta, model, columns: all, rows, order, picking, onOrder,
   );
 }
 
-/** Where each cell stands in a row of two lines. */
+/** The position of each cell in a row of two lines. */
 function partsOf(columns: readonly Field[]): string[] {
   const state = columns.at(-1);
   const isAmount = (field: Field) => field === columns[1] && ["money", "number", "date"].includes(field.kind);

@@ -1,4 +1,4 @@
-// The headings of a grid: pressed they sort, at their edge they are drawn wider or narrower.
+// The headings of a grid. Pressing one sorts by it; dragging its edge changes the width.
 import { Icon } from "../../shared/components/icon";
 import { number } from "../../shared/i18n";
 import type { Field, Model } from "../api";
@@ -11,11 +11,11 @@ interface Props {
   order: readonly SortKey[];
   now: Layout;
   template: string;
-  /** The column the keyboard is on; -1 when it is in a row below. */
+  /** The focused column, or -1 if the focus is in a row below. */
   at: number;
   onAt: (column: number) => void;
   onOrder: (field: string, adds: boolean) => void;
-  /** How many of the records are picked. */
+  /** Whether no records, some, or all are picked. */
   picked: "" | "some" | "all";
   onPickAll: (() => void) | null;
 }
@@ -58,7 +58,7 @@ export function GridHeader({ columns, order, now, template, at, onAt, onOrder, p
 
 type Pulling = PointerEvent & { currentTarget: HTMLSpanElement };
 
-/** What is drawn with the mouse; the keyboard has Shift and the arrows, and the panel of the columns. */
+/** The edge for the mouse. With the keyboard, Shift and the arrow keys or the panel of columns change the width. */
 function Edge({ name, now }: { name: string; now: Layout }) {
   const pull = (event: Pulling) => {
     const edge = event.currentTarget;

@@ -1,7 +1,7 @@
 // Keyboard navigation in a grid (ARIA authoring practices, grid).
 
 export interface CellPosition {
-  /** -1 is the row of headings. */
+  /** The row, or -1 for the headings. */
   row: number;
   column: number;
 }
@@ -9,18 +9,18 @@ export interface CellPosition {
 interface Bounds {
   rows: number;
   columns: number;
-  /** Rows that PageUp and PageDown go. */
+  /** The number of rows that PageUp and PageDown move. */
   page: number;
 }
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
 
-/** The rows between two of them, whichever comes first. */
+/** The two rows in ascending order. */
 export function orderedRange(a: number, b: number): readonly [number, number] {
   return a < b ? [a, b] : [b, a];
 }
 
-/** The cell a key leads to; null for keys that do not move. */
+/** The cell that a key moves to, or null if the key does not move. */
 export function cellAfterKey(at: CellPosition, { key, ctrlKey, metaKey }: Pressed, { rows, columns, page }: Bounds): CellPosition | null {
   const isFar = ctrlKey || metaKey;
   const within = (row: number, column: number): CellPosition => ({

@@ -1,7 +1,7 @@
-// The views that earlier versions kept in this browser are moved to the service, each of them once.
+// Moves the views that earlier versions kept in this browser to the service.
 import type { Meta } from "../api";
 
-/** Save each with `create` and forget it; what cannot be saved stays for the next time. */
+/** Save each view with `create` and remove it from the browser. A view that cannot be saved stays for the next time. */
 export async function moveKeptViews(meta: Meta, model: string, create: (name: string, search: string) => Promise<void>): Promise<void> {
   const key = `views:${meta.caller.name}:${model}`;
   const read = (): Record<string, string> => {
@@ -20,7 +20,7 @@ export async function moveKeptViews(meta: Meta, model: string, create: (name: st
   };
   for (const [name, search] of Object.entries(read())) {
     const { [name]: _, ...rest } = read();
-    // Forgotten first, so that another tab does not save it as well.
+    // Remove it first, so that another tab does not save it as well.
     keep(rest);
     try {
       await create(name, search);

@@ -1,4 +1,4 @@
-// How a list looks, kept in its address like what it shows, so that a view keeps it too: widths, density, what is frozen.
+// The layout of a list: widths, density and frozen column. It is part of the address, so views include it.
 import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
 
@@ -10,11 +10,11 @@ const PERSON_REM = 8.25;
 const NAMING_REM = 8;
 
 export interface Layout {
-  /** In rem, by field; columns without one share what is left. */
+  /** Widths in rem by field. Columns without a width share the rest. */
   widths: ReadonlyMap<string, number>;
-  /** Rows are higher than usual. */
+  /** Whether rows are higher than usual. */
   isRelaxed: boolean;
-  /** Whether the first column stays in sight. */
+  /** Whether the first column stays visible while scrolling. */
   isFrozen: boolean;
 }
 
@@ -31,13 +31,13 @@ export function currentLayout(): Layout {
   };
 }
 
-/** The width a column has, or at least has, in rem. */
+/** The width or minimum width of a column in rem. */
 export function width_rem(model: Model, field: Field, { widths }: Layout): number {
   const usual = (!field.masked && (field.ref === "user" ? PERSON_REM : NARROW_REM[field.kind])) || USUAL_REM;
   return widths.get(field.name) ?? usual + (field.name === model.shown_as ? NAMING_REM : 0);
 }
 
-/** The columns as CSS says them, and the least width of a row. */
+/** The CSS grid columns, and the minimum width of a row. */
 export function gridTemplate(model: Model, columns: readonly Field[], now: Layout): { columns: string; least: string } {
   const widths = columns.map((each) => ({ rem: width_rem(model, each, now), isSet: now.widths.has(each.name) }));
   const rem = widths.reduce((sum, each) => sum + each.rem, 0);
@@ -47,7 +47,7 @@ export function gridTemplate(model: Model, columns: readonly Field[], now: Layou
   };
 }
 
-/** Give a column this width; null gives it back its share. */
+/** Set the width of a column; null removes it. */
 export function setColumnWidth({ widths }: Layout, name: string, rem: number | null): void {
   const next = new Map(widths);
   if (rem === null) {

@@ -17,7 +17,7 @@ export interface ListQuery {
   columns: Field[];
 }
 
-/** What the address says, without what this model has not. */
+/** Read the query from the address. Unknown fields are ignored. */
 export function listQuery(model: Model): ListQuery {
   return {
     filter: conditions(model, query.value.get("filter")),
@@ -68,7 +68,7 @@ export function setColumns(chosen: readonly Field[]): void {
   setQuery({ columns: chosen.map((each) => each.name).join(",") });
 }
 
-/** Sorted by this column: pressed again the other way round, then not at all. `adds` keeps the other keys. */
+/** Sort by this column: ascending, then descending, then not at all. With `adds`, the other sort keys stay. */
 export function toggleSort(order: readonly SortKey[], field: string, adds: boolean): SortKey[] {
   const known = order.find((each) => each.field === field);
   const rest = adds ? order.filter((each) => each.field !== field) : [];
@@ -79,7 +79,7 @@ export function toggleSort(order: readonly SortKey[], field: string, adds: boole
   return adds && known ? order.map((each) => (each === known ? next : each)) : [...rest, next].slice(-MOST_KEYS);
 }
 
-/** The filter and the order as the API takes them. */
+/** The filter and order as input for the API. */
 export function searchInput({ filter, order }: Pick<ListQuery, "filter" | "order">): { filter?: Condition[]; order?: SortKey[] } {
   return { ...(filter.length ? { filter } : {}), ...(order.length ? { order } : {}) };
 }

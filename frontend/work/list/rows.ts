@@ -1,4 +1,4 @@
-// The rows of a list of any length: fetched page by page where one looks, given up where one has left, counted aside.
+// The rows of a list of any length. Visible pages are loaded, other requests are aborted, and the total is counted later.
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { type Model, type Row, run } from "../api";
@@ -7,16 +7,16 @@ import { may } from "../models";
 export const PAGE = 100;
 const MOST_PAGES = 60;
 const LONG = 10_000;
-/** Beyond, adding up would take the service from who jumps in the list. */
+/** Above this number of rows, sums would slow down the service for people who jump in the list. */
 const MOST_SUMMED = 100_000;
 const MOST_SUMS = 10;
 
 export class Rows {
-  /** Counts up with every change. */
+  /** Increases with every change. */
   readonly version = signal(0);
-  /** How many rows there are; null until the count is there, for which nothing waits. */
+  /** The number of rows; null until the count has arrived. Nothing waits for it. */
   readonly total = signal<number | null>(null);
-  /** The sums of the amounts over all rows, by field, where the API adds them up. */
+  /** The sums of amounts over all rows, by field, if the API computes them. */
   readonly sums = signal<Readonly<Record<string, { sum: number | null; count: number }>>>({});
   readonly problem = signal<Problem | null>(null);
   private readonly pages = new Map<number, Row[]>();
@@ -29,7 +29,7 @@ export class Rows {
     private readonly input: object,
   ) {}
 
-  /** How many rows are known to be there, and one more page where there may be more. */
+  /** The number of known rows, plus a page if there may be more. */
   get extent(): number {
     const seen = Math.max(0, ...[...this.pages.keys()].map((page) => (page + 1) * PAGE));
     return this.total.value ?? this.end ?? seen + PAGE;
@@ -39,7 +39,7 @@ export class Rows {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
   }
 
-  /** Have the rows from `first` to `last`; what is still on its way elsewhere is called off. */
+  /** Load the rows from `first` to `last`, and abort requests for other rows. */
   want(first: number, last: number): void {
     const from = Math.floor(Math.max(0, first) / PAGE);
     const to = Math.floor(Math.max(0, last) / PAGE);
@@ -91,8 +91,8 @@ export class Rows {
     }
   }
 
-  /** The rows from `first` to `last`, also where nobody has looked yet.
-   *  @throws Problem when they are not to be had. */
+  /** Return the rows from `first` to `last`; rows that are missing are loaded.
+   *  @throws Problem if they cannot be loaded. */
   async between(first: number, last: number): Promise<Row[]> {
     const known = Array.from({ length: last - first + 1 }, (_, place) => this.at(first + place));
     const whole = known.flatMap((each) => each ?? []);
@@ -105,7 +105,7 @@ export class Rows {
       : (await run<{ rows: Row[] }>(this.model.name, "search", input, signal)).value.rows;
   }
 
-  /** Only after the first page is there: counting may take longer than looking. */
+  /** Count after the first page has arrived, because counting may take longer. */
   private async count(): Promise<void> {
     if (!may(this.model, "search")) {
       return;
@@ -117,13 +117,13 @@ export class Rows {
       await this.sum(signal);
     }
     if (found && found.value.total > LONG && may(this.model, "list")) {
-      // Whoever jumps finds the way known: the API remembers the places it has passed.
+      // Read the last row, so that the API caches positions for later jumps.
       const last = { ...this.input, limit: 1, offset: found.value.total - 1 };
       await run(this.model.name, "list", last, signal).catch(() => null);
     }
   }
 
-  /** The sums of the amounts over the whole result. A service of an earlier version answers none. */
+  /** Load the sums over the whole result. Earlier versions of the service do not send any. */
   private async sum(signal: AbortSignal): Promise<void> {
     const fields = this.model.fields.filter((each) => each.kind === "money" && !each.masked).map((each) => each.name);
     if (fields.length === 0 || !this.model.command_details) {
@@ -135,7 +135,7 @@ export class Rows {
     this.sums.value = found?.value.sums ?? {};
   }
 
-  /** Show a record that has changed in its place. */
+  /** Replace a changed record in the list. */
   put(row: Row): void {
     for (const rows of this.pages.values()) {
       const at = rows.findIndex((each) => each.id === row.id);
@@ -146,7 +146,7 @@ export class Rows {
     }
   }
 
-  /** Ask anew for what is looked at. */
+  /** Reload the visible rows. */
   reload(): void {
     this.problem.value = null;
     this.pages.clear();

@@ -1,4 +1,4 @@
-// Saved views of a list: one's own and the shared ones, kept by the service as records of the model `view`.
+// Saved views of a list: the person's own and shared ones. The service stores them as records of the model `view`.
 import { signal } from "@preact/signals";
 import { query } from "../../shared/router";
 import { attempt, type Meta, type Model, type Row, run } from "../api";
@@ -10,10 +10,10 @@ import { canonicalSearch, searchOfView, viewFields } from "./view_fields";
 export interface View {
   id: string;
   name: string;
-  /** The list's address after the question mark, without the view itself. */
+  /** The query string of the list's address, without the view. */
   search: string;
   isShared: boolean;
-  /** Another person's: it can be neither changed nor removed here. */
+  /** Whether another person owns it: it can be neither changed nor removed here. */
   isFixed: boolean;
   revision: number;
 }
@@ -22,16 +22,16 @@ export const VIEW = "view";
 
 const MOST = 200;
 
-/** The views of the list in front. */
+/** The views of the current list. */
 export const views = signal<readonly View[]>([]);
 
-/** The model of views, where this person may have some. */
+/** The model `view`, if this person may use it. */
 export function viewModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, VIEW);
   return model && may(model, "list") ? model : undefined;
 }
 
-/** Read one's own views and the shared ones. Administrators may read everyone's, so the owner is part of the query. */
+/** Load the person's own views and shared ones. The query names the owner, because administrators may read all views. */
 export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): Promise<void> {
   if (!viewModel(meta)) {
     return;
@@ -61,8 +61,8 @@ function toView(model: Model, row: Row, isFixed: boolean): View {
   return { id: row.id, name: String(row["name"]), search, isShared: row["shared"] === true, isFixed, revision: row.revision };
 }
 
-/** The new view; undefined where it waits for an approval.
- *  @throws Problem where the service refuses it. */
+/** Create a view. Return undefined if it waits for approval.
+ *  @throws Problem if the service refuses it. */
 async function createView(model: Model, name: string, search: string, isShared: boolean): Promise<View | undefined> {
   const done = await attempt<Row>(VIEW, "create", { model: model.name, name, ...viewFields(model, search), ...(isShared ? { shared: true } : {}) });
   return done.isDone ? put(toView(model, done.value, false)) : undefined;
@@ -74,30 +74,30 @@ function put(view: View): View {
   return view;
 }
 
-/** Keep what the address says as a view of this name, in place of one's own that has it already.
- *  @throws Problem where the service refuses it. */
+/** Save the address as a view of this name. An own view of this name is replaced.
+ *  @throws Problem if the service refuses it. */
 export async function saveView(model: Model, name: string, isShared: boolean): Promise<View | undefined> {
   const known = views.peek().find((each) => each.name === name && !each.isFixed);
   return known ? updateView(model, known, isShared) : createView(model, name, currentSearch(), isShared);
 }
 
-/** The view has what the address says from now on.
- *  @throws Problem where the service refuses it. */
+/** Update the view to the current address.
+ *  @throws Problem if the service refuses it. */
 export async function updateView(model: Model, view: View, isShared = view.isShared): Promise<View | undefined> {
   const sharing = isShared === view.isShared ? {} : { shared: isShared };
   const done = await attempt<Row>(VIEW, "update", { id: view.id, revision: view.revision, ...viewFields(model, currentSearch()), ...sharing });
   return done.isDone ? put(toView(model, done.value, false)) : undefined;
 }
 
-/** Remove the view; the answered function saves it anew.
- *  @throws Problem where the service refuses it. */
+/** Remove the view. The returned function creates it again.
+ *  @throws Problem if the service refuses it. */
 export async function removeView(model: Model, view: View): Promise<() => Promise<View | undefined>> {
   await attempt(VIEW, "delete", { id: view.id, revision: view.revision });
   views.value = views.peek().filter((each) => each.id !== view.id);
   return () => createView(model, view.name, view.search, view.isShared);
 }
 
-/** What the address says, without the view that it names. */
+/** The query string of the address, without the view that it names. */
 export function currentSearch(): string {
   const now = new URLSearchParams(query.value);
   now.delete(VIEW);
@@ -110,7 +110,7 @@ export function currentView(): View | undefined {
   return views.value.find((each) => each.id === id);
 }
 
-/** Whether the address says something else than the view. */
+/** Whether the address differs from the view. */
 export function isViewChanged(model: Model, view: View): boolean {
   return canonicalSearch(model, currentSearch()) !== view.search;
 }

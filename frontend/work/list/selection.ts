@@ -9,16 +9,16 @@ import type { Rows } from "./rows";
 
 const t = translator("list");
 
-/** How many may be picked at a time: what the API tells in one answer. */
+/** The maximum number of picked records: what the API returns in one answer. */
 export const MOST_SELECTED = 5000;
 
 export type SelectedRows = ReadonlyMap<string, Row>;
 
 export interface RowSelection {
   picked: SelectedRows;
-  /** Pick the row at this place, or leave it; `extends_` picks all from the last one to it. */
+  /** Pick the row at this index, or unpick it. With `extends_`, pick all rows from the last picked one. */
   pick: (index: number, extends_: boolean) => void;
-  /** All that match the filter, also those nobody has looked at. */
+  /** Pick all records that match the filter, also those that were not loaded yet. */
   pickAll: () => void;
   put: (picked: SelectedRows) => void;
   clear: () => void;

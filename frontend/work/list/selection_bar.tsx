@@ -1,4 +1,4 @@
-// The bar above the foot of the list while records are selected: how many, and the commands for all of them.
+// The bar that is shown while records are selected: their number, and the commands for all of them.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";

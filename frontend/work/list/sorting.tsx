@@ -1,4 +1,4 @@
-// By which fields the list is sorted, one after the other.
+// The panel that chooses the sort fields of the list.
 import { SelectField } from "../../shared/components/field";
 import type { Model } from "../api";
 import { ID } from "../models";

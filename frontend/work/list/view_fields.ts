@@ -1,4 +1,4 @@
-// The fields of a saved view, from the address of a list and back: query, columns and density.
+// Converts between the address of a list and the fields of a saved view: query, columns and density.
 import type { Model, Row } from "../api";
 import { listColumns } from "../models";
 import { LEAST_REM, MOST_REM } from "./layout";
@@ -20,7 +20,7 @@ function parsed<Value>(text: unknown, otherwise: Value): Value {
   }
 }
 
-/** The fields in which the service keeps what this address says. */
+/** The fields of a view for this query string. */
 export function viewFields(model: Model, search: string): { query: string; columns: string | null; density: string } {
   const said = new URLSearchParams(search);
   const filter = parsed<unknown[]>(said.get("filter"), []);
@@ -34,7 +34,7 @@ export function viewFields(model: Model, search: string): { query: string; colum
   };
 }
 
-/** The columns as JSON; null where they are the usual ones in their usual widths. */
+/** The columns as JSON, or null for the default columns and widths. */
 function columnsOf(model: Model, said: URLSearchParams): string | null {
   const widths = new Map((said.get("widths") ?? "").split(",").map((each): [string, number] => [each.split(":")[0] ?? "", Number(each.split(":")[1])]));
   const named = (said.get("columns") ?? "").split(",").filter(Boolean);
@@ -51,7 +51,7 @@ function columnsOf(model: Model, said: URLSearchParams): string | null {
   return JSON.stringify(columns);
 }
 
-/** The address of the list that this view shows, after the question mark. */
+/** The query string of the list for this view. */
 export function searchOfView(model: Model, view: Row): string {
   const { filter = [], order = [] } = parsed<{ filter?: unknown[]; order?: { field: string; dir?: string }[] }>(view["query"], {});
   const columns = parsed<(string | Column)[]>(view["columns"], []).map((each): Column => (typeof each === "string" ? { field: each } : each));
@@ -68,7 +68,7 @@ export function searchOfView(model: Model, view: Row): string {
   return new URLSearchParams(said.filter(([, value]) => value)).toString();
 }
 
-/** The address as a view has it after it is saved, so that two of them can be compared. */
+/** The query string in the form that a saved view has, for comparisons. */
 export function canonicalSearch(model: Model, search: string): string {
   return searchOfView(model, { id: "", revision: 0, ...viewFields(model, search) });
 }

@@ -1,4 +1,4 @@
-// Leads from the table of a model to its board and back.
+// Switches between the table and the board of a model.
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
 import type { Model } from "../api";

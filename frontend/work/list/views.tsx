@@ -1,4 +1,4 @@
-// The views of a list as tabs: all records, then saved ones; those that do not fit are in a menu.
+// The views of a list as tabs: all records, then saved views. Views that do not fit are in a menu.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
@@ -23,7 +23,7 @@ interface Props {
   meta: Meta;
   model: Model;
   total: number | null;
-  /** How many records there are without any filter, where it is known. */
+  /** The number of records without a filter, if it is known. */
   all: number | undefined;
 }
 
@@ -70,7 +70,7 @@ export function ViewTabs({ meta, model, total, all }: Props) {
   );
 }
 
-/** Run it; what the service refuses is shown as a toast. */
+/** Run the function, and show an error as a toast. */
 async function tried(does: () => Promise<void>): Promise<void> {
   try {
     await does();
@@ -135,7 +135,7 @@ async function remove(model: Model, view: View): Promise<void> {
   });
 }
 
-/** What was changed of the view in front, with what can be done about it. */
+/** The unsaved changes of the current view, with buttons to save or discard them. */
 export function ViewChanged({ model }: { model: Model }) {
   const at = currentView();
   if (!at || !isViewChanged(model, at)) {
@@ -157,11 +157,11 @@ export function ViewChanged({ model }: { model: Model }) {
   );
 }
 
-/** The star for the view in front, or for the list of all records. */
+/** The favourite button for the current view, or for the list of all records. */
 export function ListFavourite({ model }: { model: Model }) {
   const at = currentView();
   useEffect(() => {
-    // A favourite names the view alone: what it shows is put into the address.
+    // A favourite contains only the view's id: add the query of the view to the address.
     if (at?.search && !currentSearch()) {
       go(addressOfView(model.name, at), { replaces: true });
     }

@@ -1,11 +1,11 @@
-// Which rows of a very long list are in sight. No browser lets an element be as high as a million rows, so beyond a
-// limit the scrollbar is scaled: it stands for the whole list, while the rows move by as much as the wheel says.
+// Computes the visible rows of a very long list. Browsers limit the height of an element, so above that limit the
+// scrollbar is scaled: it represents the whole list, while the wheel still scrolls by its normal distance.
 
 export const ROW_PX = 30;
 export const RELAXED_PX = 36;
-/** Under a finger. */
+/** The height of a row on a touch screen. */
 export const COARSE_PX = 44;
-/** Two lines, on a phone. */
+/** The height of a row with two lines, on a phone. */
 export const TWO_LINES_PX = 64;
 const HIGHEST_PX = 12_000_000;
 
@@ -19,7 +19,7 @@ export function scrollHeight({ rows, row_px }: Sizes): number {
   return Math.min(rows * row_px, HIGHEST_PX);
 }
 
-/** How many pixels of the list one pixel of the scrollbar stands for. */
+/** The number of pixels of the list for one pixel of the scrollbar. */
 export function scrollRatio(sizes: Sizes): number {
   const inside = scrollHeight(sizes) - sizes.view_px;
   return inside > 0 ? Math.max(1, (sizes.rows * sizes.row_px - sizes.view_px) / inside) : 1;
@@ -29,14 +29,14 @@ export function maxTop({ rows, row_px, view_px }: Sizes): number {
   return Math.max(0, rows * row_px - view_px);
 }
 
-/** First and last row in sight, with some around them. */
+/** The first and last visible row, with some rows around them. */
 export function visibleRows(top_px: number, { rows, row_px, view_px }: Sizes, around = 6): readonly [number, number] {
   const first = Math.floor(top_px / row_px) - around;
   const last = Math.ceil((top_px + view_px) / row_px) + around;
   return [Math.max(0, first), Math.min(rows - 1, last)];
 }
 
-/** Where the list has to stand for a row to be seen whole, moved as little as can be. */
+/** The scroll position, nearest to the present one, at which the whole row is visible. */
 export function topToShow(row: number, top_px: number, { row_px, view_px }: Sizes): number {
   const from = row * row_px;
   return from < top_px ? from : from + row_px > top_px + view_px ? from + row_px - view_px : top_px;

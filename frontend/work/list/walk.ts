@@ -1,4 +1,4 @@
-// The place of a record in the list that it was opened from, so that its page leads to the next one.
+// Remembers the position of a record in the list it was opened from, for the links to the previous and next record.
 import { type Model, type Row, run } from "../api";
 import { may } from "../models";
 
@@ -6,9 +6,9 @@ const KEY = "countersign-walk";
 
 export interface Place {
   model: string;
-  /** The record at this place. */
+  /** The id of the record. */
   id: string;
-  /** Filter and order, as the API takes them. */
+  /** Filter and order of the list, as input for the API. */
   input: object;
   index: number;
   total: number | null;
@@ -18,13 +18,13 @@ export function rememberPlace(place: Place): void {
   sessionStorage.setItem(KEY, JSON.stringify(place));
 }
 
-/** Where this record is in the list; null where it was not opened from one. */
+/** The position of this record, or null if it was not opened from a list. */
 export function placeOf(model: Model, id: string): Place | null {
   const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Place | null;
   return kept?.model === model.name && kept.id === id && may(model, "list") ? kept : null;
 }
 
-/** The record before or after this place, which then is the one that is remembered; null at an end. */
+/** Move to the previous or next record and return its id; null at an end of the list. */
 export async function walk(model: Model, place: Place, by: 1 | -1): Promise<string | null> {
   const index = place.index + by;
   if (index < 0) {

@@ -1,4 +1,4 @@
-// The approvals inbox: what waits for a signature, live, and everything one has to know before signing.
+// The approvals inbox: the live list of proposals, and all details for a decision.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -96,11 +96,11 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
   const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
-  // By risk, as the list shows them.
+  // Sort by risk, as the list does.
   const groups = groupSimilar(shown, looked).sort((one, other) => rank(meta, one) - rank(meta, other));
   const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
   useEffect(() => {
-    // From here on it is what one looks at, whatever comes.
+    // From now on this group does not change when new plans arrive.
     setLooked(new Set(group?.map((each) => each.id)));
     if (group?.[0] && !group.some((each) => each.id === wanted)) {
       setQuery({ plan: group[0].id });
@@ -130,14 +130,14 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
   const [isRedoing, setRedoing] = useState(false);
   const [asked, setAsked] = useState<"risk" | "haste" | null>(null);
-  // On a phone the list lies above the proposal.
+  // On a phone the list covers the proposal.
   const [isListed, setListed] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const first = group[0];
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
   const canSign = canDecide && !isStale(first);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
-  // Keys that lead to another plan take the keyboard there.
+  // Whether a key selected the plan: the focus then moves to it.
   const isLed = useRef(false);
   useEffect(() => {
     if (isLed.current) {
@@ -159,7 +159,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     setBusy(true);
     const isDone = await decide();
     setBusy(false);
-    // What could not be decided stays in sight, with what became of it.
+    // Plans that could not be decided stay visible with their state.
     const isLeft = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
     setQuery({ plan: (isDone ? next : (plans.peek()?.find(isLeft) ?? next))?.id });
     return isDone;
@@ -190,7 +190,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       void reloadPlans(first.id);
     }
   }, [first?.id]);
-  // At once, so that two keys in a row lead from plan to plan.
+  // Use a layout effect, so that a second key press already acts on the next plan.
   useLayoutEffect(() => {
     const known = [
       registerShortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),

@@ -1,4 +1,4 @@
-// The audit log: who did what to which record, in dense rows that open, and in the head whether it is whole.
+// The audit log: who did what to which record, and the check of its integrity.
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -82,7 +82,7 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   );
 }
 
-/** The parts of the filter that are typed often; the others are ids. */
+/** The filters that are always shown; the others are ids. */
 const USUAL = ["since", "until", "model", "command", "agent"];
 
 function Asking({ meta, model }: { meta: Meta; model: Model }) {

@@ -1,4 +1,4 @@
-// One entry of the audit, at an address that stays: all that it says, and where it leads.
+// One entry of the audit log with all its values and links, at a permanent address.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
@@ -78,7 +78,7 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
   );
 }
 
-/** A fact that there is not, or is not for this person, is not told as empty. */
+/** A value of the entry. A missing or hidden value is omitted, not shown as empty. */
 function Fact({ label, children }: { label: string; children: ComponentChildren }) {
   if (children === null || children === undefined || children === false || children === "") {
     return null;

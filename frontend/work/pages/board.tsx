@@ -1,4 +1,4 @@
-// The records of a model by the value of a select field; moving one changes that field, by its workflow where it has one.
+// The board: records by the value of a select field. Moving a card changes the field, with the workflow's action if it has one.
 import { useEffect, useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { LinkButton } from "../../shared/components/button";
@@ -73,7 +73,7 @@ function Lanes({ meta, model, field, fields }: Props) {
   const move = async (row: Row, state: string) => {
     const action = isGoverned ? actionsOf(model, row).find((each) => each.to === state) : undefined;
     if (action?.inputs.some((each) => row[each] === null)) {
-      // Its inputs are asked for where the record is.
+      // The action needs inputs, which the record's page asks for.
       go(addressOf(model.name, row.id));
       return;
     }

@@ -1,4 +1,4 @@
-// How agents get in by MCP: settings for clients, what the endpoint lists for a token, and what the token's agent did.
+// Connecting agents by MCP: settings for clients, the tools for a token, and the activity of its agent.
 import { useRequest } from "../../shared/request";
 import { CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";

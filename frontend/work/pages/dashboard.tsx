@@ -1,4 +1,4 @@
-// Dashboards: one for each group of models, with figures, series over time and what stands out, over a chosen period.
+// Dashboards: one for each group of models, with figures, charts and top records over a chosen period.
 import { CopyButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Empty, RequestResult } from "../../shared/components/states";
@@ -21,7 +21,7 @@ const t = translator("dashboard");
 const MOST_FIGURES = 4;
 const MOST_PEOPLE = 200;
 
-/** The fields records are counted by, the one that the workflow moves first. */
+/** The fields by which records are counted, the workflow field first. */
 function countedFields(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
   const first = workflowField(model) ?? fields.find((each) => each.kind === "select");
@@ -43,7 +43,7 @@ function boardsOf(meta: Meta): Board[] {
     .toSorted((a, b) => weightOf(b) - weightOf(a));
 }
 
-/** The dashboard with the most to show comes first. */
+/** The rank of a dashboard: the one with the most tiles comes first. */
 function weightOf({ models }: Board): number {
   return Math.max(...models.map((each) => measuresOf(each).length));
 }
@@ -76,7 +76,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
   );
 }
 
-/** The ref by which the records of a board have an owner. */
+/** The owner field of a dashboard's records. */
 function ownerOf(meta: Meta, model: Model): Field | undefined {
   return ownedModels(meta).find((each) => each.model === model)?.owner;
 }
@@ -146,12 +146,12 @@ function Tiles({ meta, board, period }: { meta: Meta; board: Board; period: Peri
   );
 }
 
-/** Amounts first: they are what a dashboard is opened for. */
+/** The rank of a measure: amounts come first. */
 function rank(measure: Measure): number {
   return ["sum", "count", "avg", "median"].indexOf(measure.fn);
 }
 
-/** How wide tiles are, by how many are in a row. */
+/** The CSS class of a tile, by the number of tiles in its row. */
 const SIZES = ["", "wide12", "wide6", "wide4"];
 
 function Measures({ all, props }: { all: readonly Measured[]; props: (model: Model) => TileProps }) {
@@ -185,7 +185,7 @@ function Measures({ all, props }: { all: readonly Measured[]; props: (model: Mod
   );
 }
 
-/** The fields with few values by which records are told apart over time. */
+/** The fields with few values, for charts that split the records. */
 function partFields(model: Model): Field[] {
   const state = workflowField(model);
   return may(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];

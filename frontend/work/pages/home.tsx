@@ -1,4 +1,4 @@
-// My work: what waits for this person, what is theirs and due, and what happened around them.
+// My work: waiting approvals, the person's own due records, and recent activity.
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
@@ -37,11 +37,11 @@ interface Work {
   plans: { rows: Plan[]; total: number };
   own: OwnRecords[];
   events: Event[];
-  /** What was opened last, as the service noted it; null where it does not. */
+  /** The records opened last, as the service recorded them; null if it does not. */
   visits: Visit[] | null;
 }
 
-/** What is used of the answer of `user.home`. */
+/** The used members of the answer of `user.home`. */
 interface FirstPage {
   feed: FeedEntry[];
   recent: { record: Visit }[];

@@ -1,4 +1,4 @@
-// Many records from a CSV file: its columns mapped to fields, a trial run with what is wrong in each row, then the run.
+// Imports records from a CSV file: maps its columns to fields, shows errors of a dry run, then imports.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults, Field, SelectField } from "../../shared/components/field";
@@ -32,7 +32,7 @@ const ORDERS = ["ymd", "dmy", "mdy"] as const;
 export function Import({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
   const settings = modelOf(meta, "setting");
-  // Who may import settings is an administrator, as far as a page can see.
+  // A person who may import settings counts as an administrator.
   const canRestore = settings !== undefined && may(settings, "import");
   return model && may(model, "import") ? <Asking {...{ model, canRestore }} /> : <NotFound />;
 }
@@ -49,7 +49,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [planId, setPlanId] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
-  /** Asks the API; null where it refuses, which is shown, or where it became a plan. */
+  /** Call the API. Return null if it refuses, which is shown, or if the import became a plan. */
   const send = async (more: object): Promise<Imported | null> => {
     setBusy(true);
     setProblem(null);
@@ -68,7 +68,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   const choose = async (file: File | undefined) => {
     setHeads([]);
     const csv = file ? await textOf(file) : "";
-    // What the columns mean, the API says as it would read them.
+    // The API proposes the mapping of the columns.
     const found = file ? await send({ csv, dry_run: true }) : null;
     if (found) {
       const known = new Set(fieldOptions(model, restores).map(([value]) => value));

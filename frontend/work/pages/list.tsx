@@ -1,4 +1,4 @@
-// The records of any model: a grid of all of them, with filter, order, columns and views in the address.
+// The list of records of any model: a grid with filter, order, columns and views in its address.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -44,7 +44,7 @@ const PANELS = [
   ["columns", "columns-3"],
 ] as const;
 
-/** What the grid listens to, for the sheet of keys. */
+/** The keys that the grid handles, for the list of shortcuts. */
 const KEYS = [
   ["← ↑ ↓ →", "key.move"],
   ["Home End", "key.far"],
@@ -70,13 +70,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   useEffect(() => {
     const controller = new AbortController();
     views.value = [];
-    // Without them there are fewer tabs; the list itself is there.
+    // Without views the list still works.
     loadViews(meta, model, controller.signal).catch(() => undefined);
     return () => controller.abort();
   }, [model.name]);
   const [panel, setPanel] = useState<(typeof PANELS)[number][0] | null>(null);
   const [edited, setEdited] = useState<number | "new" | null>(null);
-  // Where the keyboard was when the key asked for the filter; it goes back there.
+  // The focused element before the key opened the filter; the focus returns to it.
   const before = useRef<Element | null>(null);
   const editFilter = (next: number | "new" | null) => {
     setEdited(next);

@@ -1,4 +1,4 @@
-// A record of any model: its fields, what can be done with it, and what happened to it.
+// The page of a record of any model: fields, actions and timeline.
 import { useEffect, useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Heading, PageTitle } from "../../shared/components/heading";
@@ -30,7 +30,7 @@ import "../record/record.css";
 
 const t = translator("record");
 
-/** What the API says of a deletion while another record refers to this one. */
+/** The API's error if another record refers to the one to delete. */
 const REFERRED = "another record refers to this one";
 
 export function Record({ meta, name, id }: { meta: Meta; name: string; id: string }) {

@@ -1,4 +1,4 @@
-// Sign-in, and then on to the page that was asked for.
+// The sign-in page, which then opens the requested page.
 import { Heading } from "../../shared/components/heading";
 import { go, path } from "../../shared/router";
 import { SignInForm } from "../sign_in_form";

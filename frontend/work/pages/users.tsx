@@ -1,4 +1,4 @@
-// People: who signs in, with which roles; invited, given a new link, disabled and enabled.
+// People and their roles: invite, send a new link, disable and enable.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";

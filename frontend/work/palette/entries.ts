@@ -9,7 +9,7 @@ export interface PaletteEntry {
 export const pageEntries = signal<readonly PaletteEntry[]>([]);
 export const isOpen = signal(false);
 
-/** Offer these until the answered function is called; pages do that in an effect. */
+/** Offer these entries until the returned function is called; pages call this in an effect. */
 export function setPageEntries(added: readonly PaletteEntry[]): () => void {
   pageEntries.value = added;
   return () => {

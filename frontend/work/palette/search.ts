@@ -12,7 +12,7 @@ const t = translator("palette");
 const EACH = 5;
 const LEAST = 2;
 
-/** What can be done everywhere, and what the page in front offers. */
+/** The general entries, and those of the current page. */
 export function allEntries(meta: Meta): PaletteEntry[] {
   const to = (words: string, address: string): PaletteEntry => ({ words, run: () => go(address) });
   const lists = meta.models.filter(canList);
@@ -30,13 +30,13 @@ export function allEntries(meta: Meta): PaletteEntry[] {
   ];
 }
 
-/** Those that have every word that was typed. */
+/** The entries that contain every typed word. */
 export function matchingEntries(offers: readonly PaletteEntry[], text: string): PaletteEntry[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return offers.filter((each) => words.every((word) => each.words.toLowerCase().includes(word)));
 }
 
-/** Records whose name has the text, of every model whose names may be searched. */
+/** The records whose title contains the text, of every model that can be searched by title. */
 export async function recordEntries(meta: Meta, text: string, signal: AbortSignal): Promise<PaletteEntry[]> {
   const models = businessModels(meta).filter((each) => {
     const field = fieldOf(each, each.shown_as);

@@ -1,4 +1,4 @@
-// What can be done with a record as it stands: its workflow's actions, each with the inputs it needs.
+// The workflow actions of a record in its present state, each with its inputs.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -16,7 +16,7 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("record");
 
-/** What leaving a dialog is called too: an action of this name is not to be mistaken for it. */
+/** Labels of actions that could be confused with the dialog's own Cancel button. */
 const CANCELLING = ["cancel", "abbrechen"];
 
 interface Props {
@@ -68,7 +68,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     setProblem(null);
   };
   const all = actionsOf(model, record);
-  // Those that are listed for this person at all, so that it tells nobody of what he may not do.
+  // Only actions that this person may use in another state, so that the list reveals no other action.
   const missing = model.actions.filter((each) => model.commands.includes(each.id) && !all.includes(each));
   const state = workflowField(model);
   if (all.length + missing.length === 0) {
@@ -149,7 +149,7 @@ function nowOf(state: Field, record: Row): string {
   return now ? optionLabel(state, String(now)) : "–";
 }
 
-/** The action that moves a record to the nearest state ahead of it. */
+/** The action that moves the record to the next state. */
 function forwardAction(model: Model, record: Row, all: readonly Action[]): Action | undefined {
   const field = workflowField(model);
   const states = field?.options ?? [];
@@ -158,7 +158,7 @@ function forwardAction(model: Model, record: Row, all: readonly Action[]): Actio
   return ahead.sort((one, other) => states.indexOf(one.to ?? "") - states.indexOf(other.to ?? ""))[0];
 }
 
-/** The field as an input of an action, which may be given even where an update may not change it. */
+/** The field as an input of an action, writable even if an update may not change it. */
 function inputOf(model: Model, name: string, required: boolean) {
   const field = fieldOf(model, name);
   return field ? [{ ...field, readonly: false, required }] : [];

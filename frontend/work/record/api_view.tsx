@@ -1,4 +1,4 @@
-// The record as the API answers it, and the call that asks for it.
+// The record as JSON from the API, and the request for it.
 import { CopyButton } from "../../shared/components/button";
 import type { Model, Row } from "../api";
 import { translator } from "../../shared/i18n";

@@ -9,7 +9,7 @@ import "./changes.css";
 const t = translator("record");
 
 export interface Change {
-  /** The field, where its model is known; its name stands for itself otherwise. */
+  /** The field, or undefined if its model is unknown. */
   field: Field | undefined;
   name: string;
   before: unknown;
@@ -33,9 +33,9 @@ const PLAIN: Omit<Field, "name" | "label"> = {
 interface Props {
   meta: Meta;
   changes: readonly Change[];
-  /** The headings are seen, and called so. */
+  /** Visible headings of the columns. */
   heads?: readonly [field: string, before: string, after: string];
-  /** What stands in place of the values after, where nothing is left. */
+  /** Shown instead of the new values if nothing is left. */
   nothing?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-// A comment in the timeline of a record, and the field in which one is written.
+// A comment in the timeline of a record, and the field for writing one.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -22,7 +22,7 @@ const t = translator("record");
 
 const NEW = "new-comment";
 
-/** Run it; false where it is refused, which a toast says. */
+/** Run the function. If it is refused, show a toast and return false. */
 async function tried(does: () => Promise<boolean>): Promise<boolean> {
   try {
     if (!(await does())) {
@@ -45,7 +45,7 @@ interface WritingProps {
   onCancel?: () => void;
 }
 
-/** Ctrl and Enter save what is written. */
+/** The editor of a comment. Ctrl-Enter saves it. */
 function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingProps) {
   const [isBusy, setBusy] = useState(false);
   const save = async () => {
@@ -94,7 +94,7 @@ function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingP
   );
 }
 
-/** What is written outlives a reload and the end of a session. */
+/** The field for a new comment. Its text survives a reload and the end of the session. */
 export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: Model; id: string; onWritten: () => void }) {
   const draft = useDraft(`comment:${model.name}/${id}`);
   const comments = commentModel(meta);
@@ -113,7 +113,7 @@ export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: 
   return <Writing id={NEW} label={t("comment.write")} action={t("comment.save")} text={text} onText={put} onSave={write} />;
 }
 
-/** What the keyboard is on once the comment is shown again. */
+/** Focus the element after the comment is shown again. */
 function focusLater(selector: string): void {
   setTimeout(() => document.querySelector<HTMLElement>(selector)?.focus(), 0);
 }

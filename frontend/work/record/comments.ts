@@ -1,4 +1,4 @@
-// The comments on a record: read, written, changed and deleted by the commands of the model `comment`.
+// Reads and writes the comments on a record with the commands of the model `comment`.
 import { attempt, type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 import { ownId } from "../ownership";
@@ -10,7 +10,7 @@ export interface Comment extends Row {
 }
 
 export interface Comments {
-  /** The id of the person who is signed in, where they may look it up. */
+  /** The id of the signed-in person, if they may look it up. */
   me: string | undefined;
   comments: Comment[];
 }
@@ -18,7 +18,7 @@ export interface Comments {
 const COMMENT = "comment";
 const MOST = 200;
 
-/** The model of comments, where this person may read some. */
+/** The model `comment`, if this person may read comments. */
 export function commentModel(meta: Meta): Model | undefined {
   const model = modelOf(meta, COMMENT);
   return model && may(model, "list") ? model : undefined;
@@ -37,18 +37,18 @@ export async function loadComments(meta: Meta, model: Model, record: string, sig
   return { comments: found.value, me: found.value.length ? await ownId(meta, signal) : undefined };
 }
 
-/** Whether the comment is written, and does not wait for an approval.
- *  @throws Problem where the service refuses it. */
+/** Write a comment. Return false if it waits for approval.
+ *  @throws Problem if the service refuses it. */
 export async function writeComment(model: Model, record: string, text: string): Promise<boolean> {
   return (await attempt(COMMENT, "create", { model: model.name, record, text })).isDone;
 }
 
-/** @throws Problem where the service refuses it. */
+/** @throws Problem if the service refuses it. */
 export async function changeComment({ id, revision }: Comment, text: string): Promise<boolean> {
   return (await attempt(COMMENT, "update", { id, revision, text })).isDone;
 }
 
-/** @throws Problem where the service refuses it. */
+/** @throws Problem if the service refuses it. */
 export async function deleteComment({ id, revision }: Comment): Promise<boolean> {
   return (await attempt(COMMENT, "delete", { id, revision })).isDone;
 }

@@ -1,4 +1,4 @@
-// Two people changed the same record: what it was, what the other made of it, what oneself wants, field by field.
+// Resolves an edit conflict: shows for each field the old value, the other person's, and the own one.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -20,7 +20,7 @@ interface Props {
   meta: Meta;
   model: Model;
   conflict: Conflicting;
-  /** Go on with these changes on top of theirs; none: theirs stays. */
+  /** Called with the changes to apply to the other person's version; empty to keep theirs. */
   onDecide: (changes: Record<string, unknown>) => void;
   onClose: () => void;
 }

@@ -14,7 +14,7 @@ interface Props {
   meta: Meta;
   model: Model;
   record: Row;
-  /** It was refused because of records that this person may not see. */
+  /** Whether the deletion was refused because of records that this person may not see. */
   isRefused: boolean;
   onDelete: (cascade: boolean) => void;
   onClose: () => void;

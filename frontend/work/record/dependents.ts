@@ -1,11 +1,11 @@
-// What refers to a record that is to be deleted, as far as this person sees it: what goes along, and what prevents it.
+// Finds the visible records that refer to a record to be deleted: those that are deleted too, and those that prevent it.
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { canList, may } from "../models";
 
 export interface Dependent {
   model: Model;
   field: Field;
-  /** What `cascade` does to these records: they are deleted, the field is emptied, or they prevent the deletion. */
+  /** The effect of `cascade` on these records: they are deleted, their field is cleared, or they prevent the deletion. */
   effect: "refuse" | "clear" | "cascade";
   count: number;
 }
@@ -13,7 +13,7 @@ export interface Dependent {
 const MOST = 500;
 const DEEPEST = 8;
 
-/** By model and field, the records that refer to this one, and to those that are deleted with it. */
+/** The records that refer to this one, or to records that are deleted with it, by model and field. */
 export async function dependentsOf(meta: Meta, model: Model, id: string, signal: AbortSignal): Promise<Dependent[]> {
   const found = new Map<string, Dependent>();
   const gone = new Set([`${model.name}/${id}`]);

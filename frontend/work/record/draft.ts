@@ -1,14 +1,14 @@
-// What is typed and not yet saved, kept in this tab: it outlives a reload and a session that ended, not the window.
+// Unsaved input of forms, stored in this tab. It survives a reload and the end of the session, but not closing the tab.
 import { useEffect, useState } from "preact/hooks";
 
 export type Texts = Record<string, string>;
 
-/** Lay a draft ready for the form that is going to be opened. */
+/** Save a draft for a form that is opened next. */
 export function keepDraft(key: string, texts: Texts): void {
   sessionStorage.setItem(`draft:${key}`, JSON.stringify(texts));
 }
 
-/** The changed fields as text, whether they came from an earlier visit, and how to change or drop them. */
+/** The changed fields as text, whether they are from an earlier visit, and functions to change or discard them. */
 export function useDraft(key: string, begun: Texts = {}) {
   const at = `draft:${key}`;
   const [texts, setTexts] = useState<Texts>(() => ({ ...(JSON.parse(sessionStorage.getItem(at) ?? "{}") as Texts), ...begun }));

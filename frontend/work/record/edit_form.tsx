@@ -1,4 +1,4 @@
-// The form of a record, new or changed: what is typed is kept as a draft until it is saved; faults stand at the fields.
+// The form that creates or changes a record. Input is stored as a draft until it is saved; errors are shown at the fields.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults } from "../../shared/components/field";
@@ -20,17 +20,17 @@ const t = translator("record");
 interface Props {
   meta: Meta;
   model: Model;
-  /** Null makes a new record. */
+  /** The record to change, or null to create one. */
   base: Row | null;
-  /** Stands before the fields' names where another form of the page may have the same ones; it has a draft of its own. */
+  /** A prefix of the fields' names and the draft's key, if the page has another form with the same fields. */
   prefix?: string;
-  /** The values of a new one that follow from where it is made: they are not asked for. */
+  /** Fixed values of a new record, which are not asked for. */
   given?: Readonly<Record<string, unknown>>;
-  /** The keyboard begins at its first field. */
+  /** Whether to focus the first field. */
   hasFocus?: boolean;
-  /** Fields that are hidden from this person: it is the form of a record's page, whose fields are opened one by one. */
+  /** The fields hidden from this person, on a record's page. There, fields are opened one by one. */
   denied?: readonly string[];
-  /** What is typed already in a new one. */
+  /** Initial text of a new record's fields. */
   begun?: Texts;
   onSaved: (row: Row) => void;
   onProposed: (planId: string) => void;
@@ -123,13 +123,13 @@ export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus 
   );
 }
 
-/** The problem with its faults at the fields of this form. */
+/** The problem with the prefix added to the names of its fields. */
 function prefixed(problem: Problem, prefix: string): Problem {
   const errors = problem.faults.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
   return prefix ? new Problem(problem.status, { detail: problem.message, errors }, problem.retryAfterS) : problem;
 }
 
-/** What a form shows: nothing that the system sets when a record is to be made; nothing to be typed without the right. */
+/** The fields of the form. A new record has no fields that the system sets, and none that the person may not write. */
 function shown(model: Model, base: Row | null): Field[] {
   if (base === null) {
     return model.fields.filter((each) => !each.readonly && each.name !== workflowField(model)?.name);

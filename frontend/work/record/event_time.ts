@@ -1,4 +1,4 @@
-// When an event of the timeline was: by how long ago within a week, else by its date and time.
+// The time of a timeline event: relative within a week, or else date and time.
 import { dateTime, relativePast } from "../../shared/i18n";
 
 const RECENT_MS = 7 * 86_400_000;

@@ -1,4 +1,4 @@
-// The fields of a record, each by its kind: a control if it can be changed, else its value.
+// The fields of a record: a control for each field that can be changed, or else its value.
 import { Button } from "../../shared/components/button";
 import { Field as Asking } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
@@ -15,10 +15,10 @@ const t = translator("record");
 interface Props {
   meta: Meta;
   fields: readonly Field[];
-  /** The record as it was read; null for one that is to be made. */
+  /** The record as it was loaded; null for a new record. */
   base: Row | null;
   texts: Texts;
-  /** Stands before the fields' names where another form of the page may have the same ones. */
+  /** A prefix of the fields' names, if the page has another form with the same fields. */
   prefix?: string;
   problem: Problem | null;
   onText: (name: string, text: string) => void;
@@ -77,7 +77,7 @@ function Shown({ meta, field, value }: { meta: Meta; field: Field; value: unknow
   );
 }
 
-/** A placeholder is never text to be edited: it stays, or is replaced as a whole. */
+/** A masked value: it cannot be edited as text, only kept or replaced. */
 function Kept({ meta, field, value, onReplace }: { meta: Meta; field: Field; value: unknown; onReplace: () => void }) {
   return (
     <div class="field">

@@ -1,4 +1,4 @@
-// The dialog that creates a record for the form behind it; outside of that form, as forms cannot be nested.
+// The dialog that creates a record for the form behind it. It is outside that form, because forms cannot be nested.
 import { useState } from "preact/hooks";
 import { Dialog } from "../../shared/components/dialog";
 import type { Meta } from "../api";

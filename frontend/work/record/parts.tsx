@@ -23,7 +23,7 @@ interface Props {
   meta: Meta;
   model: Model;
   record: Row;
-  /** A part was added: what the record makes of its parts has changed as well. */
+  /** Called after a part was added, because computed fields of the record change too. */
   onChanged: () => void;
 }
 
@@ -87,7 +87,7 @@ function captionOf(model: Model, count: number): string {
   return `${model.plural} (${number(Math.min(count, SHOWN))}${count > SHOWN ? "+" : ""})`;
 }
 
-/** The first parts, one more than is shown where there are more. */
+/** The first parts, one more than is shown if there are more. */
 async function rowsOf(model: Model, filter: readonly object[], signal: AbortSignal): Promise<Row[]> {
   const asked = { filter, limit: SHOWN + 1 };
   return may(model, "list")
@@ -95,7 +95,7 @@ async function rowsOf(model: Model, filter: readonly object[], signal: AbortSign
     : (await run<{ rows: Row[] }>(model.name, "search", asked, signal)).value.rows;
 }
 
-/** The fields of a part that fit in a line, but the one that says what it is a part of. */
+/** The fields of a part that fit in a line, without its ref to the record. */
 export function columnsOf(meta: Meta, model: Model, by: Field) {
   const fields = defaultColumns(model, COLUMNS + 1).filter((field) => field.name !== by.name);
   return fields.slice(0, COLUMNS).map((field, place) => ({

@@ -1,4 +1,4 @@
-// The fields of a record as properties in groups: each is read, and changed where it stands once it is opened.
+// The fields of a record in groups. Opening a field makes it editable in place.
 import type { ComponentChildren } from "preact";
 import { Button } from "../../shared/components/button";
 import { NotPermitted } from "../../shared/components/chip";
@@ -21,11 +21,11 @@ interface Props {
   meta: Meta;
   model: Model;
   fields: readonly Field[];
-  /** Names of fields that are there and hidden from this person. */
+  /** The names of the fields that are hidden from this person. */
   denied: readonly string[];
   record: Row;
   texts: Texts;
-  /** The fields that have a control. */
+  /** The fields that are open for editing. */
   opened: ReadonlySet<string>;
   problem: Problem | null;
   onOpen: (name: string) => void;
@@ -33,7 +33,7 @@ interface Props {
   onKeep: (name: string) => void;
 }
 
-/** The fields by the heading they stand under; what names the record is in its title. */
+/** The fields by group heading, without the title field, which is in the heading of the page. */
 function groupsOf(model: Model, fields: readonly Field[]): [string, Field[]][] {
   const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
   const isContact = (each: Field) => each.kind === "text" && each.ref === null && CONTACT.includes(fieldIcon(model, each));
@@ -76,7 +76,7 @@ export function Properties(props: Props) {
 
 interface PropertyProps extends Props {
   field: Field;
-  /** Under a heading that says the same. */
+  /** Whether to omit the label, because the heading says the same. */
   isBare: boolean;
 }
 
@@ -144,7 +144,7 @@ function Property({ meta, model, field, record, texts, opened, problem, isBare, 
   );
 }
 
-/** A value; pressed, or by its button, it is changed. A link in it stays one. */
+/** A value that opens for editing when it or its button is pressed. Links in it still work. */
 function Shown({ canEdit, label, onOpen, children }: { canEdit: boolean; label: string; onOpen: () => void; children: ComponentChildren }) {
   if (!canEdit) {
     return <div class="prop-value">{children}</div>;

@@ -1,4 +1,4 @@
-// The bar above a record: where it is, the way to its neighbours in the list, and what is seldom done with it.
+// The bar above a record: the path to it, links to the previous and next record, and a menu of rare actions.
 import { useLayoutEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";

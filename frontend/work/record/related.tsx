@@ -1,4 +1,4 @@
-// What refers to a record: a tab per model with how many there are, parts first; new ones are added there.
+// The records that refer to a record: a tab per model with their number, parts first. New records are added there.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Tabs } from "../../shared/components/tabs";
@@ -13,11 +13,11 @@ interface Props {
   meta: Meta;
   model: Model;
   record: Row;
-  /** A part was added: what the record makes of its parts has changed as well. */
+  /** Called after a part was added, because computed fields of the record change too. */
   onChanged: () => void;
 }
 
-/** The models whose records refer to this one's, each with the ref that does: its parts first, none of the engine. */
+/** The models whose records refer to this model's, each with its ref. Parts come first; engine models are omitted. */
 function incoming(meta: Meta, model: Model): [Model, Field][] {
   const parts = partsOf(meta, model);
   const listed = meta.models.filter((each) => canList(each) && each.module !== "base");
@@ -63,7 +63,7 @@ export function Related({ meta, model, record, onChanged }: Props) {
   );
 }
 
-/** How many records of each model refer to this one, where this person may count them. */
+/** The number of records of each model that refer to this one, if this person may count them. */
 async function countsOf(of: Model, all: readonly [Model, Field][], id: string, signal: AbortSignal): Promise<Record<string, number>> {
   if (may(of, "related")) {
     const found = await run<{ model: string; field: string; count: number }[]>(of.name, "related", { id, limit: 1 }, signal);

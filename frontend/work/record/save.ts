@@ -6,13 +6,13 @@ import { cacheRecords } from "../referenced_records";
 export type SaveResult =
   | { state: "saved"; row: Row }
   | { state: "proposed"; planId: string }
-  /** Somebody else was faster; `theirs` is the record as it is now. */
+  /** Another person changed the record first; `theirs` is its present version. */
   | { state: "conflict"; theirs: Row }
   | { state: "refused"; problem: Problem };
 
 const CHANGED = "record has changed";
 
-/** Change the fields of a record, if it is still as it was read. */
+/** Change fields of a record, unless it has changed since it was loaded. */
 export async function save(model: Model, base: Row, changes: Record<string, unknown>, command = "update"): Promise<SaveResult> {
   try {
     const done = await attempt<Row>(model.name, command, { id: base.id, revision: base.revision, ...changes });
@@ -30,7 +30,7 @@ export async function save(model: Model, base: Row, changes: Record<string, unkn
   }
 }
 
-/** The refusal with the field that its words name first. */
+/** The problem, assigned to the field that its text names first. */
 export function withField(problem: Problem, model: Model): Problem {
   const named = model.fields.filter((each) => new RegExp(`\\b${model.name}\\.${each.name}\\b`).test(problem.message));
   const found = named.sort((a, b) => b.name.length - a.name.length)[0];

@@ -1,4 +1,4 @@
-// The states of a workflow in a row: which are behind the record, which it is in, which come.
+// The states of a workflow in a row: past, current and future.
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
 import type { Model, Row } from "../api";
@@ -14,7 +14,7 @@ export function StagePath({ model, record }: { model: Model; record: Row }) {
     return null;
   }
   const isLost = optionTone(field, now) === "bad";
-  // A record that is lost has one red step at its end; the others do not show that step.
+  // Only a lost record shows the red end step.
   const going = field.options.filter((each) => optionTone(field, each) !== "bad");
   const steps = isLost ? [...going.slice(0, -1), now] : going;
   const at = steps.indexOf(now);

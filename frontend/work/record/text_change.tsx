@@ -1,4 +1,4 @@
-// A text before or after a change: what is the same and long is folded, what has changed is shown.
+// A text before or after a change. Long unchanged parts are folded.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { UntrustedText } from "../../shared/components/untrusted_text";
@@ -8,7 +8,7 @@ import type { DiffPart } from "./text_diff";
 
 const t = translator("record");
 
-/** Characters up to which a part is shown whole, and those that stay at its ends where it is not. */
+/** The maximum length of an unfolded part, and the number of characters shown at the ends of a folded one. */
 const SAME = { whole: 200, end: 60 };
 const CHANGED = { whole: 2_000, end: 700 };
 
@@ -49,7 +49,7 @@ function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
   );
 }
 
-/** The place, or the one before where it is within a character. */
+/** The offset, or the one before it if it is inside a surrogate pair. */
 function atCharacter(text: string, at: number): number {
   return /[\udc00-\udfff]/.test(text[at] ?? "") ? at - 1 : at;
 }

@@ -1,14 +1,14 @@
-// The difference of two texts, in a time that is linear in their length.
+// Compares two texts, in time linear in their length.
 
 export interface DiffPart {
   text: string;
   isChanged: boolean;
 }
 
-/** Comparisons of pieces up to which the middle of two texts is compared piece by piece. */
+/** The maximum number of comparisons of pieces. Larger differences are shown as one change. */
 const MOST_COMPARED = 250_000;
 
-/** Both texts in parts; the parts that are not changed are the same in both. */
+/** Split both texts into changed and unchanged parts. Unchanged parts are equal in both. */
 export function diffTexts(before: string, after: string): { before: DiffPart[]; after: DiffPart[] } {
   const head = commonHead(before, after);
   const tail = commonTail(before.slice(head), after.slice(head));
@@ -24,7 +24,7 @@ function commonHead(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let at = 0;
   while (at < most && one[at] === other[at]) at += 1;
-  // No character is cut in two.
+  // Do not split a surrogate pair.
   return at > 0 && /[\ud800-\udbff]/.test(one[at - 1] ?? "") ? at - 1 : at;
 }
 
@@ -47,13 +47,13 @@ function compared(before: string, after: string): { before: DiffPart[]; after: D
   };
 }
 
-/** Lines, or words where there are few lines. */
+/** Split into lines, or into words if there are few lines. */
 function split(text: string): string[] {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   return lines.length > 3 ? lines : (text.match(/\s+|\S+/g) ?? []);
 }
 
-/** The places of a longest common subsequence in both. */
+/** The indexes of a longest common subsequence in both lists. */
 function common(ones: readonly string[], others: readonly string[]): { ones: Set<number>; others: Set<number> } {
   const width = others.length + 1;
   const lengths = new Uint32Array((ones.length + 1) * width);

@@ -1,4 +1,4 @@
-// What was done to a record and what people say of it, newest first: a line per event with who did it, and old and new values as far as one may see them.
+// The timeline of a record: its events with the old and new values that this person may see, and comments, newest first.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
@@ -28,9 +28,9 @@ const FILTERS = ["all", "people", "agents", "comments"] as const;
 type Filter = (typeof FILTERS)[number];
 
 const SHOWN = 20;
-/** Longer texts are compared in a table. */
+/** The maximum length of a text in a line; longer texts are compared in a table. */
 const SHORT = 60;
-/** More changes of one event are in a table that opens. */
+/** The maximum number of changes in a line; more are in a table that opens. */
 const MOST_SHOWN = 3;
 
 export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {

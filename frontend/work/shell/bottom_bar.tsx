@@ -1,4 +1,4 @@
-// On a phone: the five places within reach of the thumb.
+// The bar at the bottom on a phone, with five links.
 import { Icon, type IconName } from "../../shared/components/icon";
 import { siteState } from "../../shared/components/heading";
 import { path } from "../../shared/router";
@@ -13,7 +13,7 @@ import { isSheet } from "./state";
 const t = translator("work");
 const LAST = "countersign-last-model";
 
-/** The list that was last looked at, or the first there is. */
+/** The address of the list that was opened last, or of the first list. */
 function recordsAddress(meta: Meta): string {
   const now = /^\/models\/(\w+)/.exec(path.value)?.[1];
   if (now) {

@@ -1,4 +1,4 @@
-// The bar of a page below a list: the way back to the list, then the page's own heading.
+// The head of a page below a list: a link back to the list, then the heading.
 import { PageTitle } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";

@@ -1,4 +1,4 @@
-// The star in the head of a page: it puts the page among the favourites in the sidebar, and takes it out again.
+// The star in the head of a page, which adds the page to the favourites in the sidebar or removes it.
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
@@ -7,7 +7,7 @@ import { favourites, toggleFavourite } from "./favourites";
 
 const t = translator("work");
 
-/** Not on a phone, whose heads have no room for it. `path` is the page's address, `name` what the sidebar calls it. */
+/** `path` is the address of the page, `name` its name in the sidebar. Hidden on phones for lack of space. */
 export function FavouriteButton({ path, name }: { path: string; name: string }) {
   if (favourites.value === null || isNarrow.value) {
     return null;

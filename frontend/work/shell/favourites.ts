@@ -1,4 +1,4 @@
-// One's favourites: pages with a name, kept by the service as records of the model `favourite`.
+// The person's favourites: named pages. The service stores them as records of the model `favourite`.
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
@@ -19,16 +19,16 @@ const FAVOURITE = "favourite";
 const MOST = 100;
 const LAST_POSITION = 1000;
 
-/** In their order; null until they are known. */
+/** In their order; null until they are loaded. */
 export const favourites = signal<readonly Favourite[] | null>(null);
 
-/** Whether this person may have some. */
+/** Whether this person may have favourites. */
 export function hasFavourites(meta: Meta): boolean {
   const model = modelOf(meta, FAVOURITE);
   return model !== undefined && may(model, "list") && may(model, "create") && may(model, "delete");
 }
 
-/** Read them until the answered function is called; without them there is no group in the sidebar. */
+/** Load the favourites. The returned function aborts the request. Without favourites the sidebar has no group for them. */
 export function loadFavourites(meta: Meta): () => void {
   const controller = new AbortController();
   const read = async () => {
@@ -44,7 +44,7 @@ export function loadFavourites(meta: Meta): () => void {
   return () => controller.abort();
 }
 
-/** Make the page a favourite, or remove it from them; what the service refuses is shown as a toast. */
+/** Add the page to the favourites, or remove it. An error is shown as a toast. */
 export async function toggleFavourite(path: string, name: string): Promise<void> {
   const all = favourites.peek() ?? [];
   const known = all.find((each) => each.path === path);

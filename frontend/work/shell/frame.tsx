@@ -1,4 +1,4 @@
-// The frame around every page of the work app: sidebar, page, and on a phone the bar at the bottom.
+// The frame of every page of the work app: sidebar, page, and the bottom bar on phones.
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { OfflineNotice } from "../../shared/components/offline";
 import { NotFound, ShortcutSheet } from "../../shared/components/shell";

@@ -1,4 +1,4 @@
-// The icon of a model and of a field: as declared, else by its kind.
+// The icons of models and fields: as declared, or else by kind.
 import { hasIcon, type IconName } from "../../shared/components/icon";
 import type { Field, Model } from "../api";
 import { workflowField } from "../models";
@@ -21,7 +21,7 @@ const BY_WORD: [RegExp, IconName][] = [
   [/website|url/, "external-link"],
 ];
 
-/** What the declaration asks for is shown where this app has the icon. */
+/** The declared icon, if this app has it. */
 export function modelIcon(model: Model | undefined): IconName {
   return model?.icon && hasIcon(model.icon) ? (model.icon as IconName) : "box";
 }

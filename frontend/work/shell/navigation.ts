@@ -1,4 +1,4 @@
-// What the sidebar has, for whoever is signed in: only what they may list or manage.
+// The entries of the sidebar: what the signed-in person may list or manage.
 import type { IconName } from "../../shared/components/icon";
 import { query } from "../../shared/router";
 import { siteState } from "../../shared/components/heading";
@@ -17,7 +17,7 @@ export interface NavigationEntry {
   label: string;
   icon: IconName;
   count?: number | undefined;
-  /** How many things wait here for a signature. */
+  /** The number of approvals that wait here. */
   waiting?: number;
 }
 
@@ -37,7 +37,7 @@ export function firstEntries(): NavigationEntry[] {
   ];
 }
 
-/** The person's favourites as one group; no group if there are none. */
+/** The person's favourites as one group, or no group if there are none. */
 export function favouriteGroups(meta: Meta): NavigationGroup[] {
   const entries = (favourites.value ?? []).map(({ path, name }) => {
     const model = modelOf(meta, /^\/models\/(\w+)/.exec(path)?.[1] ?? "");
@@ -79,7 +79,7 @@ export function lastEntries(meta: Meta): NavigationEntry[] {
   ];
 }
 
-/** Whether the page at this address belongs to an entry: its own page, or one below it. A view is one of a list. */
+/** Whether the address is the entry's page or below it. For a view, the list must show that view. */
 export function isAt(entry: string, address: string): boolean {
   const [page = "", view] = entry.split("?view=");
   if (view !== undefined) {

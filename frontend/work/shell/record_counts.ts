@@ -1,4 +1,4 @@
-// How many records each model has, for the sidebar: read one after the other once the page is there, and kept for minutes.
+// The number of records of each model, for the sidebar. Requested one after another after the page, and kept for minutes.
 import { signal } from "@preact/signals";
 import { send } from "../../shared/client";
 import type { Envelope, Meta, Model } from "../api";
@@ -7,27 +7,27 @@ import { businessModels, may } from "../models";
 const KEPT_MS = 300_000;
 const PAUSE_MS = 1500;
 
-/** By name of the model; without those that are not known yet. */
+/** By name of the model; a model is missing until it is counted. */
 export const recordCounts = signal<Readonly<Record<string, number>>>({});
 let loadedAt_ms = 0;
 
-/** What a list has counted anyway. */
+/** Set a count that a list has requested. */
 export function setRecordCount(model: string, count: number): void {
   if (recordCounts.peek()[model] !== count) {
     recordCounts.value = { ...recordCounts.peek(), [model]: count };
   }
 }
 
-/** Count until the answered function is called. Pages come first: it begins when they have asked for what they show. */
+/** Count until the returned function is called. It starts after a pause, so that the page's own requests come first. */
 export function loadRecordCounts(meta: Meta): () => void {
   const ended = new AbortController();
   const count = async (model: Model) => {
-    // Not by `call`: that the session has ended is said when the person does something.
+    // Do not use `call`: it would report the end of the session before the person does something.
     try {
       const answer = await send("POST", `/api/${model.name}/search`, { body: { limit: 1 }, signal: ended.signal });
       setRecordCount(model.name, ((await answer.json()) as Envelope<{ total: number }>).value.total);
     } catch {
-      // The sidebar then shows no number.
+      // Without a count the sidebar shows no number.
     }
   };
   const all = async () => {

@@ -1,4 +1,4 @@
-// The sidebar: everything there is for this person, with what waits and how many records there are.
+// The sidebar: the entries for this person, with the number of approvals and records.
 import { useEffect } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
@@ -76,7 +76,7 @@ function entryOf({ address, label, icon, count, waiting = 0 }: NavigationEntry) 
   );
 }
 
-/** How many things wait for a signature. */
+/** The number of waiting approvals. */
 export function Waiting({ count }: { count: number }) {
   return (
     <span class="badge">

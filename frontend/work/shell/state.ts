@@ -1,4 +1,4 @@
-// What the frame remembers in this browser: whether the sidebar is narrow, and which of its groups are closed.
+// The state of the sidebar, stored in this browser: whether it is narrow, and which groups are closed.
 import { signal } from "@preact/signals";
 
 const RAIL = "countersign-rail";
@@ -6,7 +6,7 @@ const CLOSED = "countersign-closed-groups";
 
 export const isRail = signal(localStorage.getItem(RAIL) === "1");
 export const closedGroups = signal<ReadonlySet<string>>(new Set(JSON.parse(localStorage.getItem(CLOSED) ?? "[]") as string[]));
-/** On a phone: whether the sidebar lies above the page. */
+/** On a phone: whether the sidebar is open above the page. */
 export const isSheet = signal(false);
 
 export function toggleRail(): void {

@@ -21,7 +21,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
   const [role, setRole] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  // Who was made in an attempt that a role or the link ended: the next attempt goes on from there.
+  // The user created by an attempt that then failed at a role or the link; the next attempt continues from there.
   const [made, setMade] = useState<string | null>(null);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -74,7 +74,7 @@ export function InviteForm({ roles, onMade, onClose }: Props) {
   );
 }
 
-/** A link, shown this once. */
+/** The invitation link, which is shown only once. */
 export function InviteLink({ name, link, onDone }: { name: string; link: string; onDone: () => void }) {
   return (
     <section class="signed stack" aria-labelledby="link-made">

@@ -1,4 +1,4 @@
-// People with their roles, and what an administrator does with them: each a command of the API.
+// People and their roles, and the API calls of an administrator.
 import { type Meta, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 
@@ -17,11 +17,11 @@ export interface Membership {
 export interface People {
   people: Person[];
   roles: Row[];
-  /** By person, the roles that are theirs. */
+  /** Maps each person to their roles. */
   memberships: ReadonlyMap<string, Membership[]>;
 }
 
-/** Whether this person manages others. */
+/** Whether this person may manage people. */
 export function managesPeople(meta: Meta): boolean {
   const user = modelOf(meta, "user");
   return user !== undefined && may(user, "list") && may(user, "invite") && may(user, "update");
@@ -44,16 +44,16 @@ export async function loadPeople(signal: AbortSignal): Promise<People> {
   return { people, roles: roles.value, memberships };
 }
 
-/** The link by which the person sets a password.
- *  @throws Problem where it is refused. */
+/** Create a link for setting the person's password.
+ *  @throws Problem if the service refuses it. */
 export async function linkFor(id: string): Promise<string> {
   return (await run<{ link: string }>("user", "invite", { id })).value.link;
 }
 
-/** Give the person these roles, and take the others.
- *  @throws Problem where one of them is refused; what was done before stays. */
+/** Set the person's roles: add the missing ones, remove the others.
+ *  @throws Problem if a change is refused; earlier changes stay. */
 export async function giveRoles(id: string, wanted: ReadonlySet<string>, now: readonly Membership[]): Promise<void> {
-  // Given before taken: who changes their own roles keeps the right to do so until the end.
+  // Add roles before removing others, so that people who change their own roles keep the permission until the end.
   for (const role of wanted) {
     if (!now.some((each) => each.role === role)) {
       await run("user_role", "create", { user: id, role });

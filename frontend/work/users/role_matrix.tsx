@@ -1,4 +1,4 @@
-// What a role may do: model by model, as its grants say; each grant is edited on its own page.
+// The permissions of a role for each model. Each grant is edited on its own page.
 import { useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";

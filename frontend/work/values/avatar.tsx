@@ -1,4 +1,4 @@
-// A small picture of a person or an agent: the first letters of the name, in a colour that the name chooses.
+// A small picture of a person or an agent: the initials, in a colour derived from the name.
 import { Icon } from "../../shared/components/icon";
 
 const COLOURS = ["", "a2", "a3", "a4", "a5"];

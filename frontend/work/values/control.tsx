@@ -1,4 +1,4 @@
-// What a value is given with, by the kind of its field. It holds text; typed.ts says what the text means.
+// The control for a field, by its kind. It contains text, which field_text.ts parses.
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import type { ControlAttributes } from "./control_attributes";
@@ -14,9 +14,9 @@ interface Props {
   field: Field;
   text: string;
   given: ControlAttributes;
-  /** Whether nothing may be chosen. */
+  /** Whether an empty value may be chosen. */
   canBeEmpty?: boolean;
-  /** Whether a ref may be to a record that is made on the way. */
+  /** Whether a new record can be created for a ref. */
   makes?: boolean;
   onText: (text: string) => void;
 }

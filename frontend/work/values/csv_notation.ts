@@ -1,4 +1,4 @@
-// How CSV files write amounts and dates: by the language of the page, unless the person chooses otherwise.
+// The notation of amounts and dates in CSV files: that of the page's language, unless the person chooses another.
 import { language } from "../../shared/i18n";
 
 export type Decimal = "." | ",";
@@ -12,5 +12,5 @@ export interface Notation {
 export const notation: Notation =
   language === "de" ? { decimal: ",", date_order: "dmy" } : { decimal: ".", date_order: "ymd" };
 
-/** What a spreadsheet in the page's language separates cells by: a comma, unless amounts have one. */
+/** The separator of cells in spreadsheets of this language: a comma, unless it is the decimal separator. */
 export const separator = notation.decimal === "," ? ";" : ",";

@@ -1,4 +1,4 @@
-// A field's value as text in a form, and parsed as the API takes it.
+// Converts the value of a field to text for a form, and parses text to a value for the API.
 import type { Field } from "../api";
 import { moneyToText, parseMoney } from "./money";
 import { translator } from "../../shared/i18n";
@@ -7,7 +7,7 @@ const t = translator("values");
 
 export type ParsedValue = { value: unknown } | { fault: string };
 
-/** The value as a control holds it; empty is "". */
+/** The value as text for a control; "" for an empty value. */
 export function valueToText(field: Field, value: unknown): string {
   if (value === null || value === undefined) {
     return "";
@@ -15,7 +15,7 @@ export function valueToText(field: Field, value: unknown): string {
   return field.kind === "money" && typeof value === "number" ? moneyToText(value) : String(value);
 }
 
-/** The value of what was typed, or what is wrong with it; all else the server judges. */
+/** Parse the typed text to a value or an error. The server checks everything else. */
 export function parseText(field: Field, text: string): ParsedValue {
   if (text === "") {
     return { value: null };

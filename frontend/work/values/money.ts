@@ -1,4 +1,4 @@
-// Amounts of money as text in the language of the page and as whole minor units, never as a float.
+// Amounts of money: text in the language of the page, and whole minor units, never floats.
 import { language } from "../../shared/i18n";
 
 const DIGITS = 2;
@@ -11,18 +11,18 @@ function plain(minor: number): string {
   return `${minor < 0 ? "-" : ""}${digits.slice(0, -DIGITS)}.${digits.slice(-DIGITS)}`;
 }
 
-/** As it is read: 1,234.50. */
+/** Format an amount: 1,234.50. */
 export function formatMoney(minor: number): string {
   const format = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS });
   return format.format(plain(minor) as Intl.StringNumericLiteral);
 }
 
-/** As it is read with its currency, where that is known: €1,234.50. */
+/** Format an amount with its currency, if it is known: €1,234.50. */
 export function formatAmount(minor: number, currency: string | null | undefined): string {
   return currency ? amountFormat(currency, { minimumFractionDigits: DIGITS }).format(plain(minor) as Intl.StringNumericLiteral) : formatMoney(minor);
 }
 
-/** As it is read in an overview: €1,235, without parts of a unit. */
+/** Format an amount without minor units, for overviews: €1,235. */
 export function formatWholeAmount(minor: number, currency: string | null | undefined): string {
   const whole = Math.round(minor / 10 ** DIGITS);
   return currency ? amountFormat(currency, { maximumFractionDigits: 0 }).format(whole) : new Intl.NumberFormat(language).format(whole);
@@ -38,13 +38,13 @@ function amountFormat(currency: string, options: Intl.NumberFormatOptions): Intl
   return new Intl.NumberFormat(language, { style: "currency", currency, currencyDisplay: "narrowSymbol", ...options });
 }
 
-/** As it is typed: 1234.50. */
+/** The text of an amount for a form: 1234.50. */
 export function moneyToText(minor: number): string {
   return plain(minor).replace(".", POINT);
 }
 
-/** Minor units of what was typed; null where it is no amount, has parts of a minor unit, or groups of other than three
- *  digits, as an amount in another language's writing would have. */
+/** Parse typed text to minor units. Null if it is not an amount, has fractions of a minor unit, or has groups of other than
+ *  three digits, which suggests another language's notation. */
 export function parseMoney(text: string): number | null {
   const bare = text.trim().replace(/[\s\u00a0\u202f']/g, "").replace("\u2212", "-");
   const whole = `\\d+|\\d{1,3}(?:\\${GROUP}\\d{3})+`;

@@ -1,10 +1,10 @@
-// The request of a record picker to create a record in a dialog while another record is filled in.
+// The request of a record picker to create a record in a dialog, while another form is being filled in.
 import { signal } from "@preact/signals";
 import type { Model, Row } from "../api";
 
 export interface NewRecordRequest {
   model: Model;
-  /** What was typed, to begin with. */
+  /** The typed text, as the initial title. */
   name: string;
   onMade: (row: Row) => void;
 }

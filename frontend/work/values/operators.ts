@@ -13,7 +13,7 @@ export interface Condition {
 const EQUALITY: readonly Operator[] = ["eq", "ne", "in", "is_null"];
 const RANGES: readonly Operator[] = ["gt", "gte", "lt", "lte"];
 
-/** Those that the API takes for a field; none for what is masked or has no order and no equality. */
+/** The operators that the API accepts for a field; none for masked fields and kinds that cannot be compared. */
 export function operators(field: Field): readonly Operator[] {
   if (field.masked || field.kind === "structure") {
     return [];
@@ -30,7 +30,7 @@ export function operators(field: Field): readonly Operator[] {
   }
 }
 
-/** The value of a condition from what was typed; several, one a line, for `in`. Null where it is none. */
+/** Parse the typed value of a condition; for `in`, one value per line. Null if it is not valid. */
 export function operand(field: Field, op: Operator, text: string): { value: unknown } | null {
   if (op === "is_null") {
     return { value: text !== "false" };

@@ -1,23 +1,23 @@
-// The values of a select field as people read them: a label, and for states a colour.
+// The labels of a select field's options, and the colours of states.
 import { Chip, type Tone } from "../../shared/components/chip";
 import { escapeInvisible } from "../../shared/invisible_characters";
 import { type Field, inLanguage, type Meta, type Model } from "../api";
 import { workflowField } from "../models";
 
 const TONES: readonly Tone[] = ["info", "cyan", "violet"];
-/** How an undeclared end of a workflow is told from another one. */
+/** Matches names of bad end states, for workflows that declare no colours. */
 const BAD = /^(lost|cancel\w*|fail\w*|reject\w*|void\w*|refused|withdrawn|closed_lost)$/;
 const QUIET = /^(closed|archived|expired|draft)$/;
 const DUE = /^(waiting|pending|overdue|due)$/;
 
-/** The declared label, else the key as words: "in_progress" is "In progress". */
+/** The declared label, or else the key as words: "In progress" for "in_progress". */
 export function optionLabel(field: Field, value: string): string {
   const declared = field.choices?.find((each) => each.value === value)?.label;
   const words = value.replaceAll("_", " ");
   return escapeInvisible(inLanguage(declared, words.charAt(0).toUpperCase() + words.slice(1)));
 }
 
-/** The colour of a state: as declared, else by its place among the states. Undefined is grey. */
+/** The colour of a state: as declared, or else by its position. Undefined means grey. */
 export function optionTone(field: Field, value: string): Tone | undefined {
   const declared = field.choices?.find((each) => each.value === value);
   if (declared) {
@@ -38,7 +38,7 @@ export function optionTone(field: Field, value: string): Tone | undefined {
   return at === going.length - 1 && going.length > 1 ? "good" : TONES[Math.min(at, TONES.length - 1)];
 }
 
-/** Whether values of this field are states, which have a colour: it is moved by actions, or its choices declare one. */
+/** Whether the options are states with colours: if actions change the field, or its choices declare a colour. */
 export function isStateField(meta: Meta, field: Field): boolean {
   return Boolean(field.choices?.some((each) => each.tone !== "grey")) || stateFields(meta).has(field);
 }
@@ -56,7 +56,7 @@ export function StateChip({ field, value }: { field: Field; value: string }) {
   return <Chip tone={optionTone(field, value)}>{optionLabel(field, value)}</Chip>;
 }
 
-/** A state as a chip, any other option as a word. */
+/** A state as a chip, or any other option as a word. */
 export function OptionValue({ meta, field, value }: { meta: Meta; field: Field; value: string }) {
   return isStateField(meta, field) ? <StateChip field={field} value={value} /> : <span class="option">{optionLabel(field, value)}</span>;
 }

@@ -19,12 +19,12 @@ interface Props {
   model: Model | undefined;
   id: string;
   given: Omit<ControlAttributes, "required">;
-  /** Whether a record may be made here that there is not yet. */
+  /** Whether a new record can be created here. */
   makes?: boolean;
   onChoose: (id: string) => void;
 }
 
-/** What to ask for: the last used while nothing is typed, else what has it in its name. */
+/** The query: the records last used if nothing is typed, or else records whose title contains the text. */
 function asked(model: Model, text: string): object {
   const field = fieldOf(model, model.shown_as);
   const canSearch = field && !field.masked && field.name !== "id";
@@ -73,9 +73,9 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     setText(null);
     setAt(-1);
   };
-  // Not before the others are there: an early Enter would make one instead of choosing the first.
+  // Wait for the results: otherwise an early Enter would create a record instead of choosing the first one.
   const canMake = makes && model !== undefined && isThere && may(model, "create");
-  /** Behind those that were found stands the way to make another. */
+  /** Create a record: the last entry, after the results. */
   const make = () => {
     if (model) {
       newRecordRequest.value = { model, name: text ?? "", onMade: choose };
@@ -87,7 +87,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     if (step !== undefined) {
       event.preventDefault();
       setText(text ?? "");
-      // Before anything is found, the first that will be.
+      // Before the results arrive, the first one is chosen.
       setAt(Math.max(-1, Math.min(Math.max(0, found.length - (canMake ? 0 : 1)), at + step)));
     } else if (event.key === "Enter" && isOpen && canMake && at === found.length) {
       event.preventDefault();

@@ -1,4 +1,4 @@
-// A value as it is read, by the kind of its field; whatever it holds is text.
+// Shows a value by the kind of its field. Its content is always shown as text.
 import type { ComponentChildren } from "preact";
 import { MaskedValue } from "../../shared/components/chip";
 import { UntrustedText } from "../../shared/components/untrusted_text";
@@ -15,7 +15,7 @@ interface Props {
   meta: Meta;
   field: Field;
   value: unknown;
-  /** In a row of a grid, where the keyboard is the grid's. */
+  /** Whether it is in a grid, which handles the keyboard. */
   isCell?: boolean;
 }
 

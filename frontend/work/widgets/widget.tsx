@@ -1,4 +1,4 @@
-// The parts that pages of an overview are made of: a panel with a heading, and a tile with a figure.
+// The parts of overview pages: a panel with a heading, and a tile with a figure.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { Icon, type IconName } from "../../shared/components/icon";
@@ -8,14 +8,14 @@ import "./widgets.css";
 
 interface WidgetProps {
   title: string;
-  /** How many there are in all. */
+  /** The total number. */
   count?: number | undefined;
-  /** How many of them wait for a signature. */
+  /** The number that wait for approval. */
   waiting?: number;
   link?: { href: string; label: string } | undefined;
-  /** What stands at the right of the heading in place of a link. */
+  /** Shown at the right of the heading instead of a link. */
   end?: ComponentChildren;
-  /** What stands beside the heading. */
+  /** Shown beside the heading. */
   beside?: ComponentChildren;
   size?: string;
   children: ComponentChildren;
@@ -43,12 +43,12 @@ interface FigureProps {
   value: string;
   note?: ComponentChildren;
   icon?: IconName;
-  /** A signature is due: a dot in place of the icon. */
+  /** Whether an approval is due: a dot replaces the icon. */
   isDue?: boolean;
   href?: string | undefined;
 }
 
-/** A figure that leads to what it counts. */
+/** A figure with a link to what it counts. */
 export function Figure({ label, value, note, icon, isDue = false, href }: FigureProps) {
   return (
     <div class="tile">
