@@ -43,7 +43,7 @@ async def fill(data: Path, url: str, size_mib: int) -> None:
         for _ in range(size_mib // 2 // BLOB_MIB):
             sha256 = await blobs.put(store.database, store.blobs, chance.randbytes(BLOB_MIB * MIB))
             async with store.database.transaction() as transaction:
-                await blobs.keep(transaction, sha256, BLOB_MIB * MIB)
+                await blobs.keep(transaction, [await blobs.touch(transaction, sha256, BLOB_MIB * MIB)])
         for _ in range(size_mib // 2 // 16):
             rows = [
                 (chance.randbytes(32), chance.randbytes(32), chance.randbytes(ROW_BYTES))

@@ -1,4 +1,5 @@
-"""Finds requests whose write transaction waits for anything but its own statements.
+"""Finds write transactions that wait for anything but their own statements: of requests, and, where they ask the blob
+store, of jobs and the collector too.
 
 SQLite has one writer, and PostgreSQL keeps the transaction's locks, so that such a wait delays every other writer. A
 bare turn of the event loop (`asyncio.sleep(0)`) waits for nothing.
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.blobs.s3 import S3Blobs
 from countersign.kernel.database.postgres import PostgresDatabase, PostgresTransaction
 from countersign.kernel.database.sqlite import SqliteDatabase
 from countersign.kernel.database.sqlite_writer import SqliteTransaction
@@ -22,8 +25,7 @@ from countersign.kernel.http.app import App
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 
 STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
-KNOWN = ("releases/receive_upload.py:_conclude",)
-"""An upload asks the blob store while it keeps the blob's row."""
+ASKS_BLOBS = ("stage", "seal", "put", "discard", "size", "file", "delete")
 SOURCE = f"{Path('src', 'countersign')}/"
 
 
@@ -32,7 +34,7 @@ class TransactionWaits:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: list[str] = []
-        self._allowed = KNOWN
+        self._allowed: tuple[str, ...] = ()
         self._open: set[asyncio.Task[Any]] = set()
         self._in_statement: dict[asyncio.Task[Any], int] = {}
         for database in (SqliteDatabase, PostgresDatabase):
@@ -41,6 +43,9 @@ class TransactionWaits:
             for name in STATEMENTS:
                 monkeypatch.setattr(transaction, name, self._statement(getattr(transaction, name)))
             monkeypatch.setattr(transaction, "savepoint", self._savepoint(transaction.savepoint))
+        for store in (LocalBlobs, S3Blobs):
+            for name in ASKS_BLOBS:
+                monkeypatch.setattr(store, name, self._blob_call(getattr(store, name)))
         for name in ("hit", "peek"):
             monkeypatch.setattr(SharedMemoryCounters, name, _remote(getattr(SharedMemoryCounters, name)))
         for name in ("_served", "answer_subrequest"):
@@ -80,6 +85,15 @@ class TransactionWaits:
         async def watched(*arguments: Any) -> Any:
             with self._counted():
                 return await original(*arguments)
+
+        return watched
+
+    def _blob_call(self, original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+        @wraps(original)
+        async def watched(*arguments: Any, **options: Any) -> Any:
+            if _task() in self._open:
+                self.found.append(f"a transaction asks the blob store: {original.__name__}")
+            return await original(*arguments, **options)
 
         return watched
 

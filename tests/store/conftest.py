@@ -31,7 +31,7 @@ from tests.store.ask.shelf import stocked
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
-WATCHED = ("auth", "batch", "library", "personal", "redeem", "tools")
+WATCHED = ("auth", "batch", "library", "personal", "redeem", "releases", "tools")
 """The folders of tests whose requests may not wait inside their transactions."""
 ROOT_URL = "http://127.0.0.1:8480"
 Result = TypeVar("Result")

@@ -17,7 +17,7 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             made = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
             async with store.database.transaction() as transaction:
                 for sha256 in made[:3]:
-                    await blobs.keep(transaction, sha256, 4)
+                    await blobs.keep(transaction, [await blobs.touch(transaction, sha256, 4)])
             await store.blobs.delete(made[1])
             path = tmp_path / "blobs" / layout.sealed_name(made[2])
             path.chmod(0o600)

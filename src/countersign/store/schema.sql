@@ -207,7 +207,7 @@ CREATE TABLE blob (
     size BIGINT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('live', 'condemned')),
     touched_at BIGINT NOT NULL
-);
+, token TEXT NOT NULL DEFAULT '', claimed_until BIGINT NOT NULL DEFAULT 0);
 CREATE INDEX blob_by_state ON blob (state, touched_at);
 
 CREATE TABLE artifact (

@@ -11,6 +11,7 @@ from packaging.version import Version
 from countersign.kernel.database.port import Reader
 from countersign.store.catalog.versions import sort_key
 from countersign.store.releases import lifecycle
+from tests.servers.transaction_waits import TransactionWaits
 from tests.store.world import World
 
 PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
@@ -174,8 +175,10 @@ async def test_what_a_published_release_is_does_not_change(world: World, owner: 
 
 
 async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
-    world: World, owner: str, monkeypatch: pytest.MonkeyPatch
+    world: World, owner: str, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
 ) -> None:
+    # The test itself holds the transaction while it waits for the change.
+    transaction_waits.allow("releases/lifecycle.py:_require_builds")
     await release(world, owner, "1.0.0", published=False)
     changes: list[asyncio.Task[Any]] = []
 

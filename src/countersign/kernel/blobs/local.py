@@ -118,7 +118,7 @@ class LocalBlobs:
     async def delete(self, sha256: str) -> None:
         """See BlobStore."""
         if layout.is_digest(sha256):
-            await disk.in_thread(self._pool, self._sealed(sha256).unlink, missing_ok=True)
+            await disk.in_thread(self._pool, _delete, self._sealed(sha256))
 
     async def staged(self) -> AsyncIterator[Staged]:
         """See BlobStore."""
@@ -212,6 +212,13 @@ def _name(path: Path, name: Path) -> None:
     """Rename a file whose bytes are on the disk, atomically and durably."""
     path.replace(name)
     sync_folder(name.parent)
+
+
+def _delete(path: Path) -> None:
+    """Remove a file, if it exists, and make that durable: after a power failure, an unsynced removal may be undone."""
+    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        sync_folder(path.parent)
 
 
 def _link_part(folder: Path, part: Part, whole: Path) -> str:

@@ -136,7 +136,7 @@ async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewA
 async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> str:
     """Insert a ready artifact of the release with this id; return the artifact's id. The artifact's blob must already
     be stored. This function is used for demonstration data."""
-    await blobs.keep(transaction, content.sha256, content.size)
+    await blobs.keep(transaction, [await blobs.touch(transaction, content.sha256, content.size)])
     artifact_id = ids.new_uuid()
     await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
     await transaction.run(MAKE_READY, artifact_id, content.sha256)

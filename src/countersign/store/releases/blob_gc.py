@@ -187,7 +187,7 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
     why due files were not removed."""
     database = store.database
     with _count_removals() as removals:
-        await _finish_removals(store, removals)
+        await _finish_removals(store, before, removals)
         await blobs.note_unused(database)
         survey = await _survey(store, before)
         if takes_unknown and survey.unknown:
@@ -207,11 +207,11 @@ async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, ta
         return removals.files, ""
 
 
-async def _finish_removals(store: Store, removals: _Removals) -> None:
-    """Remove the files whose removal an interrupted run started."""
+async def _finish_removals(store: Store, before: Instant, removals: _Removals) -> None:
+    """Remove the files whose removal an interrupted run started, unless another run has claimed the removal."""
     while condemned := await blobs.condemned(store.database, UPLOADS_PER_BATCH):
         for sha256, size in condemned:
-            if await blobs.remove_condemned(store.database, store.blobs, sha256):
+            if await blobs.remove_condemned(store.database, store.blobs, sha256, idle_since=before):
                 removals.add(size)
 
 

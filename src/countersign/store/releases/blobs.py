@@ -2,25 +2,36 @@
 
 A live blob may be referenced. An idle blob is known to be unreferenced since a certain time. A condemned blob is being
 removed by the collector. A blob is sealed when all of its bytes are in the blob store, under their digest.
+
+No transaction waits for the blob store. To reference a blob, a caller reserves it in one transaction, asks the blob
+store whether the bytes are there, and then references it in another transaction, in which `keep` checks that no
+removal has begun since (decision 0022). A removal is claimed in one transaction and forgotten in another, and the bytes
+are deleted in between. A claim expires, so that another collector can finish the removal of a process that died.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from countersign.kernel import clock
+from countersign.kernel import clock, ids
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 
-KEEP = """
-    INSERT INTO blob (sha256, size, state, touched_at)
-    VALUES ($1, $2, 'live', $3)
+RESERVE = """
+    INSERT INTO blob (sha256, size, state, touched_at, token)
+    VALUES ($1, $2, 'live', $3, $4)
     ON CONFLICT (sha256) DO UPDATE SET touched_at = excluded.touched_at
     WHERE blob.state = 'live'
+    RETURNING token
+"""
+KEEP = """
+    UPDATE blob SET touched_at = $3
+    WHERE sha256 = $1 AND token = $2 AND state = 'live'
 """
 FORGET_IDLE = "DELETE FROM idle_blob WHERE sha256 = $1"
+FORGET_IDLE_SINCE = "DELETE FROM idle_blob WHERE sha256 = $1 AND since <= $2"
 NOTE_IDLE = """
     INSERT INTO idle_blob (sha256, since) VALUES ($1, $2)
     ON CONFLICT (sha256) DO UPDATE SET since = excluded.since
@@ -56,7 +67,7 @@ USES = """
 """
 TAKE = "UPDATE blob SET state = state WHERE sha256 = $1"
 CONDEMN = """
-    UPDATE blob SET state = 'condemned'
+    UPDATE blob SET state = 'condemned', token = $3, claimed_until = 0
     WHERE sha256 = $1 AND state = 'live' AND touched_at < $2
       AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = blob.sha256)
@@ -67,8 +78,8 @@ CONDEMN = """
       AND EXISTS (SELECT 1 FROM idle_blob i WHERE i.sha256 = blob.sha256 AND i.since <= $2)
 """
 CONDEMN_UNUSED = """
-    INSERT INTO blob (sha256, size, state, touched_at)
-    SELECT i.sha256, 0, 'condemned', CAST($3 AS BIGINT)
+    INSERT INTO blob (sha256, size, state, touched_at, token)
+    SELECT i.sha256, 0, 'condemned', CAST($3 AS BIGINT), CAST($4 AS TEXT)
     FROM idle_blob i
     WHERE i.sha256 = $1 AND i.since <= $2
     ON CONFLICT DO NOTHING
@@ -92,22 +103,83 @@ DUE = """
     ORDER BY i.sha256
     LIMIT $3
 """
-CONDEMNED = "SELECT sha256, size FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
-TAKE_CONDEMNED = "UPDATE blob SET state = 'condemned' WHERE sha256 = $1 AND state = 'condemned'"
+# A claim that ends later than a new one would is ignored: the clock was set back since.
+_UNCLAIMED = "state = 'condemned' AND (claimed_until <= $1 OR claimed_until > $2)"
+CONDEMNED = f"SELECT sha256, size FROM blob WHERE {_UNCLAIMED} ORDER BY touched_at LIMIT $3"
+CLAIM = f"UPDATE blob SET token = $4, claimed_until = $2 WHERE {_UNCLAIMED} AND sha256 = $3"
 STORED = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE state = 'live'"
-FORGET = "DELETE FROM blob WHERE sha256 = $1 AND state = 'condemned'"
+FORGET = "DELETE FROM blob WHERE sha256 = $1 AND token = $2 AND state = 'condemned'"
 PAGE = 1000
 
 
-async def keep(transaction: Transaction, sha256: str, size: int) -> None:
-    """Mark a blob as in use before the transaction references it.
+CLAIM_S = 240
+"""The time for which a removal belongs to one collector: longer than the blob store's client takes for a request with
+all its retries, and shorter than the time between two runs of the collector."""
+
+
+class BlobRemoved(Unavailable):
+    """The collector removed the blob before it was referenced. The caller can store it again."""
+
+
+class Reservation(NamedTuple):
+    """A blob that may be referenced, as long as no removal has changed the token of its row."""
+
+    sha256: str
+    size: int
+    token: str
+
+
+async def reserve(database: Database, store: BlobStore, blobs: Sequence[tuple[str, int]]) -> list[Reservation]:
+    """Reserve stored blobs, given by digest and size, so that a transaction can reference them. The collector spares a
+    reserved blob for a day. An unused reservation needs no clean-up, because the collector then removes the blob.
+
+    Raises:
+        BlobRemoved: the blob store does not have a blob of this size.
+        Unavailable: a blob is being removed, or the blob store or the database is unavailable.
+    """
+    if not blobs:
+        return []
+    async with database.transaction() as transaction:
+        reservations = [await touch(transaction, sha256, size) for sha256, size in sorted(set(blobs))]
+    for each in reservations:
+        if await store.size(each.sha256) != each.size:
+            await _give_up(database, store, each.sha256)
+            raise BlobRemoved("a file that was just stored was removed", headers={"Retry-After": "1"})
+    return reservations
+
+
+async def _give_up(database: Database, store: BlobStore, sha256: str) -> None:
+    """Remove a blob that was reserved although its bytes are not stored, because backups expect the bytes of every
+    live blob."""
+    await note_idle(database, sha256)
+    await condemn(database, sha256, clock.later(clock.now(), seconds=1))
+    await remove_condemned(database, store, sha256)
+
+
+async def touch(transaction: Transaction, sha256: str, size: int) -> Reservation:
+    """Reserve a blob without asking the blob store, or reserve it for another day.
 
     Raises:
         Unavailable: the blob is being removed. The staged parts still exist, and the caller can repeat the call.
     """
-    if not await transaction.run(KEEP, sha256, size, clock.now()):
+    row = await transaction.fetch_one(RESERVE, sha256, size, clock.now(), ids.new_uuid())
+    if row is None:
         raise removal_in_progress()
     await transaction.run(FORGET_IDLE, sha256)
+    return Reservation(sha256, size, row[0])
+
+
+async def keep(transaction: Transaction, reservations: Iterable[Reservation]) -> None:
+    """Mark reserved blobs as in use, in the transaction that references them. To avoid deadlocks, the rows are updated
+    in the order of their digests.
+
+    Raises:
+        BlobRemoved: a removal of a blob has begun since it was reserved.
+    """
+    for each in sorted(reservations):
+        if not await transaction.run(KEEP, each.sha256, each.token, clock.now()):
+            raise BlobRemoved("a reserved file was removed", headers={"Retry-After": "1"})
+        await transaction.run(FORGET_IDLE, each.sha256)
 
 
 def removal_in_progress() -> Unavailable:
@@ -194,8 +266,11 @@ async def known_digests(database: Database) -> AsyncIterator[str]:
 
 
 async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
-    """Blobs whose removal was started and not finished, with their size; 0 if the size is unknown."""
-    return [(sha256, size) for sha256, size in await reader.fetch(CONDEMNED, limit)]
+    """Blobs whose removal was started and not finished, and that no collector has claimed, with their size; 0 if the
+    size is unknown."""
+    now = clock.now()
+    rows = await reader.fetch(CONDEMNED, now, clock.later(now, seconds=CLAIM_S), limit)
+    return [(sha256, size) for sha256, size in rows]
 
 
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
@@ -204,24 +279,51 @@ async def condemn(database: Database, sha256: str, before: Instant) -> None:
         # Lock the row in a separate statement: only the next statement sees references that were added while this
         # statement waited for the lock.
         await transaction.run(TAKE, sha256)
-        if not await transaction.run(CONDEMN, sha256, before):
-            await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
+        if not await transaction.run(CONDEMN, sha256, before, ids.new_uuid()):
+            await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now(), ids.new_uuid())
 
 
-async def remove_condemned(database: Database, store: BlobStore, sha256: str) -> bool:
-    """Delete a condemned blob, then its row. Return False if the blob is not condemned."""
+async def remove_condemned(
+    database: Database, store: BlobStore, sha256: str, *, idle_since: Instant | None = None
+) -> bool:
+    """Claim a condemned blob, delete its bytes, then its row. Return False if the blob is not condemned, or another
+    collector has claimed it.
+
+    The database still knows the blob afterwards, unless it has been idle since `idle_since`: an upload of the same
+    content may have recorded the blob, and may seal it just after the bytes were deleted.
+
+    Raises:
+        Unavailable: the blob store or the database is unavailable. The claim is not given up, because the blob store
+            may still carry out the request: it expires.
+    """
+    claimed_at, token = clock.now(), ids.new_uuid()
+    until = clock.later(claimed_at, seconds=CLAIM_S)
     async with database.transaction() as transaction:
-        if not await transaction.run(TAKE_CONDEMNED, sha256):
+        if not await transaction.run(CLAIM, claimed_at, until, sha256, token):
             return False
-        await store.delete(sha256)
-        await transaction.run(FORGET, sha256)
-        await transaction.run(FORGET_IDLE, sha256)
-        return True
+    if clock.now() >= clock.later(claimed_at, seconds=CLAIM_S / 4):
+        # This process was suspended: the claim might expire while the bytes are deleted.
+        return False
+    await store.delete(sha256)
+    async with database.transaction() as transaction:
+        if not await transaction.run(FORGET, sha256, token):
+            return False
+        if idle_since is not None:
+            await transaction.run(FORGET_IDLE_SINCE, sha256, idle_since)
+    return True
 
 
 async def remove_unused(database: Database, store: BlobStore, sha256: str, before: Instant) -> bool:
     """Remove the blob unless it is referenced or was touched since `before`; return whether it was removed."""
     await condemn(database, sha256, before)
+    return await remove_condemned(database, store, sha256, idle_since=before)
+
+
+async def remove_noted(database: Database, store: BlobStore, sha256: str) -> bool:
+    """Remove a blob that was only noted, and never reserved or referenced; return whether it was removed."""
+    async with database.transaction() as transaction:
+        now = clock.now()
+        await transaction.run(CONDEMN_UNUSED, sha256, now, now, ids.new_uuid())
     return await remove_condemned(database, store, sha256)
 
 

@@ -153,7 +153,7 @@ async def announce(
 async def put_ready(transaction: Transaction, product_id: str, kind: MediaKind, alt: str, content: Content) -> None:
     """Insert an image of the product with this id. The image's blob must already be stored. This function is used for
     demonstration data."""
-    await blobs.keep(transaction, content.sha256, content.size)
+    await blobs.keep(transaction, [await blobs.touch(transaction, content.sha256, content.size)])
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product_id, kind, alt, clock.now())
     shape = (content.media_type, content.width, content.height, content.color)
@@ -229,7 +229,7 @@ async def _check_video(store: Store, upload: Upload, sha256: str, head: bytes) -
 
 
 async def _remove_original(store: Store, sha256: str) -> None:
-    await blobs.remove_unused(store.database, store.blobs, sha256, clock.now())
+    await blobs.remove_noted(store.database, store.blobs, sha256)
 
 
 async def _read(store: Store, sha256: str, stop: int) -> bytes:
@@ -253,7 +253,6 @@ async def _keep(transaction: Transaction, upload: Upload, content: Content) -> N
     ):
         raise UploadNotFound("the media of this upload were removed")
     for each in content.sizes:
-        await blobs.keep(transaction, each.sha256, each.size)
         size = (each.media_type, each.width, each.sha256, each.size)
         await transaction.run(INSERT_SIZE, upload.subject_id, *size)
     await projection.refresh(transaction, product[0], reindex=False)

@@ -73,10 +73,6 @@ ATTEMPTS = 3
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
-class _BlobMissing(Exception):
-    """The sealed blob was removed before it was referenced."""
-
-
 async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """Finish a complete upload according to its purpose; return the response.
 
@@ -129,18 +125,16 @@ async def _seal(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:
     """Finish the upload in one transaction. Return False if another request finished it, or the bytes must be sealed
     again."""
+    stored = [(each.sha256, each.size) for each in (content, *content.sizes)]
     try:
+        reservations = await blobs.reserve(store.database, store.blobs, stored)
         async with store.database.transaction() as transaction:
             if not await uploads.finish(transaction, upload.id):
                 return False
-            # After this call, the blob cannot be removed until the transaction ends: a removal also has to lock the
-            # row.
-            await blobs.keep(transaction, content.sha256, content.size)
-            if await store.blobs.size(content.sha256) != content.size:
-                raise _BlobMissing
+            await blobs.keep(transaction, reservations)
             await purpose.keep(transaction, upload, content)
             return True
-    except _BlobMissing:
+    except blobs.BlobRemoved:
         return False
 
 

@@ -1,6 +1,7 @@
 """Pictures and films of a product: announced, sent, shown to whom, removed."""
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -8,7 +9,9 @@ import pytest
 from PIL import Image
 
 from countersign.kernel import clock
-from countersign.store.releases import blob_gc, media
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database.port import Database
+from countersign.store.releases import blob_gc, blobs, media
 from tests.store.files import Shop, open_shop, product, sha256_of
 from tests.store.world import World
 
@@ -326,3 +329,23 @@ async def test_sizes_of_a_cover_are_kept_by_the_collector(shop: Shop, monkeypatc
 
     assert await sealed(shop) == before
     assert len(before) == 7
+
+
+async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_stored_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve, removed = blobs.reserve, list[str]()
+
+    async def late(database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]) -> list[blobs.Reservation]:
+        if not removed:
+            removed.append(stored[-1][0])
+            assert await blobs.remove_noted(database, store, removed[0])
+        return await reserve(database, store, stored)
+
+    monkeypatch.setattr(blobs, "reserve", late)
+
+    assert (await send(shop, landscape())).status_code == 201
+
+    cover = (await shop.world.call("GET", f"/products/{shop.product_id}")).json()["cover"]
+    assert [(await shop.world.http.get(each["url"])).status_code for each in cover["srcset"]] == [200] * 6
+    assert removed[0] in await sealed(shop)

@@ -4,7 +4,9 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 
+from countersign.store.releases.blobs import BlobRemoved
 from countersign.store.releases.processing import builds
 from countersign.updates.api_types import DeltaOffer
 from countersign.updates.deltas.apply import MemoryPiece, contents
@@ -110,3 +112,15 @@ async def test_with_a_draft_its_updates_are_removed(works: Works) -> None:
     await works.keep(outcome)
 
     assert await works.store.database.fetch("SELECT id FROM delta") == []
+
+
+async def test_a_delta_that_was_removed_is_not_kept(works: Works) -> None:
+    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+    outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
+    await works.remove_reserved(largest=True)
+
+    with pytest.raises(BlobRemoved):
+        await works.keep(outcome)
+
+    assert await works.store.database.fetch("SELECT id FROM delta") == []
+    assert (await prepared(works, old, new))["deltas"] == 1

@@ -9,6 +9,7 @@ import pytest
 
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Unavailable
+from countersign.store.releases.blobs import BlobRemoved
 from countersign.store.releases.processing import builds, sandboxed_process
 from countersign.store.releases.processing.builds import ArtifactGone
 from countersign.store.releases.processing.process import ArtifactDamaged
@@ -236,3 +237,17 @@ async def test_the_manifest_is_served_as_it_was_signed(works: Works) -> None:
     assert sha256_of(signed) == done["manifest_sha256"]
     assert payload["product"] == "river"
     assert {file["path"] for file in payload["files"]} == set(FILES)
+
+
+@pytest.mark.parametrize("largest", [True, False], ids=["pack", "manifest"])
+async def test_a_build_whose_pack_or_manifest_was_removed_is_not_kept(works: Works, largest: bool) -> None:
+    artifact_id = await works.upload(tar(FILES))
+    outcome = await works.outcome("build.process", artifact_id)
+    await works.remove_reserved(largest=largest)
+
+    with pytest.raises(BlobRemoved):
+        await works.keep(outcome)
+
+    assert await builds.build(works.store.database, artifact_id) is None
+    await works.done("build.process", artifact_id)
+    assert (await works.done("artifact.verify", artifact_id))["ok"]

@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from countersign.kernel import ids
+from countersign.kernel.clock import Instant
 from countersign.store.context import Store
 from countersign.store.jobs.job_types import AnyJobType, JobContext, Outcome
+from countersign.store.releases import blobs
 from countersign.store.releases.processing.process import TYPES
 from tests.store.files import Shop, release
 
@@ -94,6 +96,14 @@ class Works:
         outcome = await self.outcome(kind, artifact_id, **options)
         await self.keep(outcome)
         return msgspec.to_builtins(outcome.result)
+
+    async def remove_reserved(self, *, largest: bool) -> None:
+        """Remove a blob that is reserved and that nothing refers to yet, as the collector does a day later."""
+        database, distant = self.store.database, Instant(1 << 62)
+        sizes = {sha256: await self.store.blobs.size(sha256) or 0 async for sha256 in blobs.unused(database, distant)}
+        sha256 = (max if largest else min)(sizes, key=sizes.__getitem__)
+        await blobs.note_idle(database, sha256)
+        assert await blobs.remove_unused(database, self.store.blobs, sha256, distant)
 
     async def upload(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> str:
         """A ready artifact of a release, which is drafted where it is new; its id."""

@@ -108,7 +108,7 @@ class PackWriter:
             return
         async with self._database.transaction() as transaction:
             for pack in self.sealed:
-                await blobs.keep(transaction, pack.sha256, pack.size)
+                await blobs.touch(transaction, pack.sha256, pack.size)
         self._touched_s = clock.monotonic_s()
 
 
@@ -229,9 +229,11 @@ async def _rewrite_pack(store: Store, pack_id: str, org_id: str, sha256: str) ->
         await packing.seal()
     finally:
         await packing.drop()
+    stored = [(pack.sha256, pack.size) for pack in packing.sealed]
+    reservations = await blobs.reserve(store.database, store.blobs, stored)
     async with store.database.transaction() as transaction:
+        await blobs.keep(transaction, reservations)
         for pack in packing.sealed:
-            await blobs.keep(transaction, pack.sha256, pack.size)
             await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
             rows = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.rows]
             await transaction.run_many(MOVE, rows)

@@ -126,13 +126,12 @@ async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
     old, new = await _build_files(store, pair[0]), await _build_files(store, pair[1])
     stored = await _make_deltas(store, work, old, new)
     result = DeltaResult(*pair, len(stored), sum(each.size for each in stored))
+    reservations = await blobs.reserve(store.database, store.blobs, [(each.sha256, each.size) for each in stored])
 
     async def commit(transaction: Transaction) -> None:
         if await mark_ready(transaction, *pair):
+            await blobs.keep(transaction, reservations)
             for each in stored:
-                await blobs.keep(transaction, each.sha256, each.size)
-                if await store.blobs.size(each.sha256) != each.size:
-                    raise Unavailable("a delta that was just stored was removed")
                 await add_delta(transaction, *pair, each.sha256, each.size, each.listed)
 
     return Outcome(result, commit)

@@ -188,14 +188,16 @@ async def _store_build(
         b"".join(contents.blocks.blocks),
     )
     replaced = None if before is None else (before, await _previous_chunks(store, before, contents))
+    stored = [(envelope_sha256, len(signed)), *((pack.sha256, pack.size) for pack in contents.packs)]
+    reservations = await blobs.reserve(store.database, store.blobs, stored)
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
             await builds.drop_build(transaction, *replaced)
         if not await builds.add_build(transaction, new_build):
             raise Unavailable("the artifact was processed concurrently")
-        await blobs.keep(transaction, envelope_sha256, len(signed))
-        await _store_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
+        await blobs.keep(transaction, reservations)
+        await _store_chunks(transaction, artifact.org_id, contents, moves=replaced is not None)
         await deltas.request_deltas(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
@@ -210,18 +212,9 @@ async def _previous_chunks(store: Store, before: Build, contents: ArtifactConten
         return list(contents.rows)
 
 
-async def _store_chunks(
-    store: Store, transaction: Transaction, org_id: str, contents: ArtifactContents, *, moves: bool
-) -> None:
-    """Store the packs and increment the use count of every chunk.
-
-    Raises:
-        Unavailable: the collector removed a pack before it was referenced. The job is retried.
-    """
+async def _store_chunks(transaction: Transaction, org_id: str, contents: ArtifactContents, *, moves: bool) -> None:
+    """Store the packs and increment the use count of every chunk."""
     for pack in contents.packs:
-        await blobs.keep(transaction, pack.sha256, pack.size)
-        if await store.blobs.size(pack.sha256) != pack.size:
-            raise Unavailable("chunks that were just stored were removed")
         await builds.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
     await builds.use_chunks(transaction, org_id, contents.rows.values())
     if moves:

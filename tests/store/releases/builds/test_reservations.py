@@ -1,0 +1,396 @@
+"""Blobs are reserved, stored and removed while no transaction is open: crashes at every step, races, and claims that
+expire."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Unavailable
+from countersign.store.releases import blob_gc, blobs, receive_upload, uploads
+from countersign.store.releases.artifacts import ARTIFACT
+from countersign.store.releases.blobs import BlobRemoved
+from countersign.store.releases.receive_upload import finish
+from countersign.store.releases.uploads import Upload
+from tests.store.files import Shop, pattern, sha256_of
+
+DATA = pattern(1000)
+DIGEST = sha256_of(DATA)
+DAY_S = 86_400
+PATIENCE_S = 30
+READY = "SELECT sha256 FROM artifact WHERE status = 'ready'"
+# A crash before a step leaves what a crash after the previous step leaves.
+UPLOAD_STEPS = (
+    (blobs, "note_new"),
+    ("store", "seal"),
+    (blobs, "touch"),
+    (blobs, "reserve"),
+    (uploads, "finish"),
+    (blobs, "keep"),
+    (receive_upload, "_conclude"),
+    ("store", "discard"),
+)
+REMOVAL_STEPS = ((blobs, "note_unused"), (blobs, "condemn"), ("store", "delete"), (blobs, "remove_condemned"))
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+Step = tuple[Any, str]
+
+
+class Steps:
+    """Has something happen around a step: a function of a module, or a method of the blob store."""
+
+    def __init__(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._shop = shop
+        self._monkeypatch = monkeypatch
+
+    def once(
+        self,
+        step: Step,
+        *,
+        before: Callable[[], Awaitable[None]] | None = None,
+        after: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Call these functions around the first call of the step."""
+        owner = type(self._shop.store.blobs) if step[0] == "store" else step[0]
+        original = getattr(owner, step[1])
+        waiting = [(before, after)]
+
+        async def wrapped(*arguments: Any, **options: Any) -> Any:
+            first, then = waiting.pop() if waiting else (None, None)
+            if first is not None:
+                await first()
+            result = await original(*arguments, **options)
+            if then is not None:
+                await then()
+            return result
+
+        self._monkeypatch.setattr(owner, step[1], wrapped)
+
+
+@pytest.fixture
+def steps(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """The steps of uploads and removals in the shop."""
+    return Steps(shop, monkeypatch)
+
+
+async def crash() -> None:
+    """End the process."""
+    raise Crash
+
+
+async def received(shop: Shop, filename: str = "game.zip") -> Upload:
+    """An upload of DATA, all bytes of which were received, and that is not finished."""
+    address = await shop.address(len(DATA), filename)
+    upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield DATA
+
+    part = await shop.store.blobs.stage(upload.id, 0, pieces())
+    async with shop.store.database.transaction() as transaction:
+        assert await uploads.add_part(transaction, upload.id, part)
+    return upload
+
+
+async def run(shop: Shop, statement: str, *values: Any) -> int:
+    """Change something behind the store's back."""
+    async with shop.store.database.transaction() as transaction:
+        return await transaction.run(statement, *values)
+
+
+async def column(shop: Shop, statement: str) -> set[Any]:
+    """The first column of all rows."""
+    return {row[0] for row in await shop.store.database.fetch(statement)}
+
+
+async def orphan(shop: Shop) -> None:
+    """Store DATA as a blob that nothing has referred to for two days."""
+    await shop.upload(DATA, "orphan")
+    await run(shop, "DELETE FROM artifact WHERE filename = 'orphan'")
+    await blobs.note_unused(shop.store.database)
+    past = clock.later(clock.now(), seconds=-2 * DAY_S)
+    assert await run(shop, "UPDATE blob SET touched_at = $1", past) == 1
+    assert await run(shop, "UPDATE idle_blob SET since = $1", past) == 1
+
+
+async def collect(shop: Shop, seconds: float = 0) -> int:
+    """Run the collector so many seconds later; return the number of removed files."""
+    with clock.fixed(clock.later(clock.now(), seconds=seconds)):
+        return (await blob_gc.collect(shop.store, is_confirmed=True)).blobs
+
+
+async def assert_exact(shop: Shop) -> None:
+    """Some days later, exactly the bytes that artifacts refer to are stored and known."""
+    await run(shop, "DELETE FROM upload_part")
+    await run(shop, "DELETE FROM upload")
+    for days in (1.1, 2.2, 3.3):
+        await collect(shop, days * DAY_S)
+    ready = await column(shop, READY)
+    assert {each.sha256 async for each in shop.store.blobs.sealed()} == ready
+    assert await column(shop, "SELECT sha256 FROM blob") == ready
+    assert await column(shop, "SELECT sha256 FROM idle_blob") == set()
+    assert [each async for each in shop.store.blobs.staged()] == []
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+@pytest.mark.parametrize("step", UPLOAD_STEPS, ids=lambda step: step[1])
+async def test_a_crash_of_an_upload_loses_and_leaks_nothing(
+    shop: Shop, steps: Steps, step: Step, is_repeated: bool
+) -> None:
+    upload = await received(shop)
+    steps.once(step, after=crash)
+
+    with pytest.raises(Crash):
+        await finish(shop.store, upload, ARTIFACT)
+    if is_repeated:
+        assert (await finish(shop.store, upload, ARTIFACT)).status == 201
+        assert await column(shop, READY) == {DIGEST}
+
+    for sha256 in await column(shop, READY):
+        assert await shop.store.blobs.size(sha256) == len(DATA)
+    await assert_exact(shop)
+
+
+@pytest.mark.parametrize("step", REMOVAL_STEPS, ids=lambda step: step[1])
+async def test_a_crash_of_the_collector_loses_and_leaks_nothing(shop: Shop, steps: Steps, step: Step) -> None:
+    await orphan(shop)
+    steps.once(step, after=crash)
+
+    with pytest.raises(Crash):
+        await collect(shop)
+    # Where the removal has begun, the upload is refused until a run finishes the removal.
+    address = await shop.address(len(DATA))
+    first = await shop.put(address, DATA)
+    await collect(shop)
+    await collect(shop, blobs.CLAIM_S + 1)
+
+    again = await shop.put(address, DATA)
+    assert first.status_code in (201, 503)
+    assert again.status_code == 201, again.text
+    assert await shop.store.blobs.size(DIGEST) == len(DATA)
+    await assert_exact(shop)
+
+
+async def test_uploads_of_the_same_content_share_its_blob(shop: Shop, steps: Steps) -> None:
+    first, second = [await received(shop, name) for name in ("first", "second")]
+
+    async def finish_second() -> None:
+        assert (await finish(shop.store, second, ARTIFACT)).status == 201
+
+    steps.once((blobs, "reserve"), after=finish_second)
+
+    assert (await finish(shop.store, first, ARTIFACT)).status == 201
+    assert await shop.store.database.fetch(f"{READY} ORDER BY id") == [(DIGEST,), (DIGEST,)]
+    assert await shop.store.database.fetch("SELECT state FROM blob") == [("live",)]
+    await assert_exact(shop)
+
+
+async def remove(shop: Shop, sha256: str) -> None:
+    """Remove an unreferenced blob, as the collector does a day after it was reserved."""
+    await blobs.note_idle(shop.store.database, sha256)
+    assert await blobs.remove_unused(shop.store.database, shop.store.blobs, sha256, Instant(1 << 62))
+
+
+@pytest.mark.parametrize("step", [("store", "seal"), (blobs, "reserve")], ids=lambda step: step[1])
+async def test_bytes_that_are_removed_during_an_upload_are_sealed_again(shop: Shop, steps: Steps, step: Step) -> None:
+    upload = await received(shop)
+    steps.once(step, after=lambda: remove(shop, DIGEST))
+
+    assert (await finish(shop.store, upload, ARTIFACT)).status == 201
+
+    assert await shop.store.blobs.size(DIGEST) == len(DATA)
+    await assert_exact(shop)
+
+
+async def test_a_reservation_ends_with_the_blob_also_if_the_same_content_is_stored_again(shop: Shop) -> None:
+    database, stored = shop.store.database, [(DIGEST, len(DATA))]
+    await blobs.put(database, shop.store.blobs, DATA)
+    (old,) = await blobs.reserve(database, shop.store.blobs, stored)
+    await remove(shop, DIGEST)
+    await blobs.put(database, shop.store.blobs, DATA)
+    (new,) = await blobs.reserve(database, shop.store.blobs, stored)
+
+    with pytest.raises(BlobRemoved):
+        async with database.transaction() as transaction:
+            await blobs.keep(transaction, [old])
+    async with database.transaction() as transaction:
+        await blobs.keep(transaction, [new])
+
+
+async def test_bytes_of_another_size_cannot_be_reserved(shop: Shop) -> None:
+    await blobs.put(shop.store.database, shop.store.blobs, DATA)
+
+    with pytest.raises(BlobRemoved):
+        await blobs.reserve(shop.store.database, shop.store.blobs, [(DIGEST, len(DATA) + 1)])
+
+
+async def test_a_reserved_blob_is_spared_for_a_day(shop: Shop) -> None:
+    database = shop.store.database
+    await blobs.put(database, shop.store.blobs, DATA)
+    (reservation,) = await blobs.reserve(database, shop.store.blobs, [(DIGEST, len(DATA))])
+
+    assert await collect(shop, 0.9 * DAY_S) == 0
+    async with database.transaction() as transaction:
+        await blobs.keep(transaction, [reservation])
+    await assert_exact(shop)
+
+
+async def test_a_blob_that_is_missing_is_not_reserved(shop: Shop) -> None:
+    """Backups expect the bytes of every live blob."""
+    with pytest.raises(BlobRemoved):
+        await blobs.reserve(shop.store.database, shop.store.blobs, [(DIGEST, len(DATA))])
+
+    assert await column(shop, "SELECT sha256 FROM blob") == set()
+    await assert_exact(shop)
+
+
+class Gate:
+    """Holds a step until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Say that the step was reached, and wait."""
+        self.reached.set()
+        async with asyncio.timeout(PATIENCE_S):
+            await self.opened.wait()
+
+
+async def test_no_writer_waits_for_a_slow_blob_store_during_an_upload(shop: Shop, steps: Steps) -> None:
+    upload, other, gate = await received(shop), await received(shop, "other"), Gate()
+    await blobs.note_idle(shop.store.database, DIGEST)
+    steps.once(("store", "size"), before=gate.wait)
+
+    slow = asyncio.create_task(finish(shop.store, upload, ARTIFACT))
+    async with asyncio.timeout(PATIENCE_S):
+        await gate.reached.wait()
+        assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
+        assert (await finish(shop.store, other, ARTIFACT)).status == 201
+    assert not slow.done()
+    gate.opened.set()
+
+    assert (await slow).status == 201
+    await assert_exact(shop)
+
+
+async def test_no_writer_and_no_collector_waits_for_a_slow_removal(shop: Shop, steps: Steps) -> None:
+    await orphan(shop)
+    gate = Gate()
+    steps.once(("store", "delete"), before=gate.wait)
+    address = await shop.address(len(DATA))
+
+    slow = asyncio.create_task(collect(shop))
+    async with asyncio.timeout(PATIENCE_S):
+        await gate.reached.wait()
+        assert await run(shop, "UPDATE blob SET touched_at = touched_at WHERE sha256 = $1", DIGEST) == 1
+        assert (await shop.put(address, DATA)).status_code == 503
+        assert (await blob_gc.collect(shop.store)).blobs == 0
+    assert not slow.done()
+    gate.opened.set()
+
+    assert await slow == 1
+    assert (await shop.put(address, DATA)).status_code == 201
+    await assert_exact(shop)
+
+
+async def test_a_collector_whose_claim_expired_does_not_touch_what_was_stored_since(shop: Shop, steps: Steps) -> None:
+    await orphan(shop)
+    gate = Gate()
+    steps.once(("store", "delete"), after=gate.wait)
+    database, store = shop.store.database, shop.store.blobs
+
+    slow = asyncio.create_task(blobs.remove_unused(database, store, DIGEST, clock.now()))
+    await gate.reached.wait()
+    assert await blobs.condemned(database, 10) == []
+    with clock.fixed(clock.later(clock.now(), seconds=blobs.CLAIM_S + 1)):
+        assert [sha256 for sha256, _ in await blobs.condemned(database, 10)] == [DIGEST]
+        assert await blobs.remove_condemned(database, store, DIGEST)
+    await shop.upload(DATA, "again")
+    gate.opened.set()
+
+    assert not await slow
+    assert await column(shop, "SELECT state FROM blob") == {"live"}
+    await assert_exact(shop)
+
+
+async def test_a_claim_that_ends_in_the_distant_future_is_ignored(shop: Shop) -> None:
+    """The clock was set back after the claim."""
+    await orphan(shop)
+    await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
+    await run(shop, "UPDATE blob SET claimed_until = $1", clock.later(clock.now(), seconds=DAY_S))
+
+    assert await blobs.remove_condemned(shop.store.database, shop.store.blobs, DIGEST)
+
+
+class Suspended:
+    """A database after each of whose transactions the process is suspended for most of a claim."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._database = shop.store.database
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Any]:
+        """A transaction; when it is over, the process is suspended."""
+        async with self._database.transaction() as transaction:
+            yield transaction
+        self.suspension = clock.fixed(clock.later(clock.now(), seconds=blobs.CLAIM_S / 2))
+        self.suspension.__enter__()
+
+
+async def test_a_process_that_was_suspended_after_its_claim_deletes_nothing(shop: Shop) -> None:
+    await orphan(shop)
+    await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
+    suspended: Any = Suspended(shop)
+
+    try:
+        assert not await blobs.remove_condemned(suspended, shop.store.blobs, DIGEST)
+    finally:
+        suspended.suspension.__exit__(None, None, None)
+
+    assert await shop.store.blobs.size(DIGEST) == len(DATA)
+    assert await collect(shop, blobs.CLAIM_S + 1) == 1
+
+
+async def test_bytes_that_are_sealed_during_a_removal_stay_known(shop: Shop, steps: Steps) -> None:
+    """The collector deletes the bytes; an upload seals them again, and ends before it reserves them."""
+    await orphan(shop)
+    upload = await received(shop)
+
+    async def seal() -> None:
+        await blobs.note_new(shop.store.database, shop.store.blobs, DIGEST)
+        await shop.store.blobs.seal(upload.id, await uploads.parts(shop.store.database, upload.id), len(DATA), None)
+
+    steps.once(("store", "delete"), after=seal)
+    assert await collect(shop) == 1
+
+    assert await shop.store.blobs.size(DIGEST) == len(DATA)
+    assert await column(shop, "SELECT sha256 FROM idle_blob") == {DIGEST}
+    await assert_exact(shop)
+
+
+async def test_a_removal_that_the_blob_store_refuses_is_finished_by_a_later_run(shop: Shop, steps: Steps) -> None:
+    await orphan(shop)
+
+    async def refuse() -> None:
+        raise Unavailable("the blob store is away")
+
+    steps.once(("store", "delete"), before=refuse)
+
+    with pytest.raises(Unavailable):
+        await collect(shop)
+    assert await collect(shop) == 0
+    assert await collect(shop, blobs.CLAIM_S + 1) == 1
+    await assert_exact(shop)
