@@ -12,3 +12,18 @@ export function platformFromUserAgent(agent: string): Platform {
 }
 
 export const currentPlatform = platformFromUserAgent(navigator.userAgent);
+
+const ARCHITECTURES: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ["x86-64", /^(x86[_-]?64|amd64|x64|win64)$/],
+  ["arm64", /^(arm64|aarch64|arm64-v8a)$/],
+  ["universal", /^universal2?$/],
+  ["x86", /^(x86|i[3-6]86|win32)$/],
+  ["armv7", /^(armv7l?|armhf|armeabi-v7a)$/],
+  ["riscv64", /^riscv64$/],
+];
+
+/** The processor architecture that a file's name has as one of its parts; the API does not say it otherwise. */
+export function architectureOf(filename: string): string | null {
+  const parts = filename.toLowerCase().replace(/x86-64/g, "x86_64").split(/[-.+\s]|_(?!64)/);
+  return ARCHITECTURES.find(([, pattern]) => parts.some((part) => pattern.test(part)))?.[0] ?? null;
+}

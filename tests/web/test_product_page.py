@@ -32,6 +32,26 @@ def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> N
     assert linked["softwareVersion"] == "1.4.0"
 
 
+def property_of(page: str, name: str) -> str:
+    found = re.search(rf'<meta property="{re.escape(name)}" content="([^"]*)">', page)
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+def test_link_previews_show_the_title_a_sentence_and_a_picture(demo: Running, built: None) -> None:
+    pages = {"products/aurora-freight": "Aurora Freight", "publishers/northwind-games": "Northwind Games"}
+    for path, title in pages.items():
+        page = httpx.get(f"{demo.url}/{path}", headers=PERSON).text
+
+        assert property_of(page, "og:title") == title
+        assert property_of(page, "og:url") == f"{demo.url}/{path}"
+        assert len(property_of(page, "og:description")) > 20
+        assert "**" not in property_of(page, "og:description")
+        picture = property_of(page, "og:image")
+        assert picture.startswith(f"{demo.url}/api/v1/")
+        assert httpx.get(picture).headers["content-type"].startswith("image/")
+
+
 def test_the_script_is_given_what_the_api_said(demo: Running, built: None) -> None:
     page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
     api = httpx.get(f"{demo.url}/api/v1/products/aurora-freight").json()

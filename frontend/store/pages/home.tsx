@@ -95,7 +95,9 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
   // The ranking is complete: it has the products that are shown large as well.
   const downloaded = items("downloaded").slice(0, PANEL);
   downloaded.forEach((each) => shown.add(each.id));
-  const updated = next(newestFirst(items("updated")), PANEL).slice(0, PANEL);
+  // What the panel shows as a time is that of the latest version, which a list by the last change does not sort by.
+  const known = new Map(shelves.flatMap((each) => each.items).map((each) => [each.id, each]));
+  const updated = next(newestFirst([...known.values()]), PANEL).slice(0, PANEL);
   const kinds = (["games", "apps", "tools"] as const).map((id) => [id, next(items(id), ROW)] as const);
   return { fresh, free, downloaded, updated, kinds, others };
 }

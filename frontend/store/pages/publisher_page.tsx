@@ -19,8 +19,11 @@ const t = translator("store");
 
 type Publisher = Schemas["Publisher"];
 type Products = Schemas["ProductList"];
+type Item = Products["items"][number];
 
 const PAGE = 60;
+const MAX_IN_BANNER = 5;
+const MAX_COLUMNS = 5;
 const FIRST = "-updated_at";
 const ORDERS = [FIRST, "title", "-downloads_7d"] as const;
 const KINDS = ["game", "app", "tool"] as const;
@@ -66,10 +69,14 @@ export function PublisherPage({ slug }: { slug: string }) {
 }
 
 function Shown({ publisher, products, sort }: { publisher: Publisher; products: Products; sort: (typeof ORDERS)[number] }) {
-  const [newest] = [...products.items].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
+  const newest = [...products.items].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
   return (
     <div class="publisher-page">
-      <div class="banner">{newest && <CoverImage product={newest} sizes="100vw" isFirst />}</div>
+      <div class="banner" aria-hidden="true">
+        {inBanner(newest).map((each) => (
+          <CoverImage key={each.id} product={each} sizes="430px" isFirst />
+        ))}
+      </div>
       <div class="publisher-head">
         <Monogram slug={publisher.slug} name={publisher.name} size="xl" />
         <div class="grow">
@@ -82,6 +89,11 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
           </Heading>
           <p class="quiet">{saidOf(publisher)}</p>
         </div>
+        <dl class="figures">
+          <Figure name={t("publisher.products")} value={number(publisher.product_count)} />
+          <Figure name={t("publisher.releases")} value={number(publisher.release_count)} />
+          {publisher.last_release_at && <Figure name={t("publisher.last")} value={sinceWhen(publisher.last_release_at)} />}
+        </dl>
         <div class="row publisher-actions">
           {publisher.website && (
             <a class="button" href={publisher.website} rel="noopener noreferrer nofollow ugc">
@@ -94,11 +106,6 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
       </div>
       <div class="publisher-about">
         <p class="prose written">{publisher.text ?? t("publisher.text.none")}</p>
-        <dl class="figures">
-          <Figure name={t("publisher.products")} value={number(publisher.product_count)} />
-          <Figure name={t("publisher.releases")} value={number(publisher.release_count)} />
-          {publisher.last_release_at && <Figure name={t("publisher.last")} value={sinceWhen(publisher.last_release_at)} />}
-        </dl>
       </div>
       <Tabs
         label={publisher.name}
@@ -135,6 +142,17 @@ function Shown({ publisher, products, sort }: { publisher: Publisher; products: 
       />
     </div>
   );
+}
+
+/** The first products whose covers have different colours: their covers are the banner. The server picks the same. */
+function inBanner(products: readonly Item[]): Item[] {
+  const byColour = new Map(products.map((each) => [each.cover.color, each] as const).reverse());
+  return products.filter((each) => byColour.get(each.cover.color) === each).slice(0, MAX_IN_BANNER);
+}
+
+/** Four columns where they fill the last row better than five. */
+function columnsFor(count: number): string {
+  return count > MAX_COLUMNS && ((count - 1) % 4) / 4 > ((count - 1) % 5) / 5 ? "cards four" : "cards";
 }
 
 /** Their domain, and since when they publish here, in one line. */
@@ -184,7 +202,7 @@ function Listed({ products, sort }: { products: Products; sort: string }) {
         </label>
       </div>
       {shown.length ? (
-        <ul class="cards">
+        <ul class={columnsFor(shown.length)}>
           {shown.map((each, place) => (
             <Card key={each.id} product={each} level={2} isFirst={place < 10} />
           ))}

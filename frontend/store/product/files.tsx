@@ -4,7 +4,7 @@ import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { currentPlatform, PLATFORMS, type Platform } from "../platform";
+import { architectureOf, currentPlatform, PLATFORMS, type Platform } from "../platform";
 import { PlatformMark } from "../platform_marks";
 import type { Offer } from "./get_product";
 
@@ -43,7 +43,7 @@ function FileDetails({ file, isOwned }: { file: File; isOwned: boolean }) {
     <details>
       <summary>
         {file.platform ? <PlatformMark platform={file.platform} /> : <Icon name="file" />}
-        <span class="cut">{file.platform ? PLATFORMS[file.platform] : file.filename}</span>
+        <span class="cut">{file.platform ? [PLATFORMS[file.platform], architectureOf(file.filename)].filter(Boolean).join(" ") : file.filename}</span>
         {file.platform === currentPlatform && <Chip tone="good" plain>{t("for.you")}</Chip>}
         <span class="right quiet num">{size(file.size)}</span>
       </summary>

@@ -54,10 +54,11 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
           <video key={one.id} src={one.url} controls autoplay aria-label={one.alt} />
         ) : (
           <button type="button" class="picture" onClick={() => setPlaying(true)} aria-label={t("media.play", { alt: one.alt })}>
-            <video key={one.id} src={one.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
+            <Still product={product} video={one} isFirst={at === 0} sizes="(max-width: 760px) 100vw, 1100px" />
             <span class="play">
               <Icon name="play" />
             </span>
+            <span class="flag">{t("media.trailer")}</span>
           </button>
         )}
       </div>
@@ -68,7 +69,7 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
               <button type="button" aria-current={place === at ? "true" : undefined} aria-label={each.alt} onClick={() => choose(place)}>
                 {each.kind === "video" ? (
                   <>
-                    <video src={each.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
+                    <Still product={product} video={each} isFirst={place === 0} sizes="160px" />
                     <Icon name="play" />
                   </>
                 ) : (
@@ -96,6 +97,15 @@ export function Gallery({ product }: { product: Schemas["ProductDetail"] }) {
         )}
       </Dialog>
     </section>
+  );
+}
+
+/** What a video shows before it plays: the first one the product's cover, which is there already; others their first frame. */
+function Still({ product, video, isFirst, sizes }: { product: Schemas["ProductDetail"]; video: Media; isFirst: boolean; sizes: string }) {
+  return isFirst ? (
+    <CoverImage product={product} sizes={sizes} isFirst />
+  ) : (
+    <video key={video.id} src={video.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
   );
 }
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 PLATFORMS = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "Web"}
 MONOGRAM_COLOURS = 6
+MAX_IN_BANNER, MAX_COLUMNS = 5, 5
 FIRST_CARDS = 10
 """Covers of so many cards are loaded at once, and those of the others when they are scrolled to."""
 
@@ -64,6 +65,19 @@ def image(product: Mapping[str, Any], *, is_first: bool) -> str:
     """The cover of a product; its title is beside it."""
     lazy = "" if is_first else ' loading="lazy"'
     return f'<img src="{escape(product["cover"]["url"])}" alt="" width="640" height="360"{lazy}>'
+
+
+def in_banner(products: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first products whose covers have different colours: their covers are the banner of a publisher."""
+    by_colour: dict[str, Mapping[str, Any]] = {}
+    for each in products:
+        by_colour.setdefault(each["cover"]["color"], each)
+    return list(by_colour.values())[:MAX_IN_BANNER]
+
+
+def columns(count: int) -> str:
+    """The class of a list of cards that fills its last row better with four columns than with five."""
+    return " four" if count > MAX_COLUMNS and (count - 1) % 4 / 4 > (count - 1) % 5 / 5 else ""
 
 
 def monogram(slug: str, name: str) -> str:

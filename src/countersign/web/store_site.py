@@ -175,7 +175,7 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     releases: list[dict[str, Any]] = json.loads(reply.body)
     page = await _page(request, store)
     url = f"{request.address.root_url}/products/{quote(product['slug'])}"
-    head = _meta(product, url, store) + _linked_data(product, releases, url)
+    head = _meta(product, url, store, request.address.root_url) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
     head += store_cards.preload(product)
     summary = f'<p class="subtitle">{escape(product["summary"])}</p>' if product["summary"] else ""
@@ -212,20 +212,20 @@ async def render_publisher(request: PageRequest, store: str) -> RenderedPage | N
     products = cast("list[dict[str, Any]]", found.get("items", []))
     page = await _page(request, store)
     name, text = escape(publisher["name"]), publisher["text"] or ""
-    newest = max(products, key=_released_at, default=None)
-    url = f"{request.address.root_url}/publishers/{quote(publisher['slug'])}"
-    head = (
-        f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(text)}">'
-        f'<meta property="og:title" content="{name}"><meta property="og:url" content="{escape(url)}">'
-    )
-    head += _data({address: publisher, listed_at: found}) + (store_cards.preload(newest) if newest else "")
-    banner = store_cards.image(newest, is_first=True) if newest else ""
+    in_banner = store_cards.in_banner(sorted(products, key=_released_at, reverse=True))
+    root_url = request.address.root_url
+    url = f"{root_url}/publishers/{quote(publisher['slug'])}"
+    picture = _picture_of(in_banner[0], root_url) if in_banner else ""
+    head = _described(publisher["name"], text, url, store, picture) + _data({address: publisher, listed_at: found})
+    head += store_cards.preload(in_banner[0]) if in_banner else ""
+    banner = "".join(store_cards.image(each, is_first=True) for each in in_banner)
     body = (
         f'<div class="wrap"><div class="publisher-page"><div class="banner">{banner}</div>'
         f'<div class="publisher-head">{store_cards.monogram(publisher["slug"], publisher["name"])}'
         f'<div class="grow"><div class="page-head"><h1>{name}</h1></div></div></div>'
         f'<div class="publisher-about"><p class="prose written">{escape(text)}</p></div>'
-        f'<ul class="cards">{store_cards.cards(products, page.words)}</ul></div></div>'
+        f'<ul class="cards{store_cards.columns(len(products))}">{store_cards.cards(products, page.words)}</ul>'
+        "</div></div>"
     )
     return RenderedPage(f"{publisher['name']} · {store}", head, _framed(page, body))
 
@@ -265,13 +265,14 @@ def _framed(page: _Page, body: str, address: str = "") -> str:
 
 
 def _pictures(product: Mapping[str, Any]) -> str:
+    """The first picture large, and the others small. A video is shown by the product's cover until it plays."""
     found = [each for each in product["media"] if each["kind"] == "screenshot"]
+    first, small = store_cards.image(product, is_first=True), found
+    if found and not product["has_trailer"]:
+        first, small = f'<img src="{escape(found[0]["url"])}" alt="{escape(found[0]["alt"])}">', found[1:]
     others = "".join(
-        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>' for each in found[1:]
+        f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>' for each in small
     )
-    first = store_cards.image(product, is_first=True)
-    if found:
-        first = f'<img src="{escape(found[0]["url"])}" alt="{escape(found[0]["alt"])}">'
     return f'<div><div class="stage">{first}</div>{f"<ul class=thumbs>{others}</ul>" if others else ""}</div>'
 
 
@@ -303,23 +304,37 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
     )
 
 
-def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
-    description = product.get("description") or ""
-    pictures = [each["url"] for each in product["media"] if each["kind"] in ("cover", "screenshot")]
+def _meta(product: Mapping[str, Any], url: str, store: str, root_url: str) -> str:
+    text = product["summary"] or product["description"] or ""
+    feed = f"{API}/products/{quote(product['slug'])}/feed"
+    described = _described(product["title"], text, url, store, _picture_of(product, root_url))
+    return f'<link rel="alternate" type="application/atom+xml" href="{feed}">{described}'
+
+
+def _described(title: str, text: str, url: str, store: str, picture: str) -> str:
+    """What search engines and link previews show of a page. The addresses are absolute; `picture` may be empty."""
     properties = {
         "og:type": "website",
         "og:site_name": store,
-        "og:title": product["title"],
-        "og:description": description,
+        "og:title": title,
+        "og:description": text,
         "og:url": url,
-        **({"og:image": pictures[0]} if pictures else {}),
+        **({"og:image": picture} if picture else {}),
     }
     tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in properties.items())
+    card = '<meta name="twitter:card" content="summary_large_image">' if picture else ""
     return (
-        f'<link rel="canonical" href="{escape(url)}">'
-        f'<link rel="alternate" type="application/atom+xml" href="{API}/products/{quote(product["slug"])}/feed">'
-        f'<meta name="description" content="{escape(description)}">{tags}'
+        f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(text)}">{tags}{card}'
     )
+
+
+def _picture_of(product: Mapping[str, Any], root_url: str) -> str:
+    """The absolute address of the product's own cover, or else of its first screenshot. Most link previews show no SVG,
+    so that the placeholder cover is the last choice."""
+    shots = [each["url"] for each in product.get("media", ()) if each["kind"] == "screenshot"]
+    cover = product["cover"]
+    address = shots[0] if cover["placeholder"] and shots else cover["url"]
+    return f"{root_url}{address}"
 
 
 def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:

@@ -127,3 +127,31 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
         for each, downloads in zip(downloaded["items"][:4], downloaded["downloads_7d"], strict=False)
     ]
     assert ranking == expected
+
+
+COVERS = "[...document.querySelectorAll('.banner img')].map((each) => new URL(each.src).pathname)"
+ROWS = """(() => {
+    const cards = [...document.querySelectorAll(".cards > .card")];
+    const tops = cards.map((card) => Math.round(card.getBoundingClientRect().top));
+    return [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+})()"""
+
+
+async def test_a_publishers_page_has_a_banner_of_its_covers_and_full_rows(
+    browser: Browser, demo_store: Running
+) -> None:
+    listed = {"org": "northwind-games", "limit": 60}
+    products = httpx.get(f"{demo_store.url}/api/v1/products", params=listed).json()["items"]
+    covers = {httpx.URL(each["cover"]["url"]).path: each["cover"]["color"] for each in products}
+
+    async with watched(browser, demo_store.url) as page:
+        await page.set_viewport_size({"width": 1440, "height": 900})
+        await page.goto("/publishers/northwind-games")
+        await page.wait_for_selector(".figures >> text=products")
+        banner = await evaluated(page, COVERS)
+        rows = await evaluated(page, ROWS)
+
+    colours = [covers[path] for path in banner]
+    assert len(set(colours)) == len(colours) == 5
+    assert sum(rows) == len(products)
+    assert len(rows) == 1 or rows[-1] > 1 or len(products) % 4 == 1

@@ -28,6 +28,7 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await page.goto("/products/brightwater-rally")
         await page.wait_for_selector(".get >> text=Download for Linux")
         await page.wait_for_selector(".files li:first-child >> text=Your system")
+        assert await page.inner_text(".files li:first-child summary .cut") == "Linux x86-64"
 
         assert await page.locator(".get a.strong").get_attribute("download") == ""
         command = "countersign pull pixel-harbour/brightwater-rally ./brightwater-rally"
@@ -119,3 +120,24 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
 
         await page.goto("/products/awl")
         await page.wait_for_selector("text=Not signed by the publisher")
+
+
+PLAYED = "document.querySelector('.stage video').currentTime"
+
+
+async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser: Browser, demo_store: Running) -> None:
+    product = httpx.get(f"{demo_store.url}/api/v1/products/aurora-freight").json()
+    video = next(each for each in product["media"] if each["kind"] == "video")
+    loaded: list[str] = []
+
+    async with watched(browser, demo_store.url) as page:
+        page.on("request", lambda request: loaded.append(request.url))
+        await page.goto("/products/aurora-freight")
+        await page.wait_for_selector(".stage >> text=Trailer")
+        shown = await page.get_attribute(".stage img", "src")
+        before = [each for each in loaded if each.endswith(video["url"])]
+        await page.get_by_role("button", name=video["alt"]).first.click()
+        await page.wait_for_function(f"{PLAYED} > 0")
+
+    assert (shown, before) == (product["cover"]["url"], [])
+    assert product["has_trailer"]

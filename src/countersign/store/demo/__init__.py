@@ -24,6 +24,7 @@ from countersign.store.catalog import catalog_index, projection
 from countersign.store.catalog.covers import placeholder
 from countersign.store.catalog.covers.primitives import hash_of
 from countersign.store.catalog.covers.routes import SVG
+from countersign.store.catalog.schemas import Platform
 from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
@@ -64,6 +65,15 @@ OF_PLAYER = {
 """The products that the player owns, each with the day since when."""
 FOUNDED, SIGNED_UP = date(2024, 3, 1), date(2026, 10, 28)
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
+TARGETS: Mapping[Platform, str] = {
+    "windows": "windows-x86_64",
+    "macos": "macos-universal",
+    "linux": "linux-x86_64",
+    "android": "android-arm64",
+    "ios": "ios-arm64",
+    "web": "web",
+}
+"""The platform and processor architecture of a build, as its file's name ends."""
 BLOBS_AT_ONCE = 8
 MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
 """The size of a build's largest file, in bytes. The files are small, because there are 200 releases."""
@@ -80,8 +90,7 @@ async def seed(store: Store) -> bool:
     with ids.seeded("demo"):
         packed = {(each.slug, release.version): builds(each, release) for each, release in _releases()}
         shots = {each.slug: screenshots(each) for each in products()}
-        covers = [cover(each) for each in products() if each.cover is not None]
-        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values()), *covers})
+        await _store_blobs(store, {*chain(*packed.values()), *chain(*shots.values()), *_covers_and_trailers()})
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
@@ -168,6 +177,14 @@ def _palette(product: DemoProduct) -> int:
     return placeholder.palette_of(product.slug) if product.cover is None else product.cover.palette
 
 
+def _covers_and_trailers() -> Iterable[bytes]:
+    for each in products():
+        if each.cover is not None:
+            yield cover(each)
+        if each.trailer is not None:
+            yield each.read_trailer()
+
+
 def _releases() -> Iterable[tuple[DemoProduct, DemoRelease]]:
     return ((product, release) for product in products() for release in product.releases)
 
@@ -235,7 +252,7 @@ async def _product(
 async def _media(
     transaction: Transaction, product_id: str, product: DemoProduct, shots: list[bytes], created_at: Instant
 ) -> None:
-    """Insert the product's own cover, if it has one, and its screenshots."""
+    """Insert the product's own cover and trailer, if it has them, and its screenshots."""
     if product.cover is not None:
         with clock.fixed(created_at):
             content = replace(_picture(cover(product)), color=placeholder.mean_color(product.cover.palette))
@@ -244,6 +261,11 @@ async def _media(
         # Media are shown in the order of their creation.
         with clock.fixed(clock.later(created_at, seconds=number)):
             await media.put_ready(transaction, product_id, "screenshot", shot.alt, _picture(drawn))
+    if product.trailer is not None:
+        film = product.read_trailer()
+        content = Content(hashlib.sha256(film).hexdigest(), len(film), "video/webm")
+        with clock.fixed(clock.later(created_at, seconds=len(shots))):
+            await media.put_ready(transaction, product_id, "video", product.trailer, content)
 
 
 def _body(product: DemoProduct) -> ProductWrite:
@@ -279,7 +301,7 @@ async def _release(
         await artifacts.put_ready(
             transaction,
             release_id,
-            f"{product.slug}-{release.version}-{platform}.tar.gz",
+            f"{product.slug}-{release.version}-{TARGETS[platform]}.tar.gz",
             Content(hashlib.sha256(build).hexdigest(), len(build)),
             platform,
         )

@@ -58,6 +58,8 @@ class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     screenshots: list[DemoScreenshot] = msgspec.field(name="screenshot")
     releases: list[DemoRelease] = msgspec.field(name="release")
     cover: DemoCover | None = None
+    trailer: str | None = None
+    """The alternative text of the trailer. Its file in the folder `trailers` is named by the slug."""
 
     @property
     def slug(self) -> str:
@@ -68,6 +70,10 @@ class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def license(self) -> str:
         """The licence. Games, and products that require a code, are proprietary."""
         return "Apache-2.0" if self.access == "free" and self.kind != "game" else "proprietary"
+
+    def read_trailer(self) -> bytes:
+        """The product's trailer, a WebM of 640 × 360 pixels."""
+        return Path(__file__).with_name("trailers").joinpath(f"{self.slug}.webm").read_bytes()
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
