@@ -38,6 +38,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "following": "Following",
         "releases": "Release notes",
         "about": "About",
+        "pictures": "Pictures",
         "products": "All products",
         "results": "Results for “{words}”",
         "new": "New and updated",
@@ -61,6 +62,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "following": "Abonniert",
         "releases": "Versionshinweise",
         "about": "Beschreibung",
+        "pictures": "Bilder",
         "products": "Alle Produkte",
         "results": "Treffer für „{words}“",
         "new": "Neu und aktualisiert",
@@ -183,7 +185,7 @@ async def render_product(request: PageRequest, store: str) -> RenderedPage | Non
     body = (
         f'<div class="wrap"><article class="product-page"><div class="product"><div class="product-head">'
         f'<div class="page-head"><h1>{escape(product["title"])}</h1></div>{summary}</div>'
-        f'<div class="product-main">{_pictures(product)}'
+        f'<div class="product-main">{_pictures(product, page)}'
         f"<section><h2>{page.words['about']}</h2>"
         f'<p class="prose written">{escape(product.get("description") or "")}</p></section>'
         f'<section><h2>{page.words["releases"]}</h2><ol class="releases">{listed}</ol></section></div>'
@@ -264,7 +266,7 @@ def _framed(page: _Page, body: str, address: str = "") -> str:
     )
 
 
-def _pictures(product: Mapping[str, Any]) -> str:
+def _pictures(product: Mapping[str, Any], page: _Page) -> str:
     """The first picture large, and the others small. A video is shown by the product's cover until it plays."""
     found = [each for each in product["media"] if each["kind"] == "screenshot"]
     first, small = store_cards.image(product, is_first=True), found
@@ -273,7 +275,9 @@ def _pictures(product: Mapping[str, Any]) -> str:
     others = "".join(
         f'<li><img src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>' for each in small
     )
-    return f'<div><div class="stage">{first}</div>{f"<ul class=thumbs>{others}</ul>" if others else ""}</div>'
+    # The row scrolls on narrow screens: the keyboard reaches it.
+    row = f'<ul class="thumbs" tabindex="0" aria-label="{page.words["pictures"]}">{others}</ul>' if others else ""
+    return f'<div><div class="stage">{first}</div>{row}</div>'
 
 
 def _facts(product: Mapping[str, Any], page: _Page) -> str:
