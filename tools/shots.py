@@ -75,7 +75,7 @@ def all_pages() -> list[Shown]:
 def record_ids(desk: Desk) -> dict[str, str]:
     """The first record of each model that pages show."""
     alice = desk.caller("root")
-    models = ("lead", "party", "invoice", "audit_entry")
+    models = ("lead", "party", "invoice", "audit_entry", "dashboard")
     return {model: str(alice.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
 
 

@@ -35,6 +35,11 @@ export function plural(count: number, one: string, other: string): string {
   return form.replace("{n}", number(count));
 }
 
+/** Several words as a list: "one, two and three". */
+export function listed(words: readonly string[]): string {
+  return new Intl.ListFormat(dateLanguage, { type: "conjunction" }).format(words);
+}
+
 export function number(value: number): string {
   return new Intl.NumberFormat(language).format(value);
 }

@@ -14,10 +14,11 @@ import { may } from "../models";
 import { AgentAvatar } from "../values/avatar";
 import { Figure, Widget } from "../widgets/widget";
 import { personOf } from "./agent_list";
-import { type AgentToken, commandsOf, isLive, listOf, permissionsOf } from "./agent_token";
+import { type AgentToken, type ModelPermissions, commandsOf, isLive, listOf, permissionsOf } from "./agent_token";
 import { CallLog } from "./call_log";
 import { type AgentHistory, type Call, callsPerDay, canReadAudit, knowsCalls, loadHistory } from "./calls";
 import type { Command } from "./commands";
+import { PermissionWords } from "./permission_words";
 import { PermissionMatrix } from "./permission_matrix";
 import { TokenAccess } from "./token_access";
 
@@ -88,7 +89,8 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
               </div>
               <div class="agent-column">
                 <Widget title={t("may")}>
-                  {rows.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={rows} />}
+                  {rows.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={rows.filter(isSomething)} />}
+                  <PermissionWords {...{ meta, rows }} unmasked={listOf(token.unmask)} />
                   <details class="widget-details">
                     <summary>{t("scopes.exact")}</summary>
                     <code class="wraps">{listOf(token.scopes).join(", ")}</code>
@@ -113,6 +115,10 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
       </Dialog>
     </div>
   );
+}
+
+function isSomething({ read, write, remove }: ModelPermissions): boolean {
+  return [read, write, remove].some((each) => each !== "no");
 }
 
 function lifeOf(token: AgentToken): string {

@@ -12,7 +12,7 @@ import { canReadAudit, knowsCalls } from "./calls";
 
 const t = translator("agents");
 
-const SHOWN = 12;
+const SHOWN = 8;
 const TONES: Record<CallResult, Tone | undefined> = { read: undefined, done: "good", proposed: "warn", refused: "bad" };
 
 interface Props {
@@ -35,14 +35,8 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
     <Widget
       title={title}
       link={link}
-      beside={
-        <span class="live-mark" data-state={isPaused ? "paused" : "live"} role="status">
-          {t(isPaused ? "log.paused" : "log.live")}
-        </span>
-      }
-    >
-      <div onPointerEnter={() => onPause(true)} onPointerLeave={() => onPause(false)} onFocusIn={() => onPause(true)} onFocusOut={() => onPause(false)}>
-        {results.length > 1 && (
+      end={
+        results.length > 1 && (
           <div class="log-filter">
             <div class="segments" role="group" aria-label={t("log.filter")}>
               {(["", ...results] as const).map((each) => (
@@ -52,7 +46,15 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
               ))}
             </div>
           </div>
-        )}
+        )
+      }
+      beside={
+        <span class="live-mark" data-state={isPaused ? "paused" : "live"} role="status">
+          {t(isPaused ? "log.paused" : "log.live")}
+        </span>
+      }
+    >
+      <div onPointerEnter={() => onPause(true)} onPointerLeave={() => onPause(false)} onFocusIn={() => onPause(true)} onFocusOut={() => onPause(false)}>
         {found.length === 0 ? (
           <p class="widget-empty">{t("log.none")}</p>
         ) : (
@@ -80,7 +82,7 @@ export function CallLog({ meta, token, calls, isPaused, onPause }: Props) {
                     <td>
                       <code>{each.tool}</code>
                     </td>
-                    <td class="wide-only cut">
+                    <td class="wide-only log-on">
                       <Target meta={meta} call={each} />
                     </td>
                     <td>

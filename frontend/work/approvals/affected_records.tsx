@@ -98,8 +98,18 @@ function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subje
   );
 }
 
-export function Facts({ meta, model, record, but = "" }: { meta: Meta; model: Model; record: Row; but?: string }) {
-  const told = model.fields.filter(({ name }) => name !== but && record[name] !== null && record[name] !== undefined && record[name] !== "");
+interface FactsProps {
+  meta: Meta;
+  model: Model;
+  record: Row;
+  /** The fields that are named elsewhere. */
+  but?: ReadonlySet<string>;
+  most?: number;
+}
+
+export function Facts({ meta, model, record, but, most }: FactsProps) {
+  const isTold = ({ name }: Field) => !but?.has(name) && record[name] !== null && record[name] !== undefined && record[name] !== "";
+  const told = model.fields.filter(isTold).slice(0, most);
   return (
     <dl class="facts">
       {told.map((field) => (

@@ -1,19 +1,22 @@
-// Beside a proposal: why it has its risk, the record as it is now, how the agent did before, and who must approve.
+// Beside a proposal: why it has its risk, what else is known of the record, how the agent did before, and who may approve.
 import { useRequest } from "../../shared/request";
 import { Chip } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
-import { number, translator } from "../../shared/i18n";
-import type { Meta } from "../api";
+import { dateTime, number, relativePast, translator } from "../../shared/i18n";
+import { type Meta, type Model, run } from "../api";
 import { addressOf, may, modelOf } from "../models";
 import { Avatar } from "../values/avatar";
 import { Facts, isShownWhole, recordOf, subjectsOf } from "./affected_records";
 import { plans } from "./live_plans";
-import { isStale, type Plan } from "./plan";
+import { isExpired, isStale, type Plan } from "./plan";
 import { RecordTitle } from "./record_title";
 import { riskOf, riskReasons } from "./risk";
 
 const t = translator("approvals");
 
+/** The number of fields that are shown of a record. */
+const FACTS = 6;
 const DAYS_MS = 30 * 86_400_000;
 const KNOWN = ["deletes", "bulk", "personal_data", "access_rights", "outside_text", "money_out", "state_change", "money_field"];
 
@@ -21,6 +24,8 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
   const risk = riskOf(meta, plan);
   const reasons = riskReasons(meta, plan).filter((each) => KNOWN.includes(each));
   const subject = subjectsOf(meta, plan)[0];
+  const isWaiting = plan.state === "pending" && !isStale(plan) && !isExpired(plan, now_ms);
+  const hasApproved = plan.approvals.some((each) => each.name === meta.caller.name);
   return (
     <aside class="plan-context" aria-label={t("risk")}>
       <section>
@@ -35,9 +40,17 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
         </p>
         <ul>
           {reasons.map((each) => (
-            <li key={each}>{t(`risk.reason.${each}` as "risk.reason.bulk")}</li>
+            <li key={each}>
+              <Icon name={isSevere(each) ? "triangle-alert" : "info"} size="s" />
+              {t(`risk.reason.${each}` as "risk.reason.bulk")}
+            </li>
           ))}
-          {reasons.length === 0 && <li>{t("risk.reason.none")}</li>}
+          {reasons.length === 0 && (
+            <li>
+              <Icon name="check" size="s" />
+              {t("risk.reason.none")}
+            </li>
+          )}
         </ul>
       </section>
       {subject && plan.state === "pending" && (
@@ -49,24 +62,47 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
       {plan.agent !== null && <Agent {...{ plan, now_ms }} agent={plan.agent} />}
       <section>
         <h3>{t("approvals")}</h3>
-        {plan.approvals.map((each) => (
-          <p key={each.at} class="approver">
-            <Avatar name={each.name ?? "–"} /> {each.name} <Chip tone="good">{t("state.approved")}</Chip>
-          </p>
-        ))}
+        <ul class="approvers">
+          {plan.approvals.map((each) => (
+            <li key={each.at}>
+              <Avatar name={each.name ?? "–"} />
+              <span class="grow">{each.name}</span>
+              <Chip tone="good">{t("state.approved")}</Chip>
+            </li>
+          ))}
+          {isWaiting && !hasApproved && (
+            <li>
+              <Avatar name={meta.caller.name} />
+              <span class="grow">{t("approver.you")}</span>
+              <Chip tone="warn">{t("state.pending")}</Chip>
+            </li>
+          )}
+        </ul>
         <p class="quiet">{plan.needs > 1 ? t("needs", { n: number(plan.approvals.length), of: number(plan.needs) }) : t("approval.one")}</p>
+        {isWaiting && <p class="quiet">{t("waits.since", { when: dateTime(plan.proposed_at) })}</p>}
       </section>
     </aside>
   );
 }
 
+/** Whether a reason says that something is lost or leaves the service. */
+function isSevere(reason: string): boolean {
+  return ["deletes", "bulk", "personal_data", "access_rights", "money_out"].includes(reason);
+}
+
+/** What is not said of the record beside it: the fields that the proposal does not name, who changed it last, and how
+ *  many other records refer to it. */
 function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
   const model = modelOf(meta, name);
-  const found = useRequest((signal) => (model ? recordOf(model, id, signal) : Promise.resolve(null)), [name, id, plan.id, isStale(plan)], { keepsPrevious: true });
+  const key = [name, id, plan.id, isStale(plan)];
+  const found = useRequest((signal) => (model ? recordOf(model, id, signal) : Promise.resolve(null)), key, { keepsPrevious: true });
+  const around = useRequest((signal) => (model ? aroundOf(model, id, signal) : Promise.resolve(NOTHING)), key, { keepsPrevious: true });
   if (!model) {
     return null;
   }
   const title = <RecordTitle model={model} of={{ model: name, id }} isBare />;
+  const named = new Set([model.shown_as, ...plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field)]);
+  const { last, related } = around.state === "loaded" ? around.value : NOTHING;
   return (
     <>
       <dl class="facts">
@@ -75,10 +111,44 @@ function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; mode
           <dd>{may(model, "get") ? <a href={addressOf(name, id)}>{title}</a> : title}</dd>
         </div>
       </dl>
-      {found.state === "loaded" && found.value && !isShownWhole(meta, plan, model) && <Facts {...{ meta, model, record: found.value }} but={model.shown_as} />}
+      {found.state === "loaded" && found.value && !isShownWhole(meta, plan, model) && <Facts {...{ meta, model, record: found.value }} but={named} most={FACTS} />}
       {found.state === "loaded" && found.value === null && <p class="quiet">{t("now.gone")}</p>}
+      <dl class="facts">
+        {related.map((each) => (
+          <div key={`${each.model}.${each.field}`} class="fact">
+            <dt>{modelOf(meta, each.model)?.plural ?? each.model}</dt>
+            <dd>{number(each.count)}</dd>
+          </div>
+        ))}
+        {last && (
+          <div class="fact">
+            <dt>{t("last.change")}</dt>
+            <dd>
+              {last.agent ?? last.by ?? "–"}, {relativePast(last.at)}
+            </dd>
+          </div>
+        )}
+      </dl>
     </>
   );
+}
+
+interface Around {
+  last: { at: string; by: string | null; agent: string | null } | undefined;
+  /** The models whose records refer to this one. */
+  related: { model: string; field: string; count: number }[];
+}
+
+const NOTHING: Around = { last: undefined, related: [] };
+
+async function aroundOf(model: Model, id: string, signal: AbortSignal): Promise<Around> {
+  const history = may(model, "history") ? run<NonNullable<Around["last"]>[]>(model.name, "history", { id }, signal).catch(() => null) : null;
+  const referring = may(model, "related") ? run<Around["related"]>(model.name, "related", { id, limit: 1 }, signal).catch(() => null) : null;
+  const [entries, related] = await Promise.all([history, referring]);
+  return {
+    last: entries?.value.toSorted((one, other) => other.at.localeCompare(one.at))[0],
+    related: (related?.value ?? []).filter((each) => each.count > 0),
+  };
 }
 
 function Agent({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: number }) {
@@ -91,7 +161,13 @@ function Agent({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: num
         <div class="fact">
           <dt>{t("agent.name")}</dt>
           <dd>
-            <UntrustedText text={agent} />
+            {plan["agent_token"] ? (
+              <a href={`/agents?agent=${encodeURIComponent(String(plan["agent_token"]))}`}>
+                <UntrustedText text={agent} />
+              </a>
+            ) : (
+              <UntrustedText text={agent} />
+            )}
           </dd>
         </div>
         <div class="fact">
@@ -100,7 +176,11 @@ function Agent({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: num
         </div>
         <div class="fact">
           <dt>{t("agent.days")}</dt>
-          <dd>{t("agent.counts", { all: number(own.length), done: count("executed"), rejected: count("rejected") })}</dd>
+          <dd>
+            {t("agent.proposed", { all: number(own.length) })}
+            <br />
+            {t("agent.decided", { done: count("executed"), rejected: count("rejected") })}
+          </dd>
         </div>
       </dl>
     </section>

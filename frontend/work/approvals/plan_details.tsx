@@ -2,9 +2,9 @@
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
-import { date, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
+import { date, listed, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
-import { fieldOf, may, modelOf } from "../models";
+import { fieldOf, may, modelOf, nounOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar, Avatar } from "../values/avatar";
@@ -82,7 +82,7 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
         <p class="irreversible">
           <Icon name="triangle-alert" />
           <span>
-            <strong>{t("irreversible")}</strong> {isDeletion(plan) && (count > 1 ? t("irreversible.deletes", { n: number(count) }) : t("irreversible.delete"))}
+            <strong>{t("irreversible")}</strong> {isDeletion(plan) && lossOf(meta, plan, count)}
           </span>
         </p>
       )}
@@ -126,6 +126,23 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
       </details>
     </div>
   );
+}
+
+/** What a deletion takes away, in a sentence: the records that it names, and those that go along. */
+function lossOf(meta: Meta, plan: Plan, count: number): string {
+  const own = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
+  const along = (plan.affected ?? []).filter((each) => each.change === "deleted" && !own.has(`${each.model}/${each.id}`));
+  const records = own.size * count;
+  if (records > 1 || along.length === 0) {
+    return records > 1 ? t("irreversible.deletes", { n: number(records) }) : t("irreversible.delete");
+  }
+  const names = [...new Set(along.map((each) => each.model))];
+  const counted = names.map((name) => {
+    const n = along.filter((each) => each.model === name).length;
+    const model = modelOf(meta, name);
+    return `${number(n)} ${nounOf((n === 1 ? model?.label : model?.plural) ?? name)}`;
+  });
+  return t("irreversible.along", { others: listed(counted) });
 }
 
 /** The effects on other records: by the names of the records if the API sends them, or else in words. */

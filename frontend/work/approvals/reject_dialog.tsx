@@ -1,4 +1,4 @@
-// The dialog that asks for the reason of a rejection, which is required.
+// The dialog that asks for the reason of a rejection, which is required. What is typed stays in this tab until the proposal is decided.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -7,22 +7,37 @@ import { number, translator } from "../../shared/i18n";
 
 const t = translator("approvals");
 
+const kept = (plan: string) => `reason:${plan}`;
+
+/** Forget what was typed about a proposal, which is decided. */
+export function dropReason(plan: string): void {
+  sessionStorage.removeItem(kept(plan));
+}
+
 interface Props {
+  /** The first proposal. */
+  plan: string;
   count: number;
   /** The initial text of the reason. */
   reason?: string;
   isOpen: boolean;
+  isBusy: boolean;
+  /** The last try did not reach the service. */
+  isUnsent: boolean;
   onReject: (reason: string) => void;
   onClose: () => void;
 }
 
-export function RejectDialog({ count, reason: given = "", isOpen, onReject, onClose }: Props) {
+export function RejectDialog({ plan, count, reason: given = "", isOpen, isBusy, isUnsent, onReject, onClose }: Props) {
   const [reason, setReason] = useState("");
   const [isMissing, setMissing] = useState(false);
-  useEffect(() => setReason(given), [given, isOpen]);
+  useEffect(() => setReason(sessionStorage.getItem(kept(plan)) ?? given), [given, isOpen, plan]);
+  const change = (text: string) => {
+    setReason(text);
+    sessionStorage.setItem(kept(plan), text);
+  };
   const submit = () => {
     if (reason.trim()) {
-      setReason("");
       setMissing(false);
       onReject(reason.trim());
     } else {
@@ -36,11 +51,16 @@ export function RejectDialog({ count, reason: given = "", isOpen, onReject, onCl
       isOpen={isOpen}
       onClose={onClose}
       actions={
-        <Button look="risky" onClick={submit}>
+        <Button look="risky" busy={isBusy} onClick={submit}>
           {t("reject")}
         </Button>
       }
     >
+      {isUnsent && (
+        <p class="notice" role="alert">
+          {t("reject.unsent")}
+        </p>
+      )}
       <Field
         name="reject-reason"
         label={t("reject.reason")}
@@ -48,7 +68,7 @@ export function RejectDialog({ count, reason: given = "", isOpen, onReject, onCl
         fault={isMissing ? t("reject.needed") : undefined}
         required
       >
-        {(given) => <textarea {...given} value={reason} maxLength={1000} onInput={(event) => setReason(event.currentTarget.value)} />}
+        {(given) => <textarea {...given} value={reason} maxLength={1000} onInput={(event) => change(event.currentTarget.value)} />}
       </Field>
     </Dialog>
   );

@@ -39,7 +39,7 @@ export function ValueCounts({ meta, model, fields }: { meta: Meta; model: Model;
   const by = columns.find((each) => each.name === other);
   const title = t("figures", { model: model.plural, field: field.label });
   return (
-    <section class="figure stack" aria-labelledby={`figure-${model.name}`}>
+    <div class="figure stack" role="group" aria-labelledby={`figure-${model.name}`}>
       <div class="row between">
         <h2 id={`figure-${model.name}`}>{title}</h2>
         <Button tight aria-pressed={isTable} onClick={() => setTable(!isTable)}>
@@ -85,7 +85,7 @@ export function ValueCounts({ meta, model, fields }: { meta: Meta; model: Model;
           }}
         </RequestResult>
       )}
-    </section>
+    </div>
   );
 }
 

@@ -8,7 +8,7 @@ import { ChartTable, TableSwitch } from "../../shared/chart_table";
 import { date, number, percent, shortDate, translator } from "../../shared/i18n";
 import { useRequest } from "../../shared/request";
 import { go } from "../../shared/router";
-import { type Field, inLanguage, type Measure, type Meta, type Model, type Row, run } from "../api";
+import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
 import { addressOf, fieldOf, may, nounOf, titleOf, workflowField } from "../models";
 import { formatWholeAmount } from "../values/money";
@@ -19,6 +19,7 @@ import { Widget } from "../widgets/widget";
 import { formatOf, headline } from "./format";
 import { addDays, nextStart, type Period } from "./periods";
 import { dateOf, loadSeries, type Series } from "./series";
+import { measureName } from "./tile";
 
 const t = translator("dashboard");
 
@@ -27,6 +28,8 @@ export interface TileProps {
   model: Model;
   period: Period;
   filter: readonly Condition[];
+  /** What the dashboard calls the tile, in place of its own title. */
+  title?: string | undefined;
 }
 
 export function listAddress(model: Model, filter: readonly Condition[], order = ""): string {
@@ -48,10 +51,11 @@ function opener({ model, period, filter }: TileProps, measure: Measure, days: re
   };
 }
 
-export function Kpi({ model, measure, series }: { model: Model; measure: Measure; series: Series }) {
+export function Kpi({ model, title, measure, series }: TileProps & { measure: Measure; series: Series }) {
+  const name = title ?? measureName(measure);
   return (
-    <section class="kpi" aria-label={inLanguage(measure.label, measure.fn)}>
-      <p class="tile-label">{inLanguage(measure.label, measure.fn)}</p>
+    <section class="kpi" aria-label={name}>
+      <p class="tile-label">{name}</p>
       <p class="kpi-value">
         {headline(series.total, model, measure)} <Change {...{ measure, series }} />
       </p>
@@ -82,8 +86,8 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
   const { model, measure, series, period } = props;
   const [isTable, setTable] = useState(false);
   const format = formatOf(model, measure);
-  const name = inLanguage(measure.label, measure.fn);
-  const title = t(`per.${period.step}`, { name });
+  const name = measureName(measure);
+  const title = props.title ?? t(`per.${period.step}`, { name });
   const days = series.points.map((each) => each.at);
   const lines: ChartSeries[] = [
     { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
@@ -91,7 +95,7 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
   ];
   const chart = { title, days, series: lines, kind: "line", height: 240, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
   return (
-    <Widget title={title} size="wide8" beside={<Legend series={lines} />} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
+    <Widget title={title} beside={<Legend series={lines} />} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
       {isTable ? <ChartTable {...chart} /> : <div class="widget-chart"><Chart {...chart} onOpen={opener(props, measure, days)} /></div>}
     </Widget>
   );
@@ -104,13 +108,13 @@ function labelOf(period: Period) {
 const MOST_PARTS = 5;
 
 /** The number of records in each step, by the values of a field. */
-export function Parts(props: TileProps & { measure: Measure; by: Field; size: string }) {
-  const { model, measure, by, period, filter, size } = props;
+export function Parts(props: TileProps & { measure: Measure; by: Field }) {
+  const { model, measure, by, period, filter } = props;
   const [isTable, setTable] = useState(false);
   const found = useRequest((signal) => loadSeries({ ...props, by }, signal), [model.name, by.name, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
-  const title = t("parts", { name: inLanguage(measure.label, measure.fn), field: nounOf(by.label) });
+  const title = props.title ?? t("parts", { name: measureName(measure), field: nounOf(by.label) });
   return (
-    <Widget title={title} size={size} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
+    <Widget title={title} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
       <RequestResult of={found}>
         {(series) => {
           const days = series.points.map((each) => each.at);
@@ -141,14 +145,14 @@ function nameOf(field: Field, value: unknown): string {
 }
 
 /** The present number of records in each state. */
-export function States({ model, filter, state }: TileProps & { state: Field }) {
+export function States({ model, filter, title, state }: TileProps & { state: Field }) {
   const found = useRequest(
     async (signal) => (await run<{ value: unknown; count: number }[]>(model.name, "count_by", { field: state.name, filter }, signal)).value,
     [model.name, JSON.stringify(filter)],
     { keepsPrevious: true },
   );
   return (
-    <Widget title={t("states", { models: model.plural, field: nounOf(state.label) })} size="wide4">
+    <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
       <RequestResult of={found}>
         {(counts) => {
           const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
@@ -196,19 +200,21 @@ export function PartBar({ part, tone = "" }: { part: number; tone?: string }) {
   );
 }
 
-const ROWS = 7;
+const ROWS = 6;
 
 /** The open records with the largest amounts, or those that are due next. */
-export function Largest({ meta, model, filter, money, due, size }: TileProps & { money: Field | undefined; due: Field | undefined; size: string }) {
+export function Largest({ meta, model, filter, ...given }: TileProps) {
+  const money = model.fields.find((each) => each.kind === "money" && !each.masked);
+  const due = model.fields.find((each) => each.kind === "date" && !each.masked);
   const state = workflowField(model);
   const conditions = [...filter, ...isOpen(state)];
   const by = money ?? due;
   const input = { filter: conditions, order: by ? [{ field: by.name, dir: money ? "desc" : "asc" }] : [], limit: ROWS };
   const found = useRequest(async (signal) => (await run<Row[]>(model.name, "list", input, signal)).value, [model.name, JSON.stringify(filter)], { keepsPrevious: true });
-  const title = t(money ? "largest" : "next", { models: nounOf(model.plural) });
+  const title = given.title ?? t(money ? "largest" : "next", { models: nounOf(model.plural) });
   const name = fieldOf(model, model.shown_as);
   return (
-    <Widget title={title} size={size} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
+    <Widget title={title} link={{ href: listAddress(model, conditions, by ? `${money ? "-" : ""}${by.name}` : ""), label: model.plural }}>
       <RequestResult of={found}>
         {(rows) =>
           rows.length === 0 ? (

@@ -76,8 +76,8 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
       <RequestResult of={found}>
         {({ tokens, lastUsed, known }) => {
           const wanted = query.value.get("agent");
-          const chosen = tokens.find((each) => each.id === wanted) ?? (isNarrow.value ? undefined : tokens[0]);
-          const isAlone = isMaking || (isNarrow.value && chosen !== undefined);
+          const chosen = tokens.find((each) => each.id === wanted) ?? tokens[0];
+          const isAlone = isMaking || isNarrow.value;
           if (tokens.length === 0 && !isMaking) {
             return (
               <Empty icon="bot" title={t("none")}>
@@ -87,7 +87,7 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
           }
           return (
             <div class={tokens.length === 0 || isAlone ? "agents alone" : "agents"}>
-              {(!isNarrow.value || !isAlone) && tokens.length > 0 && <AgentList {...{ meta, tokens, lastUsed }} chosen={isMaking ? undefined : chosen?.id} />}
+              {!isNarrow.value && tokens.length > 0 && <AgentList {...{ meta, tokens, lastUsed }} chosen={isMaking ? undefined : chosen?.id} />}
               {isMaking ? (
                 <div class="agent-detail">
                   <p class="quiet">{t("lead")}</p>
@@ -96,11 +96,14 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
               ) : (
                 chosen && (
                   <>
-                    {isNarrow.value && (
-                      <a class="agents-back" href="/agents">
-                        <Icon name="arrow-left" size="s" />
-                        {t("all.agents")}
-                      </a>
+                    {isNarrow.value && tokens.length > 1 && (
+                      <details key={`all-${chosen.id}`} class="agents-all">
+                        <summary>
+                          {t("all.agents")} <span class="quiet num">{number(tokens.length)}</span>
+                          <Icon name="chevron-down" size="s" />
+                        </summary>
+                        <AgentList {...{ meta, tokens, lastUsed }} chosen={chosen.id} />
+                      </details>
                     )}
                     <AgentDetail key={chosen.id} {...{ meta, model, known }} token={chosen} lastUsed={lastUsed.get(chosen.id)} onRevoke={setLeaving} />
                   </>

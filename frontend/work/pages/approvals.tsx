@@ -21,7 +21,7 @@ import { needsConfirmation, recordApproval, useSecondsOnScreen } from "../approv
 import { AGE_FILTERS, groupSimilar, isExpired, isStale, type Plan } from "../approvals/plan";
 import { saveProposalAsDraft, formFor } from "../approvals/edit_proposal";
 import { PlanSummary } from "../approvals/record_title";
-import { RejectDialog } from "../approvals/reject_dialog";
+import { dropReason, RejectDialog } from "../approvals/reject_dialog";
 import { riskOf, RISKS } from "../approvals/risk";
 import { addressOf, modelOf } from "../models";
 import "../approvals/approvals.css";
@@ -129,6 +129,7 @@ interface SplitProps {
 function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
   const [isRedoing, setRedoing] = useState(false);
+  const [isUnsent, setUnsent] = useState(false);
   const [asked, setAsked] = useState<"risk" | "haste" | null>(null);
   // On a phone the list covers the proposal.
   const [isListed, setListed] = useState(false);
@@ -177,9 +178,16 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     }
   };
   const refuse = async (reason: string) => {
+    setUnsent(false);
+    const isDone = await deciding(() => reject(group, reason));
+    // What did not reach the service stays in its dialog.
+    if (!isDone && plans.peek()?.some(({ id, state }) => id === first?.id && state === "pending")) {
+      setUnsent(true);
+      return;
+    }
     setRejecting(false);
     setRedoing(false);
-    const isDone = await deciding(() => reject(group, reason));
+    dropReason(first?.id ?? "");
     if (isRedoing && isDone && first && form) {
       saveProposalAsDraft(meta, first, form.key);
       go(form.address);
@@ -235,10 +243,12 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       )}
       {first && <PlanContext key={first.id} {...{ meta, plan: first, now_ms }} />}
       <RejectDialog
+        plan={first?.id ?? ""}
         count={group.length}
         reason={isRedoing ? t("redo.reason") : ""}
         isOpen={isRejecting || isRedoing}
-        onClose={() => (setRejecting(false), setRedoing(false))}
+        {...{ isBusy, isUnsent }}
+        onClose={() => (setRejecting(false), setRedoing(false), setUnsent(false))}
         onReject={(reason) => void refuse(reason)}
       />
       <ConfirmApproval {...{ meta, group, asked }} onSign={signNow} onClose={() => setAsked(null)} />

@@ -1,32 +1,31 @@
-// Dashboards: one for each group of models, with figures, charts and top records over a chosen period.
-import { CopyButton } from "../../shared/components/button";
+// Dashboards: one for each group of models, and those that people have arranged, over a chosen period.
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { Button, CopyButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
+import { Icon, type IconName } from "../../shared/components/icon";
 import { Empty, RequestResult } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
 import { useRequest } from "../../shared/request";
-import { query, setQuery } from "../../shared/router";
+import { go, query, setQuery } from "../../shared/router";
+import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
-import { type Field, type Measure, type Meta, type Model, run, type Row } from "../api";
-import { ValueCounts } from "../board/value_counts";
+import { type Field, type Meta, type Model, run, type Row } from "../api";
+import { EditBar } from "../dashboard/edit_bar";
 import { periodOf, PERIODS, type Period } from "../dashboard/periods";
-import { loadSeries, measuresOf, type Series } from "../dashboard/series";
-import { Kpi, Largest, OverTime, Parts, States, type TileProps } from "../dashboard/tiles";
+import { createDashboard, type DashboardChange, dashboardModel, loadDashboards, removeDashboard, type SavedDashboard, updateDashboard } from "../dashboard/saved_dashboards";
+import { measuresOf } from "../dashboard/series";
+import { countedFields, defaultTiles, type Tile } from "../dashboard/tile";
+import { TileGrid } from "../dashboard/tile_grid";
 import { ownedModels } from "../home/own_records";
-import { businessModels, may, modelOf, titleOf, workflowField } from "../models";
+import { businessModels, may, modelOf, titleOf } from "../models";
 import { moduleGroups } from "../shell/navigation";
 import type { Condition } from "../values/operators";
 import "../dashboard/dashboard.css";
 
 const t = translator("dashboard");
 
-const MOST_FIGURES = 4;
 const MOST_PEOPLE = 200;
-
-/** The fields by which records are counted, the workflow field first. */
-function countedFields(model: Model): Field[] {
-  const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
-  const first = workflowField(model) ?? fields.find((each) => each.kind === "select");
-  return first ? [first, ...fields.filter((each) => each !== first)] : fields;
-}
 
 interface Board {
   name: string;
@@ -50,28 +49,157 @@ function weightOf({ models }: Board): number {
 
 export function Dashboard({ meta }: { meta: Meta }) {
   const boards = boardsOf(meta);
+  const found = useRequest((signal) => loadDashboards(meta, signal), [meta], { keepsPrevious: true });
+  const saved = found.state === "loaded" ? found.value : [];
+  const wanted = query.value.get("dashboard");
+  const own = saved.find((each) => each.id === wanted);
   const board = boards.find((each) => each.name === query.value.get("board")) ?? boards[0];
   const name = query.value.get("period") ?? "12w";
   const period = periodOf(name, query.value.get("from"), query.value.get("to"));
-  const addressOf = (to: string) => {
-    const next = new URLSearchParams(query.value);
-    next.set("board", to);
-    return `/dashboard?${next}`;
-  };
+  const isEdited = own?.isOwn === true && query.value.get("edit") === "1";
+  const models = own ? modelsOf(meta, own) : (board?.models ?? []);
+  const tab = (label: string, to: { board?: string; dashboard?: string }, isCurrent: boolean, isShared = false) => (
+    <a key={label + Object.values(to)[0]} class="board-tab" href={addressWith(to)} aria-current={isCurrent ? "page" : undefined}>
+      {isShared && <Icon name="users" size="s" />}
+      {label}
+    </a>
+  );
   return (
     <>
       <Heading title={t("title")}>
         <nav class="board-tabs" aria-label={t("title")}>
-          {boards.map((each) => (
-            <a key={each.name} class="board-tab" href={addressOf(each.name)} aria-current={each === board ? "page" : undefined}>
-              {each.label}
-            </a>
-          ))}
+          {boards.map((each) => tab(each.label, { board: each.name }, !own && each === board))}
+          {saved.map((each) => tab(each.name, { dashboard: each.id }, each === own, each.isShared))}
         </nav>
         <span class="right" />
-        {board && <Choices {...{ meta, board, name, period }} />}
+        {models.length > 0 && <Choices {...{ meta, models, name, period }} />}
+        {!isEdited && (own || board) && <EditButton {...{ meta, own }} name={own?.name ?? board?.label ?? ""} tiles={() => own?.tiles ?? defaultTiles(board?.models ?? [])} onMade={found.reload} />}
       </Heading>
-      {board ? <Tiles key={board.name} {...{ meta, board, period }} /> : <Empty icon="layout-dashboard" title={t("empty")} />}
+      {wanted && !own ? (
+        <RequestResult of={found}>{() => <Empty icon="layout-dashboard" title={t("missing")} />}</RequestResult>
+      ) : own && isEdited ? (
+        <Edited key={own.id} {...{ meta, period }} board={own} onChanged={found.reload} />
+      ) : own ? (
+        <Shown key={own.id + own.revision} {...{ meta, period }} tiles={own.tiles} />
+      ) : board ? (
+        <Standard key={board.name} {...{ meta, board, period }} />
+      ) : (
+        <Empty icon="layout-dashboard" title={t("empty")} />
+      )}
+    </>
+  );
+}
+
+/** The address of another dashboard, with the same period and owner. */
+function addressWith(to: { board?: string; dashboard?: string }): string {
+  const next = new URLSearchParams(query.value);
+  ["board", "dashboard", "edit"].forEach((each) => next.delete(each));
+  Object.entries(to).forEach(([key, value]) => next.set(key, value));
+  return `/dashboard?${next}`;
+}
+
+function modelsOf(meta: Meta, board: SavedDashboard): Model[] {
+  const names = new Set(board.tiles.map((each) => each.model));
+  return businessModels(meta).filter((each) => names.has(each.name));
+}
+
+interface EditButtonProps {
+  meta: Meta;
+  own: SavedDashboard | undefined;
+  name: string;
+  tiles: () => Tile[];
+  onMade: () => void;
+}
+
+/** Edit one's own dashboard; of another one, a copy that is one's own. */
+function EditButton({ meta, own, name, tiles, onMade }: EditButtonProps) {
+  const [isBusy, setBusy] = useState(false);
+  const model = dashboardModel(meta);
+  const isOwn = own?.isOwn === true;
+  if (!model || !may(model, isOwn ? "update" : "create")) {
+    return null;
+  }
+  const edit = async () => {
+    if (isOwn) {
+      setQuery({ edit: "1" }, { replaces: false });
+      return;
+    }
+    setBusy(true);
+    await tried(async () => {
+      const made = await createDashboard(t("copy.name", { name }), tiles());
+      if (made) {
+        onMade();
+        go(`${addressWith({ dashboard: made.id })}&edit=1`);
+      }
+    });
+    setBusy(false);
+  };
+  return (
+    <Button tight id="edit-board" busy={isBusy} onClick={() => void edit()}>
+      <Icon name={isOwn ? "pencil" : "copy"} size="s" />
+      {t(isOwn ? "edit" : "copy")}
+    </Button>
+  );
+}
+
+/** Run it; what the service refuses is shown as a toast. */
+async function tried(does: () => Promise<void>): Promise<boolean> {
+  try {
+    await does();
+    return true;
+  } catch (error) {
+    showToast(Problem.from(error).message);
+    return false;
+  }
+}
+
+function Standard({ meta, board, period }: { meta: Meta; board: Board; period: Period }) {
+  const tiles = useMemo(() => defaultTiles(board.models), [board.name]);
+  return <Shown {...{ meta, tiles, period }} />;
+}
+
+interface ShownProps {
+  meta: Meta;
+  tiles: readonly Tile[];
+  period: Period;
+  onChange?: (tiles: Tile[]) => void;
+}
+
+function Shown({ meta, tiles, period, onChange }: ShownProps) {
+  const owner = query.value.get("owner") ?? "";
+  const filterOf = (model: Model): Condition[] => {
+    const field = ownerOf(meta, model);
+    return owner && field ? [{ field: field.name, op: "eq", value: owner }] : [];
+  };
+  return tiles.length === 0 ? <Empty icon="layout-dashboard" title={t("no.tiles")} /> : <TileGrid {...{ meta, tiles, period, filterOf, onChange }} />;
+}
+
+function Edited({ meta, board, period, onChanged }: { meta: Meta; board: SavedDashboard; period: Period; onChanged: () => void }) {
+  const [draft, setDraft] = useState<DashboardChange>(board);
+  const [isBusy, setBusy] = useState(false);
+  const leave = (changes: Record<string, string>) => {
+    onChanged();
+    setQuery({ edit: "", ...changes });
+  };
+  const save = async () => {
+    setBusy(true);
+    const isSaved = await tried(() => updateDashboard(board, { ...draft, name: draft.name.trim() }));
+    setBusy(false);
+    if (isSaved) {
+      showToast(t("saved"));
+      leave({});
+    }
+  };
+  const remove = async () => {
+    if (await tried(() => removeDashboard(board))) {
+      showToast(t("removed", { name: board.name }));
+      leave({ dashboard: "" });
+    }
+  };
+  return (
+    <>
+      <EditBar {...{ meta, board, draft, isBusy }} onChange={setDraft} onSave={() => void save()} onCancel={() => setQuery({ edit: "" })} onRemove={() => void remove()} />
+      <Shown {...{ meta, period }} tiles={draft.tiles} onChange={(tiles) => setDraft((last) => ({ ...last, tiles }))} />
     </>
   );
 }
@@ -81,8 +209,8 @@ function ownerOf(meta: Meta, model: Model): Field | undefined {
   return ownedModels(meta).find((each) => each.model === model)?.owner;
 }
 
-function Choices({ meta, board, name, period }: { meta: Meta; board: Board; name: string; period: Period }) {
-  const hasOwner = board.models.some((each) => ownerOf(meta, each));
+function Choices({ meta, models, name, period }: { meta: Meta; models: readonly Model[]; name: string; period: Period }) {
+  const hasOwner = models.some((each) => ownerOf(meta, each));
   const people = useRequest(async (signal) => (hasOwner ? (await run<Row[]>("user", "list", { limit: MOST_PEOPLE }, signal)).value : []), [hasOwner]);
   const user = modelOf(meta, "user");
   return (
@@ -93,100 +221,39 @@ function Choices({ meta, board, name, period }: { meta: Meta; board: Board; name
           <input class="input tight" type="date" aria-label={t("to")} value={period.to} min={period.from} onChange={(event) => setQuery({ to: event.currentTarget.value })} />
         </>
       )}
-      <select class="input tight" aria-label={t("period")} value={name} onChange={(event) => setQuery({ period: event.currentTarget.value })}>
-        {PERIODS.map((each) => (
-          <option key={each} value={each}>
-            {t(`period.${each}`)}
-          </option>
-        ))}
-      </select>
-      {hasOwner && user && people.state === "loaded" && (
-        <select class="input tight" aria-label={t("owner")} value={query.value.get("owner") ?? ""} onChange={(event) => setQuery({ owner: event.currentTarget.value })}>
-          <option value="">{t("owner.all")}</option>
-          {people.value.map((each) => (
-            <option key={each.id} value={each.id}>
-              {String(each["name"] ?? titleOf(user, each))}
+      <SelectButton icon="calendar">
+        <select aria-label={t("period")} value={name} onChange={(event) => setQuery({ period: event.currentTarget.value })}>
+          {PERIODS.map((each) => (
+            <option key={each} value={each}>
+              {t(`period.${each}`)}
             </option>
           ))}
         </select>
+      </SelectButton>
+      {hasOwner && user && people.state === "loaded" && (
+        <SelectButton icon="users" look="of-owner">
+          <select aria-label={t("owner")} value={query.value.get("owner") ?? ""} onChange={(event) => setQuery({ owner: event.currentTarget.value })}>
+            <option value="">{t("owner.all")}</option>
+            {people.value.map((each) => (
+              <option key={each.id} value={each.id}>
+                {String(each["name"] ?? titleOf(user, each))}
+              </option>
+            ))}
+          </select>
+        </SelectButton>
       )}
       <CopyButton text={location.href} of={t("link.of")} label={t("link")} />
     </div>
   );
 }
 
-interface Measured {
-  model: Model;
-  measure: Measure;
-  series: Series;
-}
-
-function Tiles({ meta, board, period }: { meta: Meta; board: Board; period: Period }) {
-  const owner = query.value.get("owner") ?? "";
-  const filterOf = (model: Model): Condition[] => {
-    const field = ownerOf(meta, model);
-    return owner && field ? [{ field: field.name, op: "eq", value: owner }] : [];
-  };
-  const measured = board.models.flatMap((model) => measuresOf(model).map((measure) => ({ model, measure }))).toSorted((a, b) => rank(a.measure) - rank(b.measure)).slice(0, MOST_FIGURES);
-  const found = useRequest(
-    (signal) => Promise.all(measured.map(async (each): Promise<Measured> => ({ ...each, series: await loadSeries({ ...each, period, filter: filterOf(each.model) }, signal) }))),
-    [period.from, period.to, owner],
-    { keepsPrevious: true },
-  );
-  const props = (model: Model): TileProps => ({ meta, model, period, filter: filterOf(model) });
+/** A select that looks like the other buttons of the head, with its arrow. */
+function SelectButton({ icon, look = "", children }: { icon: IconName; look?: string; children: ComponentChildren }) {
   return (
-    <div class="dashboard">
-      <RequestResult of={found}>{(all) => <Measures {...{ all, props }} />}</RequestResult>
-      <div class="figures">
-        {board.models.map((model) => (
-          <ValueCounts key={model.name} meta={meta} model={model} fields={countedFields(model)} />
-        ))}
-      </div>
-    </div>
+    <span class={`select-button ${look}`}>
+      <Icon name={icon} size="s" />
+      {children}
+      <Icon name="chevron-down" size="s" />
+    </span>
   );
-}
-
-/** The rank of a measure: amounts come first. */
-function rank(measure: Measure): number {
-  return ["sum", "count", "avg", "median"].indexOf(measure.fn);
-}
-
-/** The CSS class of a tile, by the number of tiles in its row. */
-const SIZES = ["", "wide12", "wide6", "wide4"];
-
-function Measures({ all, props }: { all: readonly Measured[]; props: (model: Model) => TileProps }) {
-  const [first] = all;
-  if (!first) {
-    return null;
-  }
-  const { model } = first;
-  const state = workflowField(model);
-  const counted = all.filter((each) => each.measure.fn === "count" && each.series.total).toSorted((a, b) => Number(b.model === model) - Number(a.model === model));
-  const parts = [...new Map(counted.map((each) => [each.model.name, each])).values()].flatMap(({ model: each, measure }) => partFields(each).map((by) => ({ model: each, measure, by })));
-  const money = model.fields.find((each) => each.kind === "money" && !each.masked);
-  const due = model.fields.find((each) => each.kind === "date" && !each.masked);
-  const shown = parts.slice(0, 2);
-  const hasList = may(model, "list") && (money !== undefined || state !== undefined);
-  const size = SIZES[shown.length + Number(hasList)] ?? "wide4";
-  return (
-    <>
-      <div class="kpis">
-        {all.map((each) => (
-          <Kpi key={`${each.model.name}/${each.measure.fn}/${each.measure.date}`} {...each} />
-        ))}
-      </div>
-      <OverTime {...props(model)} {...first} />
-      {state && may(model, "count_by") && <States {...props(model)} state={state} />}
-      {shown.map((each) => (
-        <Parts key={`${each.model.name}/${each.by.name}`} {...props(each.model)} {...{ ...each, size }} />
-      ))}
-      {hasList && <Largest {...props(model)} {...{ money, due, size }} />}
-    </>
-  );
-}
-
-/** The fields with few values, for charts that split the records. */
-function partFields(model: Model): Field[] {
-  const state = workflowField(model);
-  return may(model, "series") ? model.fields.filter((each) => each.kind === "select" && !each.masked && each !== state) : [];
 }

@@ -1,10 +1,18 @@
 // The parts of overview pages: a panel with a heading, and a tile with a figure.
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { number } from "../../shared/i18n";
 import { Waiting } from "../shell/sidebar";
 import "./widgets.css";
+
+let made = 0;
+
+/** An id that no other panel has, whenever it is put on the page: useId begins anew when its root is drawn again. */
+function newId(): string {
+  made += 1;
+  return `widget-${made}`;
+}
 
 interface WidgetProps {
   title: string;
@@ -22,7 +30,7 @@ interface WidgetProps {
 }
 
 export function Widget({ title, count, waiting = 0, link, end, beside, size, children }: WidgetProps) {
-  const id = useId();
+  const [id] = useState(newId);
   return (
     <section class={size ? `widget ${size}` : "widget"} aria-labelledby={id}>
       <header class="widget-head">

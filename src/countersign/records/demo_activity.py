@@ -29,6 +29,10 @@ _INVOICES = "SELECT id FROM invoice WHERE state = 'posted' ORDER BY number"
 _OPEN = "SELECT id, open_minor, issued FROM invoice WHERE state = 'posted' ORDER BY number LIMIT 150"
 _TICKETS = "SELECT id FROM ticket ORDER BY id"
 _IN_STAGE = "SELECT id FROM lead WHERE stage = $1 ORDER BY id LIMIT 12"
+_WITH_ACTIVITIES = (
+    "SELECT lead.id FROM lead JOIN activity ON activity.lead = lead.id WHERE lead.stage = $1 "
+    "GROUP BY lead.id ORDER BY count(*) DESC, lead.id LIMIT 4"
+)
 _WINNABLE = "SELECT id FROM lead WHERE stage = 'proposed' AND party IS NOT NULL ORDER BY id LIMIT 3"
 _OPEN_TICKETS = "SELECT id FROM ticket WHERE state = 'open' ORDER BY id LIMIT 3"
 _PARTIES = "SELECT id FROM party ORDER BY id LIMIT 12"
@@ -216,9 +220,10 @@ class _Agents:
         self._calls: list[AgentCall] = []
 
     async def issue(self) -> None:
-        """Issue the tokens of three agents."""
+        """Issue the tokens of four agents."""
         await self._issue("alice", "inbox-triage", "lead.*", "activity.*", "ticket.*", "plan.*")
         await self._issue("alice", "crm-sync", "lead.*", "party.*", "plan.*")
+        await self._issue("alice", "helpdesk-bot", "ticket.*", "party.get", "plan.*")
         await self._issue("carol", "billing-helper", "invoice.*", "payment.*", "product.*", "party.get", "plan.*")
 
     async def log_calls(self) -> None:
@@ -230,6 +235,7 @@ class _Agents:
         invoices = [row[0] for row in await fetch(_UNPAID)]
         self._read("inbox-triage", 16, (("ticket.search", []), ("ticket.get", tickets), ("lead.get", leads)))
         self._read("crm-sync", 12, (("lead.search", []), ("lead.get", leads), ("party.get", parties)))
+        self._read("helpdesk-bot", 24, (("ticket.search", []), ("ticket.get", tickets), ("party.get", parties)))
         self._read("billing-helper", 8, (("invoice.search", []), ("invoice.get", invoices), ("lead.search", [])))
         await call_log.add(self._run.transaction, sorted(self._calls, key=lambda each: each.at))
 
@@ -267,14 +273,20 @@ class _Agents:
         self._note(agent, ago, f"{model}.update", record_id, "ok", 46_000)
 
     async def propose_all(self) -> None:
-        """Propose with the three agents, the oldest first."""
+        """Propose with the agents."""
         await self._billing()
         await self._sales()
 
     async def _sales(self) -> None:
         fetch = self._run.transaction.fetch
         new = [row[0] for row in await fetch(_IN_STAGE, "new")]
-        lost = [row[0] for row in await fetch(_IN_STAGE, "lost")]
+        lost = [row[0] for row in await fetch(_WITH_ACTIVITIES, "lost")]
+        offered = [row[0] for row in await fetch(_IN_STAGE, "proposed")][-3:]
+        tickets = [row[0] for row in await fetch(_OPEN_TICKETS)]
+        await self._change_leads(offered)
+        answer = {"id": tickets[2], "resolution": "The new version exports all columns."}
+        why = "The export works with the new version."
+        await self._propose("helpdesk-bot", 88, why, ("ticket.solve", answer))
         for ago, (lead,) in zip((130, 52), (await fetch(_WINNABLE))[:2], strict=True):
             await self._propose("crm-sync", ago, "The order has arrived.", ("lead.win", {"id": lead}))
         stale = [("lead.delete", {"id": each, "cascade": True}) for each in lost[1:3]]
@@ -283,6 +295,15 @@ class _Agents:
         await self._propose("crm-sync", 16, "A duplicate of another lead.", duplicate)
         why = "The contact wrote that the trial is cancelled and asked for their data to be removed."
         await self._propose("inbox-triage", 4, why, ("lead.delete", {"id": lost[0], "cascade": True}))
+
+    async def _change_leads(self, leads: list[str]) -> None:
+        """Propose an amount for one lead, and a day for each of the others."""
+        first, *others = leads
+        amount = ("lead.update", {"id": first, "expected_revenue_minor": 2_450_000})
+        await self._propose("crm-sync", 67, "The customer ordered two more tills.", amount)
+        for lead in others:
+            step = ("lead.update", {"id": lead, "expected_close": self._past.day(21)})
+            await self._propose("crm-sync", 175, "The customer decides after the trade fair.", step)
 
     async def _billing(self) -> None:
         fetch = self._run.transaction.fetch

@@ -42,6 +42,15 @@ _VIEWS = (
     _View("alice", "ticket", "Waiting", (("state", "eq", "waiting"),), ("opened",)),
     _View("carol", "invoice", "Not paid", (("state", "eq", "posted"),), ("due",)),
 )
+_TILES: tuple[Mapping[str, object], ...] = (
+    {"kind": "kpi", "model": "lead", "fn": "sum", "field": "expected_revenue_minor", "x": 0, "y": 0, "w": 4},
+    {"kind": "kpi", "model": "lead", "fn": "count", "x": 4, "y": 0, "w": 4},
+    {"kind": "kpi", "model": "ticket", "fn": "count", "x": 8, "y": 0, "w": 4},
+    {"kind": "bar", "model": "lead", "by": "stage", "x": 0, "y": 1, "w": 4},
+    {"kind": "bars", "model": "ticket", "fn": "count", "by": "priority", "x": 4, "y": 1, "w": 4},
+    {"kind": "list", "model": "lead", "x": 8, "y": 1, "w": 4},
+)
+"""The tiles of the dashboard that is shared."""
 _COMMENTS = (
     _Comment("bob", 0, 30, "They asked for the terms in writing. I have sent them."),
     _Comment("alice", 0, 21, "Thank you. I will call on the day before it closes."),
@@ -55,7 +64,8 @@ _LEADS = (
 
 
 async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
-    """Add the views, a favourite of one of them, the currency and the comments, with `people` as ids by user name."""
+    """Add the views, a favourite of one of them, a dashboard, the currency and the comments. `people` has the ids by
+    user name."""
     for view in _VIEWS:
         order = [{"field": each.removeprefix("-"), "dir": "desc" if each[0] == "-" else "asc"} for each in view.order]
         filters = [{"field": field, "op": operator, "value": value} for field, operator, value in view.conditions]
@@ -65,6 +75,8 @@ async def add_pages(run: Run, people: Mapping[str, str], now: Instant) -> None:
         if not view.shared:
             path = f"/models/{view.model}?view={view_id}"
             await _create(run, people[view.owner], "favourite", owner=people[view.owner], name=view.name, path=path)
+    tiles = json.dumps(_TILES)
+    await _create(run, people["alice"], "dashboard", owner=people["alice"], name="Week", shared=True, tiles=tiles)
     await _create(run, people["root"], "setting", title=CURRENCY.name, value=json.dumps("EUR"))
     leads = [row[0] for row in await run.transaction.fetch(_LEADS, clock.rfc3339(now)[:10])]
     for comment in _COMMENTS:

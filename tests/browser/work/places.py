@@ -38,6 +38,8 @@ WORK = (
     Place("users-invite", "/users", ("button:text-is('Invite a person')",)),
     Place("dashboard", "/dashboard"),
     Place("dashboard-table", "/dashboard?board=crm&period=custom", (".widget .end button >> nth=0",)),
+    Place("dashboard-edit", "/dashboard?dashboard={dashboard}&edit=1"),
+    Place("dashboard-add", "/dashboard?dashboard={dashboard}&edit=1", ("button:has-text('Add a tile')",)),
     Place("connect", "/connect"),
     Place("log", "/audit"),
     Place("log-entry", "/audit/{audit_entry}"),

@@ -1,5 +1,7 @@
 """Every page of the work app, for every visitor."""
 
+import json
+
 import pytest
 from playwright.async_api import Browser
 
@@ -20,6 +22,8 @@ def busy_desk(desk: Desk) -> Desk:
     agent.run("lead.update", id=leads[2]["id"], title="Piloted and renamed", revision=leads[2]["revision"])
     decided = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
     alice.run("plan.reject", id=decided, reason="We still need this one.")
+    tiles = [{"kind": "kpi", "model": "lead"}, {"kind": "bar", "model": "lead", "by": "stage", "w": 6}]
+    alice.run("dashboard.create", name="Of the visits", tiles=json.dumps(tiles))
     return desk
 
 
@@ -27,7 +31,7 @@ def busy_desk(desk: Desk) -> Desk:
 def ids(busy_desk: Desk) -> dict[str, str]:
     """A record of each model that pages show."""
     root = busy_desk.caller("root")
-    models = ("lead", "party", "invoice", "audit_entry")
+    models = ("lead", "party", "invoice", "audit_entry", "dashboard")
     return {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
 
 

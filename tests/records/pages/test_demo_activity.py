@@ -12,7 +12,7 @@ async def test_the_demonstration_has_proposals_of_each_risk_and_work_around_toda
     home = await office.value("alice", "user.home")
 
     assert {each["risk"] for each in plans} == {"high", "medium", "low"}
-    assert {each["agent"] for each in plans} == {"inbox-triage", "crm-sync", "billing-helper"}
+    assert {each["agent"] for each in plans} == {"inbox-triage", "crm-sync", "helpdesk-bot", "billing-helper"}
     assert [each["model"] for each in (*home["due"], *home["tickets"])] == ["lead", "ticket"]
     assert len(await office.all("payment", "carol")) > 50
 

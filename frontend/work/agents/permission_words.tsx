@@ -1,0 +1,55 @@
+// What an agent sees and may do, in sentences.
+import { Icon, type IconName } from "../../shared/components/icon";
+import { listed, translator } from "../../shared/i18n";
+import type { Meta } from "../api";
+import { nounOf } from "../models";
+import { type ModelPermissions, type Permission } from "./agent_token";
+
+const t = translator("agents");
+
+const DONE: readonly Permission[] = ["yes", "partly", "masked"];
+/** More fields than these are not named. */
+const MOST_FIELDS = 6;
+
+interface Props {
+  meta: Meta;
+  rows: readonly ModelPermissions[];
+  /** The personal fields that the agent sees in clear: "lead.contact_name". */
+  unmasked: readonly string[];
+}
+
+export function PermissionWords({ meta, rows, unmasked }: Props) {
+  // What belongs to the service itself is in the table alone.
+  const worked = rows.filter(({ model }) => model.module !== "base");
+  const named = (isIncluded: (row: ModelPermissions) => boolean) => listed(worked.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
+  const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; of: string }[] = [
+    { icon: "eye", key: "reads", of: named((each) => DONE.includes(each.read)) },
+    { icon: "pencil", key: "changes", of: named((each) => DONE.includes(each.write)) },
+    { icon: "inbox", key: "proposes", of: named((each) => each.write === "proposes" || each.remove === "proposes") },
+    { icon: "lock", key: "masks", of: maskedFields(meta, worked, unmasked) },
+    { icon: "x", key: "closed", of: named((each) => each.read === "no" && each.write === "no" && each.remove === "no") },
+  ];
+  const said = lines.filter((each) => each.of);
+  return said.length === 0 ? null : (
+    <ul class="may-words">
+      {said.map(({ icon, key, of }) => (
+        <li key={key}>
+          <Icon name={icon} size="s" />
+          <span>
+            <strong>{t(`words.${key}`)}</strong> {of}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The labels of the personal fields of what the agent reads that it sees as placeholders. */
+function maskedFields(meta: Meta, rows: readonly ModelPermissions[], unmasked: readonly string[]): string {
+  const read = rows.filter((each) => DONE.includes(each.read)).map(({ model }) => model.name);
+  const fields = meta.models
+    .filter((model) => read.includes(model.name))
+    .flatMap((model) => model.fields.filter((each) => each.masked || (each.is_personal && !unmasked.includes(`${model.name}.${each.name}`))));
+  const labels = [...new Set(fields.map((each) => nounOf(each.label)))];
+  return listed(labels.length > MOST_FIELDS ? [...labels.slice(0, MOST_FIELDS), t("words.more")] : labels);
+}

@@ -1,0 +1,93 @@
+// The dialog that adds a tile: its kind, the records it shows, and what is counted or added up.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { SelectField, TextField } from "../../shared/components/field";
+import { translator } from "../../shared/i18n";
+import type { Field, Measure, Meta, Model } from "../api";
+import { businessModels, may } from "../models";
+import { measuresOf } from "./series";
+import { countedFields, KINDS, measureName, measureTile, partFields, type StoredTile, type TileKind } from "./tile";
+
+const t = translator("dashboard");
+
+/** What the tiles of a kind can be made of, for a model. */
+function measuresFor(kind: TileKind, model: Model): Measure[] {
+  return measuresOf(model).filter((each) => kind !== "bars" || each.fn === "count");
+}
+
+function fieldsFor(kind: TileKind, model: Model): Field[] {
+  return kind === "bars" ? partFields(model) : kind === "bar" ? countedFields(model).filter((each) => each.kind === "select") : [];
+}
+
+function isPossible(kind: TileKind, model: Model): boolean {
+  switch (kind) {
+    case "kpi":
+    case "line":
+      return measuresFor(kind, model).length > 0;
+    case "bars":
+      return measuresFor(kind, model).length > 0 && fieldsFor(kind, model).length > 0;
+    case "bar":
+      return may(model, "count_by") && fieldsFor(kind, model).length > 0;
+    case "pivot":
+      return may(model, "count_by") && countedFields(model).length > 0;
+    default:
+      return may(model, "list");
+  }
+}
+
+interface Props {
+  meta: Meta;
+  isOpen: boolean;
+  onAdd: (tile: StoredTile) => void;
+  onClose: () => void;
+}
+
+export function AddTile({ meta, isOpen, onAdd, onClose }: Props) {
+  return (
+    <Dialog
+      title={t("add")}
+      isOpen={isOpen}
+      onClose={onClose}
+      actions={
+        <Button type="submit" form="add-tile" look="strong">
+          {t("add.do")}
+        </Button>
+      }
+    >
+      <Form {...{ meta, onAdd }} />
+    </Dialog>
+  );
+}
+
+function Form({ meta, onAdd }: Pick<Props, "meta" | "onAdd">) {
+  const all = businessModels(meta);
+  const kinds = KINDS.filter((kind) => kind === "text" || all.some((model) => isPossible(kind, model)));
+  const [kind, setKind] = useState<TileKind>(kinds[0] ?? "text");
+  const [modelName, setModel] = useState("");
+  const [place, setPlace] = useState("0");
+  const [fieldName, setField] = useState("");
+  const [title, setTitle] = useState("");
+  const [text, setText] = useState("");
+  const models = all.filter((each) => isPossible(kind, each));
+  const model = models.find((each) => each.name === modelName) ?? models[0];
+  const measures = model && ["kpi", "line", "bars"].includes(kind) ? measuresFor(kind, model) : [];
+  const measure = measures[Number(place)] ?? measures[0];
+  const fields = model ? fieldsFor(kind, model) : [];
+  const field = fields.find((each) => each.name === fieldName) ?? fields[0];
+  const add = (event: SubmitEvent) => {
+    event.preventDefault();
+    const shown: StoredTile = kind === "text" ? { kind, text } : model && measure ? measureTile(kind, model, measure) : { kind, model: model?.name ?? null };
+    onAdd({ ...shown, ...(field && kind !== "text" ? { by: field.name } : {}), title: title.trim() });
+  };
+  return (
+    <form id="add-tile" class="stack" onSubmit={add}>
+      <SelectField name="tile-kind" label={t("kind")} value={kind} onChange={(value) => setKind(value as TileKind)} options={kinds.map((each) => [each, t(`kind.${each}`)])} />
+      {kind !== "text" && model && <SelectField name="tile-model" label={t("records")} value={model.name} onChange={setModel} options={models.map((each) => [each.name, each.plural])} />}
+      {measure && <SelectField name="tile-measure" label={t("measure")} value={String(measures.indexOf(measure))} onChange={setPlace} options={measures.map((each, at) => [String(at), measureName(each)])} />}
+      {kind !== "text" && field && <SelectField name="tile-field" label={t("by")} value={field.name} onChange={setField} options={fields.map((each) => [each.name, each.label])} />}
+      {kind === "text" && <TextField name="tile-text" label={t("text")} value={text} maxLength={2000} required onInput={(event) => setText(event.currentTarget.value)} />}
+      <TextField name="tile-title" label={t("tile.title")} help={t("tile.title.help")} value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+    </form>
+  );
+}

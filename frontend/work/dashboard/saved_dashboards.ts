@@ -1,0 +1,66 @@
+// The dashboards that people have arranged: one's own and the shared ones, kept by the service.
+import { attempt, type Meta, type Model, type Row, run } from "../api";
+import { may, modelOf } from "../models";
+import { ownCondition } from "../ownership";
+import { parseTiles, type Tile, tilesText } from "./tile";
+
+export interface SavedDashboard {
+  id: string;
+  name: string;
+  isShared: boolean;
+  /** It is this person's own, and can be changed. */
+  isOwn: boolean;
+  tiles: Tile[];
+  revision: number;
+}
+
+const DASHBOARD = "dashboard";
+const MOST = 200;
+
+/** The model of dashboards, where this person may have some. */
+export function dashboardModel(meta: Meta): Model | undefined {
+  const model = modelOf(meta, DASHBOARD);
+  return model && may(model, "list") ? model : undefined;
+}
+
+/** One's own dashboards and the shared ones. Administrators may read everyone's, so the owner is part of the query. */
+export async function loadDashboards(meta: Meta, signal: AbortSignal): Promise<SavedDashboard[]> {
+  if (!dashboardModel(meta)) {
+    return [];
+  }
+  const ofMe = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
+  const read = async (condition: object) =>
+    (await run<Row[]>(DASHBOARD, "list", { filter: [condition], order: [{ field: "name", dir: "asc" }], limit: MOST }, signal)).value;
+  const [own, shared] = await Promise.all([read(ofMe), read({ field: "shared", op: "eq", value: true })]);
+  const others = shared.filter((each) => !own.some(({ id }) => id === each.id));
+  return [...own.map((each) => toDashboard(each, true)), ...others.map((each) => toDashboard(each, false))];
+}
+
+function toDashboard(row: Row, isOwn: boolean): SavedDashboard {
+  const tiles = parseTiles(row["tiles"] === null ? null : String(row["tiles"] ?? ""));
+  return { id: row.id, name: String(row["name"]), isShared: row["shared"] === true, isOwn, tiles, revision: row.revision };
+}
+
+/** The new dashboard; undefined where it waits for an approval.
+ *  @throws Problem where the service refuses it. */
+export async function createDashboard(name: string, tiles: readonly Tile[]): Promise<SavedDashboard | undefined> {
+  const done = await attempt<Row>(DASHBOARD, "create", { name, tiles: tilesText(tiles) });
+  return done.isDone ? toDashboard(done.value, true) : undefined;
+}
+
+export interface DashboardChange {
+  name: string;
+  tiles: readonly Tile[];
+  isShared: boolean;
+}
+
+/** @throws Problem where the service refuses it. */
+export async function updateDashboard(board: SavedDashboard, { name, tiles, isShared }: DashboardChange): Promise<void> {
+  const sharing = isShared === board.isShared ? {} : { shared: isShared };
+  await attempt<Row>(DASHBOARD, "update", { id: board.id, revision: board.revision, name, tiles: tilesText(tiles), ...sharing });
+}
+
+/** @throws Problem where the service refuses it. */
+export async function removeDashboard(board: SavedDashboard): Promise<void> {
+  await attempt(DASHBOARD, "delete", { id: board.id, revision: board.revision });
+}

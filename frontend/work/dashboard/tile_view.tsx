@@ -1,0 +1,69 @@
+// A tile as it is shown: what its kind is drawn by, and what is said where this person cannot be shown its records.
+import { RequestResult } from "../../shared/components/states";
+import { translator } from "../../shared/i18n";
+import { useRequest } from "../../shared/request";
+import type { Measure, Meta, Model } from "../api";
+import { ValueCounts } from "../board/value_counts";
+import { fieldOf, may, modelOf } from "../models";
+import type { Condition } from "../values/operators";
+import { Widget } from "../widgets/widget";
+import type { Period } from "./periods";
+import { loadSeries, type Series } from "./series";
+import { countedFields, measureOf, type Tile } from "./tile";
+import { Kpi, Largest, OverTime, Parts, States, type TileProps } from "./tiles";
+
+const t = translator("dashboard");
+
+interface Props {
+  meta: Meta;
+  tile: Tile;
+  period: Period;
+  /** The condition that a choice of a person adds for the records of a model. */
+  filterOf: (model: Model) => Condition[];
+}
+
+export function TileView({ meta, tile, period, filterOf }: Props) {
+  const model = modelOf(meta, tile.model ?? "");
+  if (tile.kind === "text") {
+    return (
+      <Widget title={tile.title || t("kind.text")}>
+        <p class="tile-text">{tile.text}</p>
+      </Widget>
+    );
+  }
+  const shown = model && drawn({ meta, model, period, filter: [...(tile.filter ?? []), ...filterOf(model)], title: tile.title || undefined }, tile);
+  return (
+    shown ?? (
+      <Widget title={tile.title || t(`kind.${tile.kind}`)}>
+        <p class="widget-empty">{t("gone")}</p>
+      </Widget>
+    )
+  );
+}
+
+function drawn(props: TileProps, tile: Tile) {
+  const { meta, model } = props;
+  const by = tile.by ? fieldOf(model, tile.by) : undefined;
+  switch (tile.kind) {
+    case "bar":
+      return by && !by.masked && may(model, "count_by") ? <States {...props} state={by} /> : null;
+    case "list":
+      return may(model, "list") ? <Largest {...props} /> : null;
+    case "pivot":
+      return may(model, "count_by") ? <ValueCounts {...{ meta, model }} fields={countedFields(model)} /> : null;
+    case "bars": {
+      const measure = measureOf(meta, tile);
+      return measure && by && !by.masked && may(model, "series") ? <Parts {...props} {...{ measure, by }} /> : null;
+    }
+    default: {
+      const measure = measureOf(meta, tile);
+      return measure ? <Measured {...props} {...{ measure }} isFigure={tile.kind === "kpi"} /> : null;
+    }
+  }
+}
+
+function Measured({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
+  const { model, period, filter } = props;
+  const found = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
+  return <RequestResult of={found}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
+}

@@ -1,0 +1,130 @@
+"""Dashboards that a person arranges by keyboard and by mouse, kept by the service, and seen by those who may."""
+
+import json
+from collections.abc import Sequence
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.work.conftest import Caller, Desk
+
+TILES = (
+    {"kind": "kpi", "model": "lead", "fn": "count", "w": 3, "title": "First"},
+    {"kind": "bar", "model": "lead", "by": "stage", "x": 3, "w": 4, "title": "Second"},
+    {"kind": "text", "text": "Read me.", "x": 7, "w": 4, "title": "Third"},
+)
+
+
+def arranged(person: Caller, name: str, tiles: Sequence[object] = TILES, **more: object) -> str:
+    """A dashboard of a person; its id."""
+    return str(person.run("dashboard.create", name=name, tiles=json.dumps(tiles), **more)["id"])
+
+
+def kept(person: Caller, dashboard: str) -> list[tuple[str, int]]:
+    """The titles and widths of its tiles in their places, as the service keeps them."""
+    tiles = json.loads(person.run("dashboard.get", id=dashboard)["tiles"])
+    in_place = sorted(tiles, key=lambda each: (each.get("y", 0), each.get("x", 0)))
+    return [(each.get("title", ""), each["w"]) for each in in_place]
+
+
+async def save(page: Page) -> None:
+    """Keep the arrangement, and wait until the service has it."""
+    await page.click(".board-edit button:text-is('Save')")
+    await page.wait_for_selector(".toast:has-text('Saved')")
+    await expect(page.locator(".board-edit")).to_have_count(0)
+
+
+async def test_a_copy_of_a_dashboard_is_arranged_and_stays_so(browser: Browser, desk: Desk) -> None:
+    bob = desk.caller("bob")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", "/dashboard?board=crm")
+        await page.wait_for_selector(".states li")
+        await page.click("#edit-board")
+        await page.fill("#board-name", "Bob arranges it")
+        shown = page.locator(".tile-frame")
+        count = await shown.count()
+        await page.click("button:has-text('Add a tile')")
+        await page.select_option("#tile-kind", "text")
+        await page.fill("#tile-text", "Call them before noon.")
+        await page.fill("#tile-title", "Remember")
+        await page.click("dialog[open] button:text-is('Add')")
+        await expect(shown).to_have_count(count + 1)
+        await page.click("[aria-label='Remove tile 1']")
+        await expect(shown).to_have_count(count)
+        await save(page)
+
+        await page.reload()
+        await expect(page.locator(".board-tab[aria-current]")).to_have_text("Bob arranges it")
+        await expect(shown).to_have_count(count)
+        await expect(shown.last).to_contain_text("Call them before noon.")
+    (row,) = bob.run("dashboard.list", filter=[{"field": "name", "op": "eq", "value": "Bob arranges it"}])
+    assert kept(bob, row["id"])[-1] == ("Remember", 4)
+
+
+async def test_tiles_are_moved_resized_and_removed_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
+    own = arranged(alice, "By keyboard")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        await page.focus("[aria-label='Move tile 1']")
+        await page.keyboard.press("ArrowRight")
+        await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 2")
+        await page.keyboard.press("ArrowRight")
+        await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 3")
+        await expect(page.locator(".dashboard > [role=status]")).to_have_text("Place 3 of 3")
+        await page.keyboard.press("Shift+ArrowRight")
+        await expect(page.locator("[aria-label='Width of tile 3']")).to_have_value("4")
+        await page.focus("[aria-label='Move tile 1']")
+        await page.keyboard.press("Delete")
+        await expect(page.locator("[data-handle]:focus")).to_have_attribute("aria-label", "Move tile 1")
+        await save(page)
+
+    assert kept(alice, own) == [("Third", 4), ("First", 4)]
+
+
+async def test_tiles_are_dragged_and_their_width_is_chosen_by_mouse(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    own = arranged(alice, "By mouse")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        frames = page.locator(".tile-frame")
+        await frames.nth(2).locator("[data-handle]").drag_to(frames.nth(0))
+        await expect(frames.first).to_contain_text("Read me.")
+        await page.select_option("[aria-label='Width of tile 1']", "12")
+        await save(page)
+
+    assert kept(alice, own) == [("Third", 12), ("First", 3), ("Second", 4)]
+
+
+async def test_what_is_discarded_is_not_kept_and_what_is_deleted_is_gone(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    own = arranged(alice, "To be deleted")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/dashboard?dashboard={own}&edit=1")
+        await page.click("[aria-label='Remove tile 1']")
+        await expect(page.locator(".tile-frame")).to_have_count(2)
+        await page.click("button:text-is('Discard changes')")
+        await expect(page.locator(".tile-frame")).to_have_count(3)
+        assert len(kept(alice, own)) == 3
+
+        await page.click("#edit-board")
+        await page.click("button:text-is('Delete dashboard…')")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector(".toast:has-text('deleted')")
+        await expect(page.locator(".board-tab:text-is('To be deleted')")).to_have_count(0)
+    assert not alice.run("dashboard.list", filter=[{"field": "id", "op": "eq", "value": own}])
+
+
+async def test_another_person_sees_a_shared_dashboard_and_no_private_one(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    arranged(alice, "For all of us", shared=True)
+    arranged(alice, "For me alone")
+    for person in ("bob", "root"):
+        async with desk.page(browser) as page:
+            await desk.sign_in(page, person, "/dashboard")
+            await page.click(".board-tab:text-is('For all of us')")
+            await page.wait_for_selector(".tile-frame:has-text('Read me.')")
+            # Of another person's dashboard there is a copy at most.
+            await expect(page.locator("#edit-board")).to_have_text("Edit a copy")
+            await expect(page.locator(".board-tab:text-is('For me alone')")).to_have_count(0)
