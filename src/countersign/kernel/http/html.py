@@ -1,4 +1,5 @@
-"""Plain HTML pages, in English and German, that work without scripts and load nothing: a form, a message, a redirect.
+"""Plain HTML pages, in English and German, that work without scripts: a form, a message, a redirect. They load no file
+but the font and the pictures that a page has beside its form.
 
 This module also renders a struct as JSON, text, HTML or YAML. A page whose title has no German translation is in
 English.
@@ -75,6 +76,14 @@ h2{margin:0;font-size:1rem;line-height:1.3}.facts{font-size:.8125rem;color:var(-
 nav{margin-top:1.5rem;padding-top:1rem;border-top:1px solid var(--edge)}
 nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:0;padding:0;list-style:none}
 nav a{display:inline-block;padding:.2rem 0}
+.pictures{display:none}
+@media(min-width:901px){
+.split{display:grid;grid-template:1fr auto auto 2fr/minmax(28rem,36vw) minmax(0,1fr);padding:0}
+.split .brand{grid-area:2/1}.split main{grid-area:3/1;width:25rem}
+.pictures{display:grid;grid-area:1/2/-1;grid-template-columns:repeat(3,1fr);gap:16px;align-content:center;
+height:100vh;position:sticky;top:0;padding:0 16px;overflow:hidden}
+.pictures img{display:block;width:100%;height:auto;aspect-ratio:16/9;object-fit:cover;border-radius:12px}
+.pictures :nth-child(3n+2){translate:0 -50%}}
 """.replace("\n", "")
 _MARK = (
     '<svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke-linecap="round">'
@@ -143,23 +152,33 @@ def time_element(instant: Instant) -> str:
 
 
 def form_page(
-    title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
+    title: str,
+    fields: str,
+    action: str,
+    error: str = "",
+    status: int = 200,
+    *,
+    intro: str = "",
+    links: Links = (),
+    pictures: Sequence[str] = (),
 ) -> Response:
     """A page with one form that posts to its own address; `action` is the label of its button, `intro` precedes the
-    fields, `links` follow them. The first empty field has the focus."""
+    fields, `links` follow them. The first empty field has the focus. `pictures` are as for `page`."""
     told = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
     begun = f'<p class="intro">{escape(translate(intro))}</p>' if intro else ""
     fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
     button = f"<button>{escape(translate(action))}</button>"
     body = f'{begun}{told}<form method="post">{fields}{button}</form>{link_list(links)}'
     # Name the error in the title, so that screen readers announce it first.
-    return page(title, body, status, prefix=translate("Error: ") if error else "")
+    return page(title, body, status, prefix=translate("Error: ") if error else "", pictures=pictures)
 
 
-def message_page(title: str, text: str, status: int = 200, *, links: Links = ()) -> Response:
-    """A page with a message, with a paragraph for each line of `text`."""
+def message_page(
+    title: str, text: str, status: int = 200, *, links: Links = (), pictures: Sequence[str] = ()
+) -> Response:
+    """A page with a message, with a paragraph for each line of `text`. `pictures` are as for `page`."""
     paragraphs = "".join(f"<p>{escape(translate(line))}</p>" for line in text.split("\n") if line)
-    return page(title, paragraphs + link_list(links), status)
+    return page(title, paragraphs + link_list(links), status, pictures=pictures)
 
 
 def refusal_page(refused: Refused) -> Response:
@@ -205,25 +224,42 @@ def link_list(links: Links) -> str:
 
 
 def page(
-    title: str, body: str, status: int = 200, *, head: str = "", sends_to: Sequence[str] = (), prefix: str = ""
+    title: str,
+    body: str,
+    status: int = 200,
+    *,
+    head: str = "",
+    sends_to: Sequence[str] = (),
+    prefix: str = "",
+    pictures: Sequence[str] = (),
 ) -> Response:
     """A page with this HTML body. `sends_to` are the origins that the response to a form may redirect to; `prefix`
-    precedes the title in the window's title, not on the page."""
-    policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
-    return Response(status, render_page(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
+    precedes the title in the window's title, not on the page. `pictures` are the addresses of decorative pictures of
+    this service, which a wide window shows beside the page."""
+    allowed = "img-src 'self'; " if pictures else ""
+    policy = ("Content-Security-Policy", " ".join((allowed + _POLICY, *sends_to)))
+    text = render_page(title, body, head=head, prefix=prefix, pictures=pictures)
+    return Response(status, text, HTML, (policy, *_HEADERS))
 
 
-def render_page(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
+def render_page(title: str, body: str, *, head: str = "", prefix: str = "", pictures: Sequence[str] = ()) -> bytes:
     """The text of a page with this body, which is HTML."""
     title = translate(title)
     spoken = "de" if isinstance(title, _GermanText) else "en"
+    # A lazy picture is not loaded where the window is too narrow to show it.
+    shown = "".join(
+        f'<img src="{escape(address)}" alt="" width="640" height="360" loading="lazy">' for address in pictures
+    )
+    # Where pictures are allowed, browsers ask for an icon as well.
+    icon = '<link rel="icon" type="image/svg+xml" href="/logo.svg">' if shown else ""
     text = (
         f'<!doctype html><html lang="{spoken}"><head><meta charset="utf-8">'
         f"<title>{prefix}{escape(title)} · Countersign</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{head}</head>'
-        f'<body><header class="brand">{_MARK}Countersign</header>'
-        f"<main><h1>{escape(title)}</h1>{body}</main></body></html>"
+        f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{icon}{head}</head>'
+        f'<body{" class=split" if shown else ""}><header class="brand">{_MARK}Countersign</header>'
+        f"<main><h1>{escape(title)}</h1>{body}</main>"
+        f"{f'<div class=pictures aria-hidden=true>{shown}</div>' if shown else ''}</body></html>"
     )
     return text.encode()
 

@@ -274,39 +274,47 @@ _SIGNING_IN: Options = {**_FORM, "sends": {303: ("Location", "Set-Cookie")}}
 async def show_sign_up(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the sign-up page."""
     sessions.require_secure(call.context)
-    return sign_in_pages.sign_up(sign_in_pages.local_path(call.query.return_to))
+    covers = await sign_in_pages.newest_covers(call.context)
+    return sign_in_pages.sign_up(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """E-mail a link to open an account, or a note that the account exists; the response is the same."""
     _require_own_page(call)
     store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
+    covers = await sign_in_pages.newest_covers(store)
     if not is_address(email):
-        return sign_in_pages.sign_up(return_to, NO_ADDRESS, 400, email)
+        return sign_in_pages.sign_up(return_to, NO_ADDRESS, 400, email, covers=covers)
     try:
         await request_sign_up(store, call.address, email, return_to)
     except RateLimited as refused:
-        return _limited(sign_in_pages.sign_up(return_to, f"{refused.detail}.", refused.status, email), refused)
-    return sign_in_pages.sent_sign_up(return_to, email, is_mailed=bool(store.settings.smtp_url))
+        page = sign_in_pages.sign_up(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
+        return _limited(page, refused)
+    is_mailed = bool(store.settings.smtp_url)
+    return sign_in_pages.sent_sign_up(return_to, email, is_mailed=is_mailed, covers=covers)
 
 
 async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the page that asks for a new password."""
     sessions.require_secure(call.context)
-    return sign_in_pages.reset(sign_in_pages.local_path(call.query.return_to))
+    covers = await sign_in_pages.newest_covers(call.context)
+    return sign_in_pages.reset(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """E-mail a link to set a new password if the address is known; the response is the same if it is not."""
     _require_own_page(call)
     store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
+    covers = await sign_in_pages.newest_covers(store)
     if not is_address(email):
-        return sign_in_pages.reset(return_to, NO_ADDRESS, 400, email)
+        return sign_in_pages.reset(return_to, NO_ADDRESS, 400, email, covers=covers)
     try:
         await request_reset(store, call.address, email, return_to)
     except RateLimited as refused:
-        return _limited(sign_in_pages.reset(return_to, f"{refused.detail}.", refused.status, email), refused)
-    return sign_in_pages.sent_reset(return_to, email, is_mailed=bool(store.settings.smtp_url))
+        page = sign_in_pages.reset(return_to, f"{refused.detail}.", refused.status, email, covers=covers)
+        return _limited(page, refused)
+    is_mailed = bool(store.settings.smtp_url)
+    return sign_in_pages.sent_reset(return_to, email, is_mailed=is_mailed, covers=covers)
 
 
 async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
@@ -316,7 +324,8 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
         link = await require_unused(call.context, call.query.token)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
-    return sign_in_pages.prove(call.query.token, link.email)
+    covers = await sign_in_pages.newest_covers(call.context)
+    return sign_in_pages.prove(call.query.token, link.email, covers=covers)
 
 
 async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstProof) -> Response:
@@ -328,7 +337,9 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
         try:
             hashed = await passwords.hash_password(call.body.password, link.email)
         except WeakPassword as refused:
-            return sign_in_pages.prove(token, link.email, f"{refused.detail}. {refused.remedy}", refused.status)
+            covers = await sign_in_pages.newest_covers(store)
+            error = f"{refused.detail}. {refused.remedy}"
+            return sign_in_pages.prove(token, link.email, error, refused.status, covers=covers)
         proven = await redeem_link(store, token, hashed, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)

@@ -139,6 +139,7 @@ DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
 DELETE_EVERY_SESSION = "DELETE FROM session"
+NEWEST_PUBLIC_PRODUCTS = "SELECT slug FROM product WHERE status = 'public' ORDER BY id DESC LIMIT $1"
 IS_REVOKED = "SELECT 1 FROM revoked_token WHERE jti = $1"
 REVOKE_TOKEN = "INSERT INTO revoked_token (jti, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 DELETE_OLD_REVOCATIONS = "DELETE FROM revoked_token WHERE expires_at <= $1"
@@ -261,3 +262,8 @@ async def grant(reader: Reader, grant_id: str) -> Grant | None:
     if status == "unclaimed":
         return Grant(found_id, generation, True, None, granted & PRE_CLAIM)
     return Grant(found_id, generation, status == "claimed", person_id, granted)
+
+
+async def newest_public_products(reader: Reader, limit: int) -> list[str]:
+    """The slugs of the public products, those made last first."""
+    return [str(slug) for (slug,) in await reader.fetch(NEWEST_PUBLIC_PRODUCTS, limit)]

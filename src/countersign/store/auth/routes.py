@@ -29,7 +29,8 @@ async def exchange_session(call: StoreRequest[Nothing, SessionTokenRequest]) -> 
 async def show_sign_in(call: StoreRequest[SignInQuery, Nothing]) -> Response:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
-    return sign_in_pages.sign_in(sign_in_pages.local_path(call.query.return_to))
+    covers = await sign_in_pages.newest_covers(call.context)
+    return sign_in_pages.sign_in(sign_in_pages.local_path(call.query.return_to), covers=covers)
 
 
 async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
@@ -40,7 +41,8 @@ async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
-        return sign_in_pages.sign_in(return_to, refused.detail, refused.status, call.body.email)
+        covers = await sign_in_pages.newest_covers(call.context)
+        return sign_in_pages.sign_in(return_to, refused.detail, refused.status, call.body.email, covers=covers)
     return sign_in_pages.after_sign_in(return_to, sessions.set_cookie(call.context, token))
 
 

@@ -1,6 +1,7 @@
 """The pages of sign-in, set-up, sign-up and password reset, and the signed-in person of a request."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
 from countersign.kernel.clock import Instant
@@ -10,9 +11,20 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.security import secrets
 from countersign.store.auth import queries, sessions
 from countersign.store.auth.queries import Person
-from countersign.store.context import Store
+from countersign.store.context import PREFIX, Store
 
 ROOT = "/"
+MAX_COVERS, MIN_COVERS = 18, 9
+"""How many covers stand beside a form; with fewer, the form is alone."""
+
+Covers: TypeAlias = Sequence[str]
+"""Addresses of covers."""
+
+
+async def newest_covers(store: Store) -> Covers:
+    """The covers of the newest public products, which stand beside the forms."""
+    slugs = await queries.newest_public_products(store.database, MAX_COVERS)
+    return [f"{PREFIX}/products/{slug}/cover.svg" for slug in slugs] if len(slugs) >= MIN_COVERS else []
 
 
 def local_path(return_to: str) -> str:
@@ -37,7 +49,9 @@ def with_return_to(page: str, return_to: str) -> str:
     return page if path == ROOT else f"{page}?return_to={quote(path, safe='/')}"
 
 
-def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+def sign_in(
+    return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
+) -> Response:
     """The form for e-mail and password; `email` is filled in."""
     fields = (
         html.hidden_field("return_to", return_to)
@@ -48,7 +62,7 @@ def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "")
         ("Create an account", with_return_to("/auth/signup", return_to)),
         ("Forgot your password?", with_return_to("/auth/reset", return_to)),
     )
-    return html.form_page("Sign in", fields, "Sign in", error, status, links=links)
+    return html.form_page("Sign in", fields, "Sign in", error, status, links=links, pictures=covers)
 
 
 def set_up(
@@ -109,15 +123,21 @@ def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
 _ADDRESS = ("email", "E-mail", "email", "email")
 
 
-def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+def sign_up(
+    return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
+) -> Response:
     """The form to request an account."""
     intro = "We send you a link by e-mail. Open it to choose your password."
     links = (("I have an account", with_return_to("/auth/signin", return_to)),)
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
-    return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
+    return html.form_page(
+        "Create an account", fields, "Send the link", error, status, intro=intro, links=links, pictures=covers
+    )
 
 
-def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+def reset(
+    return_to: str, error: str = "", status: int = 200, email: str = "", *, covers: Covers = ()
+) -> Response:
     """The form to request a new password."""
     intro = "We send you a link by e-mail. Open it to choose a new password."
     links = (
@@ -125,33 +145,35 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
         ("Create an account", with_return_to("/auth/signup", return_to)),
     )
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
-    return html.form_page("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
+    return html.form_page(
+        "Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links, pictures=covers
+    )
 
 
-def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
+def sent_sign_up(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
     """The page after a sign-up request. The page does not disclose whether the address has an account (attack T43)."""
     text = html.translate(
         "We have sent an e-mail to {email}. Open the link in it to continue; you can close this page.", email=email
     )
-    return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
+    return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed, covers=covers)
 
 
-def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
+def sent_reset(return_to: str, email: str, *, is_mailed: bool, covers: Covers = ()) -> Response:
     """The page after a password reset request. The page does not disclose whether the address is known (attack T43)."""
     text = html.translate(
         "If {email} has an account here, we have sent an e-mail. Open the link in it to continue.", email=email
     )
-    return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
+    return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed, covers=covers)
 
 
-def prove(token: str, email: str, error: str = "", status: int = 200) -> Response:
+def prove(token: str, email: str, error: str = "", status: int = 200, *, covers: Covers = ()) -> Response:
     """The form that a mailed link opens, to choose a password."""
     fields = (
         html.hidden_field("token", token)
         + html.readonly_field("email", "E-mail", "username", email)
         + html.field("password", "Password, 10 characters or more", "password", "new-password")
     )
-    return html.form_page("Choose your password", fields, "Save and sign in", error, status)
+    return html.form_page("Choose your password", fields, "Save and sign in", error, status, pictures=covers)
 
 
 def expired_link(status: int) -> Response:
@@ -165,7 +187,7 @@ def expired_link(status: int) -> Response:
     return html.message_page("This link does not work", text, status, links=links)
 
 
-def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
+def _sent(text: str, page: str, return_to: str, *, is_mailed: bool, covers: Covers) -> Response:
     hint = "Nothing after a few minutes? Check your spam folder, or send it again."
     if not is_mailed:
         hint = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
@@ -173,7 +195,7 @@ def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
         ("Send it again", with_return_to(page, return_to)),
         ("Sign in", with_return_to("/auth/signin", return_to)),
     )
-    return html.message_page("Check your e-mail", f"{text}\n{hint}", links=links)
+    return html.message_page("Check your e-mail", f"{text}\n{hint}", links=links, pictures=covers)
 
 
 class SignedInPerson(NamedTuple):

@@ -1,0 +1,66 @@
+"""The page of sign-in beside the covers of the store's products."""
+
+import asyncio
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, Request
+
+from tests.browser.store.goods import free_product, new
+from tests.browser.watched import assert_accessible, picture, watched
+from tests.servers.countersign import Running
+
+LOADED = "[...document.querySelectorAll('.pictures img')].filter((each) => each.complete && each.naturalWidth).length"
+FORM = "document.querySelector('main').getBoundingClientRect()"
+SHOWN = 9
+
+
+async def covers_are_there(page: Page) -> None:
+    """Wait until covers are shown; the policy of the page lets no script wait for them."""
+    async with asyncio.timeout(60):
+        while await page.evaluate(LOADED) < SHOWN:
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_form_stands_beside_covers_that_are_loaded(
+    browser: Browser, demo_store: Running, axe: str, scheme: str
+) -> None:
+    async with watched(browser, demo_store.url, scheme=scheme) as page:
+        await page.goto("/auth/signin")
+        await covers_are_there(page)
+        assert await page.evaluate(f"{FORM}.right <= document.querySelector('.pictures').getBoundingClientRect().left")
+        assert await page.evaluate("document.activeElement.id") == "email"
+        await assert_accessible(page, axe)
+        await picture(page, f"sign-in-1440-{scheme}")
+
+
+async def test_on_a_phone_the_form_is_alone_and_no_cover_is_loaded(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    async with watched(browser, demo_store.url, width=390) as page:
+        page.on("request", note)
+        await page.goto("/auth/signin", wait_until="networkidle")
+        assert await page.evaluate(f"{FORM}.top") < 200
+        assert not [each for each in asked if "cover" in each]
+        await assert_accessible(page, axe)
+
+
+@pytest.mark.parametrize("address", ["/auth/signup", "/auth/reset"])
+async def test_the_other_forms_have_covers_too(browser: Browser, demo_store: Running, address: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address)
+        await covers_are_there(page)
+
+
+def test_the_cover_of_a_draft_is_not_shown(demo_store: Running) -> None:
+    public, draft = free_product(demo_store), new(demo_store)
+    page = httpx.get(f"{demo_store.url}/auth/signin").text
+
+    assert f"/products/{public}/cover.svg" in page
+    assert f"/products/{draft}/cover.svg" not in page
