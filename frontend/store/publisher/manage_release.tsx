@@ -2,18 +2,17 @@
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
 import { NotFound } from "../../shared/components/shell";
-import { RequestResult, Empty } from "../../shared/components/states";
-import { Table } from "../../shared/components/table";
+import { RequestResult } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { size, translator } from "../../shared/i18n";
+import { translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
-import { PLATFORMS } from "../platform";
 import { fetchProductState, type ProductState } from "./product_state";
 import { ProductArea } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
 import { allReleases, previousRelease, type Release, ReleaseStatus } from "./releases";
-import { UploadFiles } from "./upload_files";
 import { ReleaseActions } from "./release_actions";
+import { FileTable } from "./release_files";
+import { ReleaseSteps } from "./release_steps";
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -52,30 +51,19 @@ interface Found {
 }
 
 function LoadedRelease({ product, release, former, reload }: Found & { reload: () => void }) {
-  const files = release.artifacts ?? [];
-  return (
+  const actions = <ReleaseActions product={product} release={release} former={former} reload={reload} />;
+  return release.status === "draft" ? (
+    <div class="stack">
+      <ReleaseSteps key={release.version} product={product} release={release} reload={reload} />
+      {actions}
+    </div>
+  ) : (
     <div class="stack">
       {release.notes && <Markdown text={release.notes} heading="h2" />}
       {release.yank_reason && <p class="notice bad">{tStore("yanked", { reason: release.yank_reason })}</p>}
-      <ReleaseActions product={product} release={release} former={former} reload={reload} />
+      {actions}
       <h2>{t("files")}</h2>
-      {files.length ? (
-        <Table
-          caption={t("files.of", { version: release.version })}
-          rows={files}
-          keyOf={(each) => each.id}
-          columns={[
-            { name: "file", label: tStore("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
-            { name: "platform", label: tStore("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
-            { name: "size", label: tStore("size"), cell: (each) => size(each.size), isNumber: true },
-            { name: "status", label: t("status"), cell: (each) => each.status },
-            { name: "sha256", label: "SHA-256", cell: (each) => <code class="hash">{each.sha256}</code> },
-          ]}
-        />
-      ) : (
-        <Empty title={t("files.none")} />
-      )}
-      {release.status === "draft" && <UploadFiles product={product} release={release} reload={reload} />}
+      <FileTable release={release} />
     </div>
   );
 }

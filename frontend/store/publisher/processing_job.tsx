@@ -1,4 +1,4 @@
-// The processing of an uploaded file by the store: its progress, and a restart if it failed.
+// The checks of an uploaded file by the store: their progress, their log, and what to do about a file that is refused.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -14,8 +14,19 @@ const tCommon = translator("common");
 const t = translator("publisher");
 
 type Status = Schemas["JobStatus"];
+export type JobState = Status["status"];
+/** The states of checks by artifact. */
+export type JobStates = Readonly<Record<string, JobState>>;
 
-export function ProcessingJob({ artifact }: { artifact: string }) {
+interface Props {
+  artifact: string;
+  name: string;
+  onState: (state: JobState) => void;
+  /** Leads to where a corrected file is uploaded. */
+  onReplace: () => void;
+}
+
+export function ProcessingJob({ artifact, name, onState, onReplace }: Props) {
   const [status, setStatus] = useState<Status | null>(null);
   const [lines, setLines] = useState<readonly string[]>([]);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -23,10 +34,9 @@ export function ProcessingJob({ artifact }: { artifact: string }) {
   const followed = useRef<Stream | null>(null);
   useEffect(() => {
     let isGone = false;
-    const told = (next: Status) => {
+    const show = (next: Status) => {
       setStatus(next);
-      const at = new Date().toLocaleTimeString();
-      setLines((had) => [...had, `${at} ${line(next)}`]);
+      onState(next.status);
     };
     const begin = async () => {
       const body = { type: "build.process", payload: { artifact_id: artifact } };
@@ -39,11 +49,11 @@ export function ProcessingJob({ artifact }: { artifact: string }) {
         `/api/v1/jobs/${value.job_id}/events`,
         (event) => {
           const next = JSON.parse(event.data) as Status;
+          show(next);
           if (event.name === "done") {
-            setStatus(next);
             followed.current?.close();
           } else {
-            told(next);
+            setLines((had) => [...had, `${new Date().toLocaleTimeString()} ${line(next)}`]);
           }
         },
         setProblem,
@@ -57,33 +67,37 @@ export function ProcessingJob({ artifact }: { artifact: string }) {
     };
   }, [round]);
   const isLost = followed.current?.state.value === "reconnecting";
+  const isFailed = status?.status === "failed";
   const restart = () => setRound(round + 1);
   return (
-    <section class="stack" aria-label={t("job")}>
-      <p class="row" role="status">
-        {t("job")}
-        {status && (
-          <Chip tone={status.status === "completed" ? "good" : status.status === "failed" ? "bad" : undefined}>
-            {t(`job.${status.status}`)}
-          </Chip>
-        )}
+    <section class="stack" aria-label={name}>
+      <p class="row between" role="status">
+        <strong class="whole">{name}</strong>
+        {status && <Chip tone={status.status === "completed" ? "good" : isFailed ? "bad" : undefined}>{t(`checks.${status.status}`)}</Chip>}
         {isLost && tCommon("reconnecting")}
       </p>
-      {status && status.status !== "completed" && <progress max={1} value={status.progress ?? 0} aria-label={t("job")} />}
-      <ol class="log" tabIndex={0} aria-label={t("job.log")}>
-        {lines.map((each, place) => (
-          <li key={place}>{each}</li>
-        ))}
-      </ol>
+      {status && status.status !== "completed" && !isFailed && <progress max={1} value={status.progress ?? 0} aria-label={t("job")} />}
       {problem && <Failed problem={problem} onRetry={restart} />}
-      {status?.status === "failed" && (
+      {isFailed && (
         <>
           <Failed problem={new Problem(0, status.error ?? {})} />
-          <div>
-            <Button onClick={restart}>{t("job.again")}</Button>
+          <p>{t("checks.remedy")}</p>
+          <div class="row">
+            <Button onClick={onReplace}>{t("checks.replace")}</Button>
+            <Button look="plain" onClick={restart}>
+              {t("job.again")}
+            </Button>
           </div>
         </>
       )}
+      <details class="downloads">
+        <summary>{t("job.log")}</summary>
+        <ol class="log" tabIndex={0} aria-label={t("job.log")}>
+          {lines.map((each, place) => (
+            <li key={place}>{each}</li>
+          ))}
+        </ol>
+      </details>
     </section>
   );
 }

@@ -1,4 +1,4 @@
-// The actions of a release: publish or delete a draft, promote or yank a published one.
+// The actions of a release: delete a draft, promote or yank a published one.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -9,7 +9,6 @@ import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { idempotencyHeader, useSubmit } from "./form";
-import { PublishDialog } from "./publish_dialog";
 import { CHANNELS, type Release } from "./releases";
 import { translator } from "../../shared/i18n";
 
@@ -26,7 +25,7 @@ interface Props {
 type Channel = Schemas["Promotion"]["channel"];
 
 export function ReleaseActions({ product, release, former, reload }: Props) {
-  const [open, setOpen] = useState<"" | "publish" | "promote" | "yank" | "roll back" | "delete">("");
+  const [open, setOpen] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
   const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
@@ -40,8 +39,6 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
       setOpen("");
       reload();
     });
-  const publish = () =>
-    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: idempotencyHeader() }), t("release.published"));
   const promote = () =>
     act(
       () => api.post("/api/v1/products/{id}/releases/{version}/promote", { values, body: { channel }, headers: idempotencyHeader() }),
@@ -68,15 +65,9 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
     <div class="stack">
       <div class="row">
         {isDraft && (
-          <>
-            <Button look="strong" onClick={() => setOpen("publish")}>
-              {t("publish")}
-            </Button>
-            <Curl method="POST" path={`${path}/publish`} />
-            <Button look="risky" onClick={() => setOpen("delete")}>
-              {t("draft.delete")}
-            </Button>
-          </>
+          <Button look="risky" onClick={() => setOpen("delete")}>
+            {t("draft.delete")}
+          </Button>
         )}
         {!isDraft && !isYanked && (
           <>
@@ -93,12 +84,6 @@ export function ReleaseActions({ product, release, former, reload }: Props) {
         )}
       </div>
       {problem && !open && <Failed problem={problem} />}
-      <PublishDialog
-        {...{ product, release, problem, isBusy }}
-        isOpen={open === "publish"}
-        onPublish={publish}
-        onClose={() => setOpen("")}
-      />
       <Dialog
         title={t("promote")}
         isOpen={open === "promote"}

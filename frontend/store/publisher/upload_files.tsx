@@ -1,4 +1,4 @@
-// Uploads files to a draft, in chunks that survive a lost connection; then shows their processing.
+// Uploads files to a draft, in chunks that survive a lost connection, and lists those that arrived.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
@@ -9,7 +9,7 @@ import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { CommandLine } from "../command_line";
 import { FileDrop } from "./file_drop";
-import { ProcessingJob } from "./processing_job";
+import { FileTable } from "./release_files";
 import type { Release } from "./releases";
 import { pathOf, upload } from "./chunked_upload";
 
@@ -64,8 +64,7 @@ export function UploadFiles({ product, release, reload }: Props) {
     void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
   };
   return (
-    <section class="stack" aria-label={t("upload")}>
-      <h2>{t("upload")}</h2>
+    <div class="stack">
       <SelectField
         name="platform"
         label={tStore("platform")}
@@ -74,8 +73,7 @@ export function UploadFiles({ product, release, reload }: Props) {
         onChange={(value) => setPlatform(value as Platform | "")}
       />
       <FileDrop hint={t("drop")} onFiles={add} />
-      <CommandLine label={t("push")} text={push} />
-      {items.map((each) => (
+      {items.filter((each) => !isThere(each, release)).map((each) => (
         <UploadItem
           key={`${each.file.name} ${each.file.lastModified}`}
           item={each}
@@ -83,7 +81,9 @@ export function UploadFiles({ product, release, reload }: Props) {
           pause={() => running.current.get(each.file)?.abort()}
         />
       ))}
-    </section>
+      <FileTable release={release} />
+      <CommandLine label={t("push")} text={push} />
+    </div>
   );
 }
 
@@ -111,9 +111,13 @@ function UploadItem({ item, onRetry, pause }: { item: Item; onRetry: () => void;
         </div>
       )}
       {state === "stopped" && <Button onClick={onRetry}>{t("resume")}</Button>}
-      {typeof state === "object" && "artifact" in state && <ProcessingJob artifact={state.artifact} />}
     </div>
   );
+}
+
+/** Whether the uploaded file is in the table of the release's files. */
+function isThere({ state }: Item, release: Release): boolean {
+  return typeof state === "object" && "artifact" in state && Boolean(release.artifacts?.some((each) => each.id === state.artifact));
 }
 
 /** How fast the bytes of this try arrived, and how long the rest takes at that; null until some have. */

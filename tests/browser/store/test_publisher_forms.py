@@ -74,6 +74,69 @@ async def test_what_is_typed_survives_a_lost_network_and_an_ended_session(
         await expect(page.locator("#title")).to_have_value("")
 
 
+def drafted(store: Running, title: str) -> str:
+    """A new product with the draft 1.0.0, by its slug."""
+    slug = made(store, title)
+    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "beta", "notes": "As saved"})
+    return slug
+
+
+async def test_typed_notes_survive_another_step_a_reload_and_a_lost_network_until_they_are_saved(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(drafted, demo_store, "Noted")
+    path = f"/publisher/products/{slug}/releases/1.0.0"
+    async with watched(browser, demo_store.url, width=390, expected=("ERR_",)) as page:
+        await sign_in(page, PUBLISHER, f"{path}?step=notes")
+        notes = page.locator("#notes")
+        await expect(notes).to_have_value("As saved")
+        await notes.fill("**New** ships")
+        await expect(page.locator(".notes-preview strong")).to_have_text("New")
+        await page.click(".steps button:has-text('Review')")
+        await page.wait_for_selector("text=The release notes have unsaved changes.")
+        await page.go_back()
+        await expect(notes).to_have_value("**New** ships")
+        await page.reload()
+        await page.wait_for_selector("text=Your unsaved changes are back.")
+        await expect(notes).to_have_value("**New** ships")
+        await assert_accessible(page, axe)
+        await page.context.set_offline(True)
+        await page.click("button:text-is('Save and continue')")
+        await page.wait_for_selector(".step:visible .summary")
+        await expect(notes).to_have_value("**New** ships")
+        await page.context.set_offline(False)
+        await page.click("button:text-is('Save and continue')")
+
+        await expect(page.locator(".step:visible")).to_contain_text("New ships")
+        await expect(page.locator(".steps li:has-text('Release notes')")).to_contain_text("(done)")
+    drafts = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}/drafts")
+    assert [each["notes"] for each in drafts] == ["**New** ships"]
+
+
+async def test_a_refused_file_says_why_and_leads_to_where_another_is_uploaded(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(drafted, demo_store, "Refused")
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, f"/publisher/products/{slug}/releases/1.0.0")
+        await page.select_option("#platform", "linux")
+        broken = {"name": "broken.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04 no archive at all"}
+        await page.set_input_files("input[type=file]", broken)
+        await page.wait_for_selector("tr:has-text('broken.zip') >> text=Uploaded")
+        await page.click(".steps button:has-text('Checks')")
+        await page.wait_for_selector(".step [role=status] >> text=Refused", timeout=60_000)
+        await page.wait_for_selector("text=Upload a corrected file for the same platform under another name.")
+        await assert_accessible(page, axe)
+        await page.click(".steps button:has-text('Review')")
+        await expect(page.locator(".review-missing")).to_contain_text("broken.zip")
+        await expect(page.locator("button:text-is('Publish')")).to_be_disabled()
+        await page.click(".steps button:has-text('Checks')")
+        await page.click("button:text('Upload a corrected file')")
+
+        await expect(page.locator("h2:text-is('Files')")).to_be_focused()
+        assert await page.locator(".steps li.done").count() == 1 + 1, "files and the saved notes, not the checks"
+
+
 @pytest.mark.full
 async def test_a_webhook_is_added_with_a_secret_shown_once_and_removed(
     browser: Browser, demo_store: Running, axe: str

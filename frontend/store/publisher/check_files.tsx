@@ -1,0 +1,47 @@
+// The checks of a draft's files: each file with its progress, and what to do about one that is refused or incomplete.
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Empty } from "../../shared/components/states";
+import { translator } from "../../shared/i18n";
+import { ProcessingJob, type JobState } from "./processing_job";
+import type { Release } from "./releases";
+
+const t = translator("publisher");
+
+interface Props {
+  release: Release;
+  onState: (artifact: string, state: JobState) => void;
+  onFiles: () => void;
+}
+
+export function CheckFiles({ release, onState, onFiles }: Props) {
+  const files = release.artifacts ?? [];
+  if (!files.length) {
+    return <Empty title={t("checks.none")} icon="file" />;
+  }
+  return (
+    <>
+      <p class="quiet">{t("checks.text")}</p>
+      <ul class="checked-files">
+        {files.map((each) => (
+          <li key={each.id} class="panel-box">
+            {each.status === "ready" ? (
+              <ProcessingJob artifact={each.id} name={each.filename} onState={(state) => onState(each.id, state)} onReplace={onFiles} />
+            ) : (
+              <div class="stack">
+                <p class="row between">
+                  <strong class="whole">{each.filename}</strong>
+                  <Chip tone="warn">{t("file.receiving")}</Chip>
+                </p>
+                <p>{t("checks.unfinished")}</p>
+                <div>
+                  <Button onClick={onFiles}>{t("step.files")}</Button>
+                </div>
+              </div>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+// What a draft still lacks before it can be published, by the rules of the API (publish a draft release).
+import type { JobStates } from "./processing_job";
+import type { Release } from "./releases";
+
+type File = NonNullable<Release["artifacts"]>[number];
+
+/** Whether all announced files have arrived, and there is one, or none is needed. */
+export function areFilesUploaded(release: Release): boolean {
+  const files = release.artifacts ?? [];
+  return files.length ? files.every((each) => each.status === "ready") : Boolean(release.notes_only);
+}
+
+/** The files that block publication: those of platforms without an accepted file, or all if none is accepted. */
+export function blockingFiles(release: Release, jobs: JobStates): readonly File[] {
+  const files = release.artifacts ?? [];
+  const accepted = new Set(files.filter((each) => jobs[each.id] === "completed").map((each) => each.platform));
+  const needed = (each: File) => !accepted.size || each.platform !== null;
+  return files.filter((each) => needed(each) && !accepted.has(each.platform));
+}
+
+export function areFilesAccepted(release: Release, jobs: JobStates): boolean {
+  return blockingFiles(release, jobs).length === 0;
+}

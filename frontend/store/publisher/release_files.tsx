@@ -1,0 +1,34 @@
+// The files of a release: each with its platform, size, state and digest.
+import { Chip } from "../../shared/components/chip";
+import { Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { size, translator } from "../../shared/i18n";
+import { PLATFORMS } from "../platform";
+import type { Release } from "./releases";
+
+const tStore = translator("store");
+const t = translator("publisher");
+
+export function FileTable({ release }: { release: Release }) {
+  const files = release.artifacts ?? [];
+  return files.length ? (
+    <Table
+      caption={t("files.of", { version: release.version })}
+      rows={files}
+      keyOf={(each) => each.id}
+      columns={[
+        { name: "file", label: tStore("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
+        { name: "platform", label: tStore("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
+        { name: "size", label: tStore("size"), cell: (each) => size(each.size), isNumber: true },
+        { name: "status", label: t("status"), cell: (each) => <FileStatus of={each.status} /> },
+        { name: "sha256", label: "SHA-256", cell: (each) => <code class="hash">{each.sha256}</code> },
+      ]}
+    />
+  ) : (
+    <Empty title={t("files.none")} icon="file" />
+  );
+}
+
+function FileStatus({ of }: { of: string }) {
+  return of === "ready" ? <Chip tone="good">{t("file.ready")}</Chip> : <Chip tone="warn">{t("file.receiving")}</Chip>;
+}

@@ -1,0 +1,122 @@
+// A draft on its way to publication, one step at a time: files, checks, release notes, review.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { Button } from "../../shared/components/button";
+import { Icon } from "../../shared/components/icon";
+import { query, setQuery } from "../../shared/router";
+import { translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { CheckFiles } from "./check_files";
+import { areFilesUploaded, areFilesAccepted } from "./missing";
+import type { JobStates } from "./processing_job";
+import { ReleaseNotes, type TypedNotes } from "./release_notes";
+import type { Release } from "./releases";
+import { ReviewRelease } from "./review_release";
+import { useTyping } from "./typing";
+import { UploadFiles } from "./upload_files";
+
+const t = translator("publisher");
+
+export const STEPS = ["files", "checks", "notes", "review"] as const;
+export type Step = (typeof STEPS)[number];
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  release: Release;
+  reload: () => void;
+}
+
+function go(step: Step): void {
+  setQuery({ step }, { replaces: false });
+}
+
+export function ReleaseSteps({ product, release, reload }: Props) {
+  const [jobs, setJobs] = useState<JobStates>({});
+  // Where the page begins; what is done meanwhile does not change the step under somebody's hands.
+  const [first] = useState<Step>(() => (!areFilesUploaded(release) ? "files" : release.notes_only ? "review" : "checks"));
+  const step = STEPS.find((each) => each === query.value.get("step")) ?? first;
+  const [hasUploaded, setUploaded] = useState(false);
+  const isChecking = useRef(false);
+  isChecking.current ||= hasUploaded || step === "checks" || step === "review";
+  const saved: TypedNotes = { notes: release.notes ?? "", channel: release.channel };
+  const typing = useTyping<TypedNotes>(`notes of ${product.id} ${release.version}`, saved);
+  const isUnsaved = typing.value.notes !== saved.notes || typing.value.channel !== saved.channel;
+  const isDone: Readonly<Record<Step, boolean>> = {
+    files: areFilesUploaded(release),
+    checks: areFilesUploaded(release) && areFilesAccepted(release, jobs),
+    notes: saved.notes !== "" && !isUnsaved,
+    review: false,
+  };
+  return (
+    <div class="stack">
+      <StepList step={step} isDone={isDone} />
+      {/* Files and checks stay while another step is shown: uploads go on. */}
+      <StepPanel name="files" step={step} onNext={() => go("checks")}>
+        <UploadFiles {...{ product, release }} reload={() => (setUploaded(true), reload())} />
+      </StepPanel>
+      <StepPanel name="checks" step={step} onNext={() => go("notes")}>
+        {isChecking.current && (
+          <CheckFiles release={release} onState={(artifact, state) => setJobs((had) => ({ ...had, [artifact]: state }))} onFiles={() => go("files")} />
+        )}
+      </StepPanel>
+      <StepPanel name="notes" step={step}>
+        <ReleaseNotes {...{ product, release, typing, isUnsaved, reload }} onSaved={() => go("review")} onBack={() => go("checks")} />
+      </StepPanel>
+      <StepPanel name="review" step={step}>
+        <ReviewRelease {...{ product, release, jobs, isUnsaved, reload }} onStep={go} />
+      </StepPanel>
+    </div>
+  );
+}
+
+function StepList({ step, isDone }: { step: Step; isDone: Readonly<Record<Step, boolean>> }) {
+  return (
+    <nav aria-label={t("steps")}>
+      <ol class="steps">
+        {STEPS.map((each, place) => (
+          <li key={each} class={isDone[each] ? "done" : ""}>
+            <button type="button" aria-current={each === step ? "step" : undefined} onClick={() => go(each)}>
+              <span class="mark" aria-hidden="true">
+                {isDone[each] ? <Icon name="check" size="s" /> : place + 1}
+              </span>
+              <span>
+                {t(`step.${each}`)}
+                {isDone[each] && <span class="hidden-text"> ({t("step.done")})</span>}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
+function StepPanel({ name, step, onNext, children }: { name: Step; step: Step; onNext?: () => void; children: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const before = useRef(step);
+  const isShown = name === step;
+  useEffect(() => {
+    // The keyboard goes on from the heading of the step that was chosen.
+    if (isShown && before.current !== step) {
+      heading.current?.focus();
+    }
+    before.current = step;
+  }, [step]);
+  const former = STEPS[STEPS.indexOf(name) - 1];
+  return (
+    <section class="stack step" hidden={!isShown} aria-labelledby={`step-${name}`}>
+      <h2 id={`step-${name}`} tabIndex={-1} ref={heading}>
+        {t(`step.${name}`)}
+      </h2>
+      {children}
+      {onNext && (
+        <div class="row form-actions">
+          {former && <Button onClick={() => go(former)}>{t("step.back")}</Button>}
+          <Button look="strong" onClick={onNext}>
+            {t("step.next")}
+          </Button>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,103 @@
+// The last step before a release is published: what customers get, and what is still missing with the way to it.
+import { Fragment } from "preact";
+import { Button } from "../../shared/components/button";
+import { Failed } from "../../shared/components/states";
+import { showToast } from "../../shared/toast";
+import { plural, size, translator } from "../../shared/i18n";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { Markdown } from "../markdown";
+import { PLATFORMS } from "../platform";
+import { idempotencyHeader, useSubmit } from "./form";
+import { blockingFiles } from "./missing";
+import type { JobStates } from "./processing_job";
+import type { Step } from "./release_steps";
+import type { Release } from "./releases";
+
+const tStore = translator("store");
+const t = translator("publisher");
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  release: Release;
+  jobs: JobStates;
+  isUnsaved: boolean;
+  reload: () => void;
+  onStep: (step: Step) => void;
+}
+
+/** What is missing, and the step where it is done. */
+function missing({ release, jobs, isUnsaved }: Pick<Props, "release" | "jobs" | "isUnsaved">): [Step, string][] {
+  const files = release.artifacts ?? [];
+  const unready = files.filter((each) => each.status !== "ready");
+  const unchecked = blockingFiles(release, jobs).filter((each) => !unready.includes(each));
+  const names = (some: readonly { filename: string }[]) => some.map((each) => each.filename).join(", ");
+  const found: [Step, string | false][] = [
+    ["files", !files.length && !release.notes_only && t("publish.empty")],
+    ["files", unready.length > 0 && t("publish.unready", { files: names(unready) })],
+    ["checks", unchecked.length > 0 && t("review.unchecked", { files: names(unchecked) })],
+    ["notes", isUnsaved && t("notes.unsaved")],
+  ];
+  return found.filter((each): each is [Step, string] => each[1] !== false);
+}
+
+export function ReviewRelease({ product, release, jobs, isUnsaved, reload, onStep }: Props) {
+  const { isBusy, problem, run } = useSubmit();
+  const files = release.artifacts ?? [];
+  const lacks = missing({ release, jobs, isUnsaved });
+  const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];
+  const bytes = files.reduce((sum, each) => sum + each.size, 0);
+  const facts: [string, string][] = [
+    [t("version"), release.version],
+    [tStore("channel"), release.channel],
+    [t("files"), `${plural(files.length, t("files.one"), t("files.n"))}, ${size(bytes)}`],
+    [tStore("platform"), platforms.join(", ") || t("platform.none")],
+  ];
+  const publish = () =>
+    void run(async () => {
+      const values = { id: product.id, version: release.version };
+      await api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: idempotencyHeader() });
+      showToast(t("release.published"));
+      reload();
+    });
+  return (
+    <>
+      {lacks.length > 0 && (
+        <div class="notice stack">
+          <strong>{t("review.missing")}</strong>
+          <ul class="review-missing">
+            {lacks.map(([step, words]) => (
+              <li key={words}>
+                <span>{words}</span>
+                <Button tight onClick={() => onStep(step)}>
+                  {t(`step.${step}`)}
+                </Button>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <div class="panel-box review-facts">
+        <h3>{`${product.title} ${release.version}`}</h3>
+        <dl class="facts">
+          {facts.map(([name, words]) => (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>{words}</dd>
+            </Fragment>
+          ))}
+        </dl>
+        {release.notes ? <Markdown text={release.notes} heading="h4" /> : <p class="quiet">{t("notes.none")}</p>}
+        <p>{t(product.status === "draft" ? "publish.first" : "publish.text", { channel: release.channel })}</p>
+      </div>
+      {problem && <Failed problem={problem} />}
+      <div class="row form-actions">
+        <Button onClick={() => onStep("notes")}>{t("step.back")}</Button>
+        <Button look="strong" busy={isBusy} disabled={lacks.length > 0} onClick={publish}>
+          {t("publish")}
+        </Button>
+        <Curl method="POST" path={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}/publish`} />
+      </div>
+    </>
+  );
+}
