@@ -22,6 +22,22 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
     ("question", "expected"),
     [
         ("Is Keyturn free or paid?", {"answer": "fields", "fields": ["access"]}),
+        ("Is Inkwell or Inkwell Pro the free one?", {"answer": None, "where": {
+            "access": {"any": ["free"]}, "product": {"any": ["inkwell", "inkwell-pro"]}
+        }}),
+        ("Which products support every desktop OS?", {"where": {"platform": {"all": ["windows", "macos", "linux"]}}}),
+        ("Ticket 4711: does Open Ledger 2.10.0 exist?", {"where": {
+            "product": {"any": ["open-ledger"]}, "version": {"any": ["2.10.0"]}
+        }}),
+        ("Lot 3, backup tools for Windows", {"limit": None}),
+        ("Which releases are currently in alpha?", {"limit": None, "order": None}),
+        ("Before I reply, is it true that Keyturn supports iOS? Answer yes or no.", {"answer": "exists"}),
+        ("The task is to find the latest stable release of Darkroom 9. Output the date.", {
+            "channel": {"any": ["stable"]}, "order": "newest"
+        }),
+        ("I am still on Rail Yard 3 3.9.2. What has changed since then?", {"where": {
+            "product": {"any": ["rail-yard-3"]}, "version": {"all": [">3.9.2"]}
+        }}),
         ('Which games are titled "rail"?', {"where": {"kind": {"any": ["game"]}, "title": {"any": ["rail"]}}}),
         (
             "Which apps only run on iOS?",
@@ -119,6 +135,49 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
                 "product": {"any": ["ferrum-build"]}, "version": {"all": ["<1.10.0"]}
             }},
         ),
+        # Words that deny, and what they deny.
+        ("How many apps from any publisher but Ferrum Tools are there?", {"find": None, "where": {
+            "kind": {"any": ["app"]}, "org": {"not": ["ferrum-tools"]}
+        }}),
+        ("Games for Linux which Windows users cannot run", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Tools that Quiet Orbit did not make", {"where": {
+            "kind": {"any": ["tool"]}, "org": {"not": ["quiet-orbit"]}
+        }, "when": None}),
+        ("Which apps aren't out on macOS?", {"where": {
+            "kind": {"any": ["app"]}, "platform": {"not": ["macos"]}
+        }, "when": None}),
+        ("Tools out of Ferrum Tools", {"where": {"kind": {"any": ["tool"]}, "org": {"any": ["ferrum-tools"]}}}),
+        ("Tools unavailable on Linux with either a beta or a nightly", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"not": ["linux"]}
+        }, "channel": {"any": ["beta", "nightly"]}}),
+        ("Apps that run on macOS and on no other system", {"where": {
+            "kind": {"any": ["app"]},
+            "platform": {"any": ["macos"], "not": ["windows", "linux", "android", "ios", "web"]},
+        }}),
+        ("My sister wants tools just for Linux, what is there?", {"where": {
+            "kind": {"any": ["tool"]},
+            "platform": {"any": ["linux"], "not": ["windows", "macos", "android", "ios", "web"]},
+        }}),
+        ("Apps for Android, iOS or both", {"where": {
+            "kind": {"any": ["app"]}, "platform": {"any": ["android", "ios"]}
+        }}),
+        # Nouns beside the thing that is asked for.
+        ("Which games are there whose publisher is Northlight Games?", {"find": None, "where": {
+            "kind": {"any": ["game"]}, "org": {"any": ["northlight-games"]}
+        }}),
+        ("I'm looking for things without a stable release", {"find": None, "channel": {"not": ["stable"]}}),
+        ("Give me every one of the games without a stable release", {"order": None, "limit": None}),
+        ("My sister wants apps that have a beta release, what is there?", {"find": None}),
+        ("Free apps that have a beta release: how many?", {
+            "answer": "count", "where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}
+        }),
+        ("Did Keyturn never have a beta release?", {"find": None, "answer": "exists", "channel": {"not": ["beta"]}}),
+        ("Tools whose latest release is older than 2026", {"when": "last", "until": "2026-01-01T00:00:00Z"}),
+        ("Our library needs free tools. Which are there?", {"where": {
+            "kind": {"any": ["tool"]}, "access": {"any": ["free"]}
+        }}),
     ],
 )  # fmt: skip
 async def test_a_question_is_read_as_this_filter(catalog: World, question: str, expected: dict[str, Any]) -> None:
@@ -143,6 +202,10 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Which games are free or for Linux?",
         "Which games are free or were released in 2026?",
         'get_product(name="Quantum Lint").latest_version',
+        "Purple tools for Linux: how many?",
+        "Which games can two people play together?",
+        "Is Linux unsupported by Keyturn?",
+        "Which publishers make both games and tools?",
     ],
 )
 async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, question: str) -> None:
@@ -150,3 +213,28 @@ async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, ques
         answer = await ask({"question": question})
 
     assert (answer["status"], answer["query"]) == ("refused", None)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Is the newest version of Pixel Loom stable?", "No."),
+        ("Is the newest version of Pixel Loom a beta?", "Yes."),
+        ("Is the newest version of Keyturn stable?", "Yes."),
+    ],
+)
+async def test_whether_the_newest_release_is_in_a_channel(catalog: World, question: str, expected: str) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": question})
+
+    assert answer["answer"].startswith(expected), answer
+
+
+async def test_what_else_leaves_out_what_the_question_before_named(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "What else do they have?", "prev": ["Which games are from Tiny Lantern?"]})
+        unsaid = await ask({"question": "What else do they have?", "prev": ["Which free games are from Tiny Lantern?"]})
+
+    assert answer["query"]["where"] == {"kind": {"not": ["game"]}, "org": {"any": ["tiny-lantern"]}}
+    # A filter cannot leave out what is both free and a game.
+    assert unsaid["status"] != "answered"

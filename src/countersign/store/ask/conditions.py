@@ -9,6 +9,7 @@ about a product. `titled` refers to words of the title. A `polite` request has t
 `guard` changes the meaning and is not bound. `beyond` asks for something that no catalog contains.
 """
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence, Set
 from typing import Any
@@ -60,7 +61,7 @@ class Bound:
         handlers = {
             "not": self._not, "denied": self._denied, "included": self._included, "only": self._only_beside,
             "or": self._or, "and": self._or, "but": self._but, "find": self._find, "when": self._when,
-            "number": self._number, "quoted": self._value, **dict.fromkeys(SLOTS, self._value),
+            "newer": self._newer, "number": self._number, "quoted": self._value, **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for item in self._items:
@@ -73,7 +74,7 @@ class Bound:
             elif self._is_each(item):
                 self.by = SLOT_OF_FIELD[item.value]
                 self.found["each"].clear()
-            elif self.words[item.start] == "whose" and item.start > self.sentence.start:
+            elif self.words[item.start] == "whose" and item.start not in (0, self.sentence.start):
                 self._but(item)
             elif item.slot in handlers:
                 handlers[item.slot](item)
@@ -122,6 +123,11 @@ class Bound:
             self.by, self.values = listed[0].slot, self.values[: -len(listed)]
 
     def _not(self, item: Item) -> None:
+        # "Out of beta" is not a beta, but "games out of this studio" are of the studio.
+        if self.words[item.start] != "out" or "channel" in self._slots_after(item, 1):
+            self._negate(item)
+
+    def _negate(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
         if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
             # "No, I mean …" negates nothing; "iOS no" negates the words before it.
@@ -134,12 +140,21 @@ class Bound:
             self._is_negated, self._negated_slot, self._joint = True, "", ""
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
 
-    def _denied(self, _item: Item) -> None:
+    def _denied(self, item: Item) -> None:
         """Negate the preceding values, as in "Betas left out"."""
+        self.found["guard"] += [] if self.values else [item]
         for value in reversed(self.values):
             if value.slot != self.values[-1].slot:
                 break
             value.is_negated = True
+            if not value.joint and self.words[value.start - 1] != ",":
+                break
+
+    def _newer(self, item: Item) -> None:
+        """Ask for what came after the preceding version: "I have 3.9.2. What has changed since then?"."""
+        self.found["guard"] += [] if self.of("version") else [item]
+        for version in self.of("version"):
+            version.value = f">{str(version.value).lstrip('<>=')}"
 
     def _included(self, _item: Item) -> None:
         """Remove the condition on the channel, as in "Betas included"."""
@@ -149,25 +164,35 @@ class Bound:
     def _only_beside(self, item: Item) -> None:
         """Bind "only" to the platforms or channels that follow ("only run on iOS"), or else to the preceding ones.
         Ignore it if it refers to the asker ("I just got a Mac"), or to things named before ("only those")."""
-        last = [each for each in self.values[-1:] if each.end >= item.start - 1]
-        last = [each for each in last if SENTENCE_ENDS.isdisjoint(self.words[each.end : item.start])]
-        beside = (*self._items[self._items.index(item) + 1 :][:2], *last)
+        last = self._value_before(item)
+        beside = (*self._slots_after(item, 2), *(each.slot for each in last))
         if True in [self._is_negated, *(value.is_negated for value in last)]:
             # "Not Windows only" means that Windows is not the only platform.
             self.found["guard"].append(item)
         if not self._is_beside_topic(item):
-            self._only |= {*[each.slot for each in beside if each.slot in ("platform", "channel")][:1]}
+            self._only |= {*[slot for slot in beside if slot in ("platform", "channel")][:1]}
+
+    def _value_before(self, item: Item) -> list[Item]:
+        """The preceding value in the same sentence; it must be beside "only", but not beside "nowhere else"."""
+        last = [each for each in self.values[-1:] if item.value == "after" or each.end >= item.start - 1]
+        return [each for each in last if SENTENCE_ENDS.isdisjoint(self.words[each.end : item.start])]
+
+    def _slots_after(self, item: Item, count: int) -> list[str]:
+        """The slots of the next items."""
+        return [each.slot for each in self._items[self._items.index(item) + 1 :][:count]]
 
     def _is_beside_topic(self, item: Item) -> bool:
         before, after = self.words[max(0, item.start - 3) : item.start], self.words[item.end : item.end + 2]
-        is_aside = self.words[item.start] == "just" and not self.sentence.has(item)
-        return is_aside or not (LISTS["named before"].isdisjoint(after) and LISTS["owners"].isdisjoint(before))
+        is_aside = self.words[item.start] == "just" and not (self.sentence.has(item) or after[:1] in (["for"], ["on"]))
+        return is_aside or not (LISTS["named before"].isdisjoint(after) and LISTS["askers"].isdisjoint(before))
 
     def _or(self, item: Item) -> None:
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
             self._included(item)  # "betas too"
         else:
             self._joint, self._joint_at = item.slot, item.start
+            for value in self.values[-1:] if self.words[item.start : item.end] == ["or", "both"] else ():
+                value.joint = "or"
 
     def _but(self, _item: Item) -> None:
         self._is_negated, self._negated_slot, self._joint = False, "", ""
@@ -187,16 +212,16 @@ class Bound:
         """Whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as in
         "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
-        following = self._items[self._items.index(item) + 1 :][:1]
-        if is_denied and "channel" not in [each.slot for each in following]:
+        if is_denied and "channel" not in self._slots_after(item, 1):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
         return is_denied
 
     def _number(self, item: Item) -> None:
-        if not LISTS["platform nouns"].isdisjoint(self.words[item.end : item.end + 4]):
+        before, after = self.words[max(0, item.start - 1) : item.start], self.words[item.end : item.end + 4]
+        if not LISTS["platform nouns"].isdisjoint(after) or not LISTS["counted things"].isdisjoint(after[:1]):
             self.found["guard"].append(item)
-        elif self.words[max(0, item.start - 1) : item.start] == ["all"]:
-            self.used.add(item.value)  # "Windows, macOS and Linux, all three"
+        elif before == ["all"] or not LISTS["numbered things"].isdisjoint(before):
+            self.used.add(item.value)  # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"
         elif self.limit is None and item.value.isdecimal() and int(item.value) <= MAX_NUMBER:
             self.limit = max(1, int(item.value))
         else:
@@ -229,7 +254,8 @@ class Bound:
 
     def _value(self, item: Item) -> None:
         item.slot = "text" if item.slot == "quoted" else item.slot
-        if self._negated_slot not in ("", item.slot) and self._joint != "or":
+        is_joined = self._joint == "or" and self.values[-1:] and self.values[-1].end == self._joint_at
+        if self._negated_slot not in ("", item.slot) and not is_joined:
             self._is_negated = False
         # In "You won't know X. What is it?", the negation does not refer to the product.
         is_aside = item.slot == "product" and not self.sentence.has(item)
@@ -238,7 +264,13 @@ class Bound:
         self._is_negated &= not item.is_pair
         self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
-        self.values.append(item)
+        self.values += self._each_of(item)
+
+    def _each_of(self, item: Item) -> list[Item]:
+        """The values of the item: "every desktop system" has all of the values of "desktop", not one of them."""
+        is_of_all = not LISTS["all"].isdisjoint(self.words[max(0, item.start - 2) : item.start])
+        texts = item.value.split("|") if is_of_all and item.slot == "platform" else [item.value]
+        return [dataclasses.replace(item, value=text) for text in texts]
 
     def of(self, slot: str) -> list[Item]:
         """The values of a slot."""

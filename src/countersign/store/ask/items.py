@@ -50,6 +50,7 @@ _OPERATORS = _COMPARISONS | {"=", ":", "!="}
 _SIGNS = {"since": ">=", "until": "<=", "dated": "="}
 """The comparison that each date key means if it is written with `=`."""
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
+_PREPOSITIONS = frozenset(str.split("with on for of to"))
 _OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
 _ALLOWED: dict[str, tuple[str, ...]] = {
     **KNOWN,
@@ -257,7 +258,8 @@ class _KnownItems(_Question):
         found = self._known_values(key, at, last)
         if key in _ALLOWED:
             return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
-        if at < last and (key not in ("org", "product") or self._tokens[at].is_quoted):
+        is_free = key not in ("org", "product", "version") or self._tokens[at].is_quoted
+        if at < last and (is_free or (key == "version" and self._word(at).removeprefix("v")[:1].isdigit())):
             found.append((self._text(at, last), last))
         return next(iter(found), ("", at))
 
@@ -371,7 +373,7 @@ class _UnknownItems(_Question):
 
     def _is_opening(self, at: int) -> bool:
         word, following = self._text(at, at + 1), self._word(at + 1)
-        if not LISTS["before words"].isdisjoint(token.word for token in self._tokens[max(0, at - 2) : at]):
+        if not LISTS["topic words"].isdisjoint(token.word for token in self._tokens[max(0, at - 2) : at]):
             return False
         return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
 
@@ -387,8 +389,9 @@ class _UnknownItems(_Question):
         "about"."""
         if at not in self._in_texts:
             return False
-        follows = not LISTS["before topics"].isdisjoint(token.word for token in self._tokens[max(0, at - 3) : at])
-        is_beside = bool({at + 1, at + 2} & self._nouns)
+        before = {token.word for token in self._tokens[max(0, at - 3) : at]}
+        follows = bool(before & (LISTS["topic words"] | _PREPOSITIONS))
+        is_beside = at + 1 in self._nouns or (at + 2 in self._nouns and self._word(at + 1) not in IGNORED)
         return is_beside or follows or self._is_capital(at) or len(self._tokens) < 5
 
 

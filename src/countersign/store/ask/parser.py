@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from countersign.kernel.database.port import Database
 from countersign.store.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
 from countersign.store.ask.items import Corrected, Recognition, recognize
-from countersign.store.ask.lexicon import COURTESY, LISTS, tokens_of
+from countersign.store.ask.lexicon import COURTESY, LISTS, WordToken, tokens_of
 from countersign.store.ask.scope import AUXILIARIES, Item
 from countersign.store.catalog import names
 from countersign.store.catalog.filter import Filter, Values, conditions, slot, with_slots
@@ -57,19 +57,28 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     """Interpret the question at the time `now`; `base` is the filter of the previous question."""
     tokens = tokens_of(question)
     recognition = await recognize(database, question, tokens, now)
-    bound = Bound(tokens, recognition.items)
-    words = bound.words[bound.sentence.start :]
+    builder = _Builder(tokens, recognition)
+    words = builder.words[builder.sentence.start :]
     if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
-        return await _Builder(bound, recognition).reading(database)
-    if not bound.of("product"):
-        # "What else …" excludes the products that the previous question named.
-        is_other = not LISTS["others"].isdisjoint(words)
-        bound.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
-        bound.used |= LISTS["others"] if is_other else set()
-    bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
-    reading = await _Builder(bound, recognition).reading(database)
+        return await builder.reading(database)
+    is_other = not LISTS["others"].isdisjoint(words)
+    builder.inherit(base, is_other=is_other)
+    reading = await builder.reading(database)
+    if is_other and not base.where.product:
+        base = _others(base, reading)
     reading.filter = _merged(base, reading.filter, words)
     return reading
+
+
+def _others(base: Filter, reading: Reading) -> Filter:
+    """Return the filter of what the base filter leaves out, of the same publisher: for "What else do they have?" after
+    games, what is no game. A filter cannot exclude two conditions together."""
+    left = {name: values for name, values in conditions(base) if name != "org"}
+    if len(left) != 1 or any(values.all or values.none for values in left.values()):
+        reading.guards.append("else")
+    else:
+        reading.unused = [word for word in reading.unused if word not in LISTS["others"]]
+    return with_slots(base, **{name: Values(none=values.any) for name, values in left.items()})
 
 
 def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
@@ -92,7 +101,7 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
         changes |= {"answer": query.answer, "fields": query.fields, "by": query.by}
     if query.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = query.find
-    return replace(_merged_slots(base, query, is_narrowed=not LISTS["narrowing"].isdisjoint(words)), **changes)
+    return replace(_merged_slots(base, query, is_narrowed=not LISTS["named before"].isdisjoint(words)), **changes)
 
 
 def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
@@ -123,59 +132,73 @@ def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bo
     return values
 
 
-class _Builder:
+class _Builder(Bound):
     """Determines what to search for, and the form of the answer."""
 
-    def __init__(self, bound: Bound, recognition: Recognition) -> None:
-        self._bound, self._recognition = bound, recognition
-        self._words = {*bound.words}
-        self._slots = bound.slots()
-        self._products = [item for item in bound.of("product") if not item.is_negated]
-        self._fields = list(dict.fromkeys(item.value for item in bound.found["field"]))
-        self._kinds = [item.start for item in bound.of("kind")]
-        self._releases = [item for item in bound.nouns if item.value == "releases"]
-        self._unused = list(filterfalse(bound.used.__contains__, recognition.unused))
+    def __init__(self, tokens: Sequence[WordToken], recognition: Recognition) -> None:
+        super().__init__(tokens, recognition.items)
+        self._recognition = recognition
+        self._all_words = {*self.words}
+        self._fields = list(dict.fromkeys(item.value for item in self.found["field"]))
+        self._kinds = [item.start for item in self.of("kind")]
+        self._subjects = [*self._kinds, *(noun.start for noun in self.nouns if noun.value in ("any", "products"))]
+        self._releases = [item for item in self.nouns if item.value == "releases"]
         self._members: dict[str, Any] = {}
+        self._slots: dict[str, Values] = {}
+        self._products: list[Item] = []
+        self._unused: list[str] = []
         self._order_of = ""
-        self._first = next((word for word in bound.words[bound.sentence.start :] if word not in COURTESY), "")
+        self._first = next((word for word in self.words[self.sentence.start :] if word not in COURTESY), "")
         self._asks_whether = self._is_whether()
+
+    def inherit(self, base: Filter, *, is_other: bool) -> None:
+        """Ask about the products of the previous question; "What else …" excludes them (`is_other`)."""
+        if not self.of("product"):
+            self.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
+            self.used |= LISTS["others"] if is_other else set()
+        self.guards = [guard for guard in self.guards if guard not in ("instead", "next")]
 
     def _is_whether(self) -> bool:
         """Whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
         Linux?"."""
-        words = self._bound.words
-        if "whether" in words or (self._first in AUXILIARIES and not self._bound.found["polite"]):
+        words = self.words
+        if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
             return True
         after = words[words.index(",") + 1 :][:2] if "," in words else []
         return not AUXILIARIES.isdisjoint(after[:1]) and not LISTS["pronouns"].isdisjoint(after[1:])
 
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
-        bound, recognition = self._bound, self._recognition
+        self._set_values()
         self._times()
-        if not bound.is_terse:
+        if not self.is_terse:
             self._nouns()
-            self._find()
+            self._set_find()
             await self._of_publisher(database)
             self._compare()
-            bound.guards += [guard for guard, holds in self._doubts() if holds]
+            self.guards += [guard for guard, holds in self._doubts() if holds]
             self._answer()
             self._in_notes()
             self._limit()
         self._pairs()
-        if bound.has_unbound_not and self._members.get("answer") != "compare":
-            bound.guards.append("not")
+        if self.has_unbound_not and self._members.get("answer") != "compare":
+            self.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
-        bound.guards += self._unanswered(found)
-        beyond = [item.value for item in bound.found["beyond"] if not self._is_afterthought(item)]
-        self._unused += [item.value for item in bound.found["beyond"] if item.value not in beyond]
-        rest = bound.guards, beyond, recognition.unknown, recognition.corrected
-        return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
+        self.guards += self._unanswered(found)
+        beyond = [item.value for item in self.found["beyond"] if not self._is_afterthought(item)]
+        self._unused += [item.value for item in self.found["beyond"] if item.value not in beyond]
+        rest = self.guards, beyond, self._recognition.unknown, self._recognition.corrected
+        return Reading(found, self._unused, *rest, is_about_text=bool(self.found["all"]))
+
+    def _set_values(self) -> None:
+        self._slots = self.slots()
+        self._products = [item for item in self.of("product") if not item.is_negated]
+        self._unused = list(filterfalse(self.used.__contains__, self._recognition.unused))
 
     def _is_afterthought(self, item: Item) -> bool:
         """Whether the item is in a separate clause after all conditions, as in "What's new in X, worth the update?"."""
-        end = max([each.end for each in self._bound.values], default=item.start)
-        return "," in self._bound.words[end : item.start]
+        end = max([each.end for each in self.values], default=item.start)
+        return "," in self.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
         """Return what the question asks about unnamed products that a list of products does not answer: the question
@@ -187,7 +210,7 @@ class _Builder:
 
     def _pairs(self) -> None:
         """Use the members that the question states as key=value instead of the inferred members."""
-        pairs = self._bound.pairs
+        pairs = self.pairs
         for name, values in pairs.items():
             self._members[name] = tuple(values) if name == "fields" else values[0]
         if self._members.get("answer", "list") == "list" and pairs.keys() & {"by", "fields"}:
@@ -195,14 +218,14 @@ class _Builder:
 
     def _times(self) -> None:
         """Combine the times into one range."""
-        bound, times = self._bound, self._bound.times
+        times = self.times
         since = max((item.value.since or _EARLIEST for item in times), default=_EARLIEST)
         until = min((item.value.until or _LATEST for item in times), default=_LATEST)
         if since >= until or self._are_apart(times):
-            bound.guards.append("several times")
+            self.guards.append("several times")
         elif times:
-            self._members |= {"since": _moment(since), "until": _moment(until), "when": bound.when or "any"}
-        elif bound.when == "none":
+            self._members |= {"since": _moment(since), "until": _moment(until), "when": self.when or "any"}
+        elif self.when == "none":
             self._members["when"] = "none"
 
     @staticmethod
@@ -213,55 +236,61 @@ class _Builder:
 
     def _nouns(self) -> None:
         """Apply the nouns that do not name what the question asks for, and the order."""
-        bound = self._bound
-        nouns = [noun for noun in bound.nouns if noun.value != "any"]
-        bound.nouns = [noun for noun in nouns if noun.value != "publishers" or not bound.of("product")]
-        self._fields += ["org"] if bound.nouns != nouns else []
-        order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
+        nouns = [noun for noun in self.nouns if noun.value != "any"]
+        end = self._end_of_subject()
+        self.nouns = [noun for noun in nouns if noun.value != "publishers" or noun.start < end]
+        self._fields += ["org"] if self.nouns != nouns and self.of("product") else []
+        order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
         if order:
-            bound.orders.append(Item("order", order, 0, 0))
+            self.orders.append(Item("order", order, 0, 0))
         self._order()
 
-    def _order(self) -> None:
-        bound, is_of_releases = self._bound, self._bound.nouns[:1] == self._releases[:1] != []
-        if all((_ALL & self._words, is_of_releases, not [*bound.orders, *bound.times, *self._products])):
-            bound.orders.append(Item("order", "newest", 0, 0))
-        limit = MAX_NUMBER if bound.found["sort"] else bound.limit
-        self._members |= {} if limit is None else {"limit": limit}
-        if bound.orders:
-            self._order_of = self._members["order"] = bound.orders[0].value
+    def _end_of_subject(self) -> int:
+        """The position after which publishers are not asked for, as in "Games whose publisher is Northlight Games"."""
+        if self.of("product"):
+            return 0
+        return min(self._subjects if self.of("org") else [], default=len(self.words))
 
-    def _find(self) -> None:
-        bound = self._bound
-        find = bound.nouns[0].value if bound.nouns else "products"
-        if find == "releases" and self._is_of_products(bound.nouns[0].start):
+    def _order(self) -> None:
+        is_of_releases = self.nouns[:1] == self._releases[:1] != []
+        is_open = not [*self.orders, *self.times, *self._products]
+        if all((_ALL & self._all_words, is_of_releases, is_open)) and not self._is_of_products(self.nouns[0].start):
+            self.orders.append(Item("order", "newest", 0, 0))
+        limit = MAX_NUMBER if self.found["sort"] else self.limit
+        self._members |= {} if limit is None else {"limit": limit}
+        if self.orders:
+            self._order_of = self._members["order"] = self.orders[0].value
+
+    def _set_find(self) -> None:
+        find = self.nouns[0].value if self.nouns else "products"
+        if find == "releases" and self._is_of_products(self.nouns[0].start):
             find = "products"
-        if any((self._order_of == "products", all(("org" in self._fields, not bound.of("product"))))):
+        if any((self._order_of == "products", all(("org" in self._fields, not self.of("product"))))):
             find = "publishers"
-        elif not [*bound.nouns, *self._kinds]:
-            is_dated = bool(bound.times) and bound.when in ("", "any")
-            if any((is_dated, self._is_plural(bound.of("channel")), self._is_extreme_channel())):
+        elif not [*self.nouns, *self._kinds]:
+            is_dated = bool(self.times) and self.when in ("", "any")
+            if any((is_dated, self._is_plural(self.of("channel")), self._is_extreme_channel())):
                 find = "releases"
-            if {"play", "playable"} & self._words:
+            if {"play", "playable"} & self._all_words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
 
     def _is_of_products(self, noun: int) -> bool:
         """Whether the question asks for a kind of product, as in "games with a release in May"."""
-        bound = self._bound
-        is_of_kind = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
-        return is_of_kind or ("never" in self._words and not [*bound.times, *self._products])
+        start = self.sentence.start
+        is_of_kind = any(kind < noun - 1 and (noun < start or kind >= start) for kind in self._subjects)
+        return is_of_kind or ("never" in self._all_words and not [*self.times, *self._products])
 
     def _is_extreme_channel(self) -> bool:
         """Whether a channel follows the order, as in "the newest beta"."""
-        ends = [item.end for item in self._bound.orders[-1:]]
-        return any(item.start in ends for item in self._bound.of("channel"))
+        ends = [item.end for item in self.orders[-1:]]
+        return any(item.start in ends for item in self.of("channel"))
 
     async def _of_publisher(self, database: Database) -> None:
         """Search for the other products of the publisher, as in "What else have the makers of it made?"."""
-        products, others = self._bound.of("product"), LISTS["others"]
-        is_of_maker = "org" in self._fields or LISTS["making"] & self._words
-        if len(products) == 1 and others & self._words and is_of_maker:
+        products, others = self.of("product"), LISTS["others"]
+        is_of_maker = "org" in self._fields or LISTS["making"] & self._all_words
+        if len(products) == 1 and others & self._all_words and is_of_maker:
             org = await names.publisher_of(database, products[0].value)
             self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
             self._fields, self._products = [], []
@@ -271,48 +300,57 @@ class _Builder:
     def _compare(self) -> None:
         """Answer yes or no about two products: "Are A and B by the same studio?", "Was A updated more recently than
         B?"."""
-        bound = self._bound
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        if len(self._products) > 1 and self._asks_whether and "than" in bound.guards and bound.orders:
-            bound.guards.remove("than")
-            bound.answer = "exists"
-        elif bound.found["same"] and len(self._products) > 1 and fields:
-            bound.answer, self._members["fields"] = "exists", fields
+        if len(self._products) > 1 and self._asks_whether and "than" in self.guards and self.orders:
+            self.guards.remove("than")
+            self.answer = "exists"
+        elif self.found["same"] and len(self._products) > 1 and fields:
+            self.answer, self._members["fields"] = "exists", fields
 
     def _doubts(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
         ambiguous, or a filter cannot express the question."""
-        bound, words, products = self._bound, self._words, self._products
-        begin = bound.sentence.start + 1
-        is_of_all = not _ALL.isdisjoint(bound.words[begin : begin + 1])
-        denies = not {"no", "without"}.isdisjoint(bound.words[slice(*bound.sentence)])
-        of_some = [*bound.times, *self._kinds, *bound.of("org")]
+        words, products = self._all_words, self._products
+        begin = self.sentence.start + 1
+        is_of_all = not _ALL.isdisjoint(self.words[begin : begin + 1])
+        denies = not {"no", "without"}.isdisjoint(self.words[slice(*self.sentence)])
+        of_some = [*self.times, *self._kinds, *self.of("org")]
         return (
-            (self._order_of, all((self._asks_whether, products, bound.orders, of_some))),
+            (self._order_of, all((self._asks_whether, products, self.orders, of_some))),
             # "No beta since March" can exclude products with a beta release since March, or only the beta releases.
-            ("no", all((bound.times, denies, "channel" in self._slots))),
+            ("no", all((self.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
-            ("makers", all((products, "org" in self._fields, self._is_plural(bound.of("kind"))))),
-            ("same", all((bound.found["same"], "fields" not in self._members))),
+            *self._doubts_about_several(),
+            ("makers", all((products, "org" in self._fields, self._is_plural(self.of("kind"))))),
+            ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
-            ("versions of several products", all((len(products) > 1, bound.of("version")))),
+            ("versions of several products", all((len(products) > 1, self.of("version")))),
+        )
+
+    def _doubts_about_several(self) -> tuple[tuple[str, bool], ...]:
+        """Return the guards of conditions that hold for a set of products, or for two sets of platforms."""
+        kinds = self._slots.get("kind", Values()).any if self._members["find"] == "publishers" else ()
+        groups = {item.value for item in self.of("platform") if "|" in item.value and item.joint != "or"}
+        return (
+            ("both", all((len(kinds) > 1, "both" in self._all_words))),
+            ("and", len(groups) > 1),  # "For phones and for desktops"
         )
 
     def _answer(self) -> None:
         """Set the form of the answer to the first form that matches the question."""
-        bound, members, products = self._bound, self._members, self._products
-        are_channels = any((bound.by == "channel", len(bound.of("channel")) > 1))
-        if bound.answer == "exists":
+        members, products = self._members, self._products
+        are_channels = any((self.by == "channel", len(self.of("channel")) > 1))
+        if self.answer == "exists":
             members["answer"] = "exists"
-        elif all((products, bound.orders, are_channels)):
+        elif all((products, self.orders, are_channels)):
             # The newest release in each channel.
             members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
-        elif bound.by and not bound.orders:
-            members |= {"answer": "breakdown", "by": bound.by}
-        elif bound.answer == "count" and not self._is_of_extreme():
+        elif self.by and not self.orders:
+            members |= {"answer": "breakdown", "by": self.by}
+        elif self.answer == "count" and not self._is_of_extreme():
             members |= {"answer": "count", "find": "releases" if len(products) == 1 else members["find"]}
-        elif any((products, bound.answer == "compare")):
+        elif any((products, self.answer == "compare")):
             self._about_products()
         elif self._asks_whether:
             members["answer"] = "exists"
@@ -320,28 +358,37 @@ class _Builder:
     def _is_of_extreme(self) -> bool:
         """Whether "number" refers to a field of a product instead of a count of results, as in "the number of platforms
         of X" and "the number of its latest release"."""
-        is_of_product = self._products and (self._bound.orders or _COUNTED_FIELDS & {*self._fields})
+        is_of_product = self._products and (self.orders or _COUNTED_FIELDS & {*self._fields})
         return bool(is_of_product) or self._order_of == "products"
 
     def _about_products(self) -> None:
         """Answer a question about named products."""
         members, fields = self._members, tuple(self._fields[:4])
         named, choices = self._slots.get("product", Values()), self._choices()
-        if all((self._bound.answer == "compare", len(self._bound.of("product")) > 1)):
+        if all((self.answer == "compare", len(self.of("product")) > 1)):
             members["answer"] = "compare"
             self._slots["product"] = Values(any=(*named.any, *named.none))
         elif choices and len(self._products) == 1:
             members |= {"answer": "fields", "fields": choices}
-        elif self._asks_whether and "notes" not in fields:
-            members["answer"] = "exists"
+        elif all((self._asks_whether, "notes" not in fields, not self._is_choice())):
+            members |= {"answer": "exists", **({"find": "products"} if self._is_without_channel() else {})}
         elif self._is_of_version():
             members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
             members |= self._rows_of_products()
         else:
             members |= {"answer": "fields", "fields": fields}
-        if "notes" in members.get("fields", ()) and LISTS["whole"] & self._words:
+        if "notes" in members.get("fields", ()) and LISTS["whole"] & self._all_words:
             members["limit"] = MAX_NOTES
+
+    def _is_without_channel(self) -> bool:
+        """Whether "Is Keyturn without a beta release?" is asked, which is not about the other releases."""
+        channel = self._slots.get("channel", Values())
+        return bool(channel.none) and not (channel.any or channel.all or "version" in self._slots)
+
+    def _is_choice(self) -> bool:
+        """Whether the question asks which of several products has a condition: "Is A or B the free one?"."""
+        return "one" in self._all_words and "or" in [item.joint for item in self._products]
 
     def _choices(self) -> tuple[str, ...]:
         """The fields of which the question names several values, but a product has one: "Is it free or paid?"."""
@@ -354,38 +401,35 @@ class _Builder:
 
     def _is_of_version(self) -> bool:
         """Whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
-        bound = self._bound
-        nouns = [] if bound.found["all"] else bound.nouns
-        return "version" in self._slots and not [*self._fields, *bound.orders, *nouns]
+        nouns = [] if self.found["all"] else self.nouns
+        return "version" in self._slots and not [*self._fields, *self.orders, *nouns]
 
     def _rows_of_products(self) -> dict[str, Any]:
-        bound = self._bound
-        conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
-        is_which = all((self._first == "which", not bound.nouns))  # "Which of A and B is the newest?"
+        conditions = {item.slot for item in self.values} - {"product", "version", "channel"}
+        is_which = all((self._first == "which", not self.nouns))  # "Which of A and B is the newest?"
         is_either = any((is_which, *(item.joint == "or" for item in self._products)))
-        is_either &= not {"more", "recently"} <= self._words  # "more recently" compares both products
-        is_choice = any((all((bound.orders, is_either)), self._order_of in ("releases", "platforms")))
+        is_either &= not {"more", "recently"} <= self._all_words  # "more recently" compares both products
+        is_choice = any((all((self.orders, is_either)), self._order_of in ("releases", "platforms")))
         if len(self._products) > 1 and any((conditions, is_choice)):
-            return {"answer": "list", **({"limit": 1} if bound.orders else {})}
-        if any((self._members["find"] == "releases", bound.orders, self._fields)):
+            return {"answer": "list", **({"limit": 1} if self.orders else {})}
+        if any((self._members["find"] == "releases", self.orders, self._fields)):
             return self._releases_of_products()
-        is_whether = any((conditions, "channel" in self._slots)) and not bound.found["all"]
+        is_whether = any((conditions, "channel" in self._slots)) and not self.found["all"]
         return {"answer": "exists" if is_whether else "fields"}
 
     def _releases_of_products(self) -> dict[str, Any]:
-        bound = self._bound
-        if bound.orders and len(self._products) > 1:
+        if self.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
-        is_singular = not LISTS["one release"].isdisjoint(bound.words[noun.end - 1] for noun in self._releases)
-        several = [*self._fields, *bound.times, *bound.of("version"), *((_ALL | {"list"}) & self._words)]
-        is_one = (bound.orders or is_singular) and not several and "limit" not in self._members
+        is_singular = not LISTS["one release"].isdisjoint(self.words[noun.end - 1] for noun in self._releases)
+        several = [*self._fields, *self.times, *self.of("version"), *((_ALL | {"list"}) & self._all_words)]
+        is_one = (self.orders or is_singular) and not several and "limit" not in self._members
         return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
 
     def _in_notes(self) -> None:
         """Search the release notes for the unknown words of a question about changes."""
         is_whether = self._asks_whether
         is_of_releases = any((self._releases, "published_at" in self._fields)) and self._recognition.is_in_texts
-        is_question = is_of_releases and not any((is_whether, self._bound.orders))
+        is_question = is_of_releases and not any((is_whether, self.orders))
         is_question |= "notes" in self._fields
         is_open = any(("version" not in self._slots, is_whether))
         if all((self._unused, is_question, is_open, len(self._products) == 1)):
@@ -405,22 +449,22 @@ class _Builder:
             members["limit"] = 1
         elif all((order == "newest", "answer" not in members, self._is_of_each())):
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif not any((order in _COUNTS, order == "title", self._products, members.get("when") == "last")):
-            beginning = self._bound.words[self._bound.sentence.start :][:6]
+        elif not any((order in _COUNTS, order == "title", self._products)):
+            beginning = self.words[self.sentence.start :][:6]
             is_one = is_of_releases or not {"was", "is", "one"}.isdisjoint(beginning)
-            is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
+            is_plural = self._is_plural([*self.of("kind"), *self.nouns])
             members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
 
     def _is_of_each(self) -> bool:
         """Whether the question asks for the newest release of each product."""
-        is_each = any((self._bound.by, _ALL & self._words))
-        are_versions = "versions" in {self._bound.words[noun.end - 1] for noun in self._releases}
+        is_each = any((self.by, _ALL & self._all_words))
+        are_versions = "versions" in {self.words[noun.end - 1] for noun in self._releases}
         if self._members["find"] == "releases":
             return is_each or are_versions
         return is_each and self._is_extreme_channel()
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:
-        return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
+        return any(self.words[noun.end - 1].endswith("s") for noun in nouns)
 
 
 def _moment(at: datetime) -> str | None:

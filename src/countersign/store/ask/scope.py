@@ -198,7 +198,7 @@ class Scope(_Clauses):
         if is_of_asker or not self._starts(_CONDITIONS - {"time", "kind"}, *part):
             return False
         is_short = part.end - part.start <= MAX_WORDS_OF_LIMIT and self._slot_at.get(part.start) in ("not", "only")
-        return is_short or (self._whole.end <= part.start and word in LISTS["found things"])
+        return is_short or (self._whole.end <= part.start and word in LISTS["pronouns"])
 
     def limits(self, item: Item) -> bool:
         """Whether the item is in a part beside the question that restricts the results."""
@@ -212,7 +212,9 @@ class Scope(_Clauses):
             return 4 * (is_known or size > 2)
         if self._word(sentence.start) in _QUESTION_WORDS | AUXILIARIES:
             return 3 * is_known
-        return (1 + bool(self._starts(_TELLING, *sentence))) * (is_known and size > 3)
+        # "Output the date." is about the form of the answer.
+        telling = _CONDITIONS if self._word(sentence.start) in LISTS["output words"] else _TELLING
+        return (1 + bool(self._starts(telling, *sentence))) * (is_known and size > 3)
 
     def _find_context(self) -> Sentence:
         """The nearest other sentence with a condition, if the question has no condition or refers back."""
@@ -277,7 +279,7 @@ class Scope(_Clauses):
     def _parts(self) -> list[Sentence]:
         if not (self._is_marked or self._tells):
             return [Sentence(0, self._end)]
-        is_open = (self._context == self._preface and bool(self._slots)) or not self._tells
+        is_open = self._context == self._preface or not self._tells
         is_open &= "product" not in self._slots_of_context
         return [self.question, self._context, self._preface] if is_open else [self.question]
 

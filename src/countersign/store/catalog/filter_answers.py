@@ -107,7 +107,7 @@ async def _breakdown(store: Store, query: Filter) -> FilterAnswer:
 
 async def _exists(store: Store, query: Filter) -> FilterAnswer:
     """Answer yes or no: whether any row matches; for named products, whether all of them match."""
-    if query.where.version and query.order in ("newest", "oldest"):
+    if query.order in ("newest", "oldest") and _is_of_one(query):
         return await _is_extreme(store, query)
     names = (*query.where.product.any, *query.where.product.all)
     named = await facts(store.database, names)
@@ -121,6 +121,12 @@ async def _exists(store: Store, query: Filter) -> FilterAnswer:
         return replace(results, text=f"Yes: {results.text}")
     text = f"No. {'; '.join(map(_about, named))}" if names else "No: there is none."
     return replace(results, text=text, sources=_sources(store, named))
+
+
+def _is_of_one(query: Filter) -> bool:
+    """Whether a version or the channel of the newest release is asked about. A limit asks for the first of the releases
+    in the channel."""
+    return bool(query.where.version or (query.where.product.any and query.channel.any and query.limit is None))
 
 
 async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> FilterAnswer:
@@ -137,10 +143,12 @@ async def _is_alike(store: Store, query: Filter, products: Sequence[Facts]) -> F
 
 
 async def _is_extreme(store: Store, query: Filter) -> FilterAnswer:
-    """Whether the version is the newest or oldest of those that match the other conditions."""
-    rows = await filter_queries.releases(store.database, replace(with_slots(query, version=Values()), limit=1))
+    """Whether the newest or oldest release that matches the other conditions has the version, or else the channel."""
+    others = with_slots(query, **{"version" if query.where.version else "channel": Values()})
+    rows = await filter_queries.releases(store.database, replace(others, limit=1))
     versions = [text.lower().removeprefix("v") for text in query.where.version.any]
-    is_so = any(row.version.lower().removeprefix("v") in versions for row in rows)
+    accepted = versions or query.channel.any
+    is_so = any((row.version.lower().removeprefix("v") if versions else row.channel) in accepted for row in rows)
     return FilterAnswer(f"{_YES_NO[is_so]}. {_releases_text(rows, query)}", _sources(store, rows), len(rows))
 
 
