@@ -115,7 +115,7 @@ def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Appro
         "ref": field.target if isinstance(field, Ref) else None,
         "on_delete": field.on_delete if isinstance(field, Ref) else None,
         "is_part": isinstance(field, Ref) and registry.is_part(view.model, field),
-        "may_hide": name in view.partly,
+        "may_hide": name in view.partly_visible,
         "masked": view.fields[name] == "masked",
         "is_personal": bool(field.personal),
         "needs_approval": name in approvals.fields(view),
@@ -269,7 +269,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     if view.fields[field.name] == "masked":
         note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
         schema = {"type": "string", "description": note}
-    if "type" in schema and (not field.required or (field.name in view.partly and not is_input)):
+    if "type" in schema and (not field.required or (field.name in view.partly_visible and not is_input)):
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
             schema["enum"] = [*schema["enum"], None]

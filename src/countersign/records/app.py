@@ -34,7 +34,7 @@ from countersign.records.audit.chain import Chain
 from countersign.records.commands import audit_history, call_log, command, csv_import, export, page_models
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.call_log import CallLog
-from countersign.records.commands.command import Answering
+from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.run import Body, Check, Engine, Run
 from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
@@ -194,7 +194,7 @@ async def _history(run: Run, model: str, body: Body) -> object:
     return await audit_history.history(run, model, body, redaction.changed)
 
 
-READING: Mapping[str, Answering] = {
+READING: Mapping[str, CommandFunction] = {
     **command.READING,
     "export": export.export,
     "import": csv_import.import_csv,

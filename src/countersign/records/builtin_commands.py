@@ -12,9 +12,9 @@ from countersign.records import home
 from countersign.records.access import invitations, sessions
 from countersign.records.approvals import plan_commands as plans
 from countersign.records.audit import verify
-from countersign.records.audit.verify import ChainReport, What
+from countersign.records.audit.verify import ChainReport, DefectKind
 from countersign.records.commands import call_log, command, crud, find, no_escalation, record_writer
-from countersign.records.commands.command import Answering
+from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
@@ -25,7 +25,7 @@ class AuditFault(msgspec.Struct):
     lane: int | None
     number: int | None
     id: str | None
-    what: What
+    what: DefectKind
 
 
 class AuditReport(msgspec.Struct):
@@ -99,7 +99,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def commands() -> Mapping[str, Mapping[str, Answering]]:
+def commands() -> Mapping[str, Mapping[str, CommandFunction]]:
     """Return the built-in commands, keyed by model and name."""
     return {
         "plan": {
@@ -169,8 +169,8 @@ async def _invite(run: Run, model: str, body: Body) -> object:
         engine = run.engine
         if not await no_escalation.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
-        lesser_id = "" if run.caller.is_administrator else run.caller.user_id
-        secret = await invitations.invite(transaction, record.id, lesser_id)
+        creator_id = "" if run.caller.is_administrator else run.caller.user_id
+        secret = await invitations.invite(transaction, record.id, creator_id)
         await record_writer.record_audit(inside, "user.invite", view.model, record.id, {})
     return {"link": invitations.address(run.engine.records, secret)}
 

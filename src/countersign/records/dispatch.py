@@ -12,7 +12,7 @@ from countersign.records.api_document import Approvals
 from countersign.records.approvals import policy, proposals
 from countersign.records.base_models import CURRENCY
 from countersign.records.commands import command, csv_import, record_writer
-from countersign.records.commands.command import Answering
+from countersign.records.commands.command import CommandFunction
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.idempotency import KeyedCall, KeyedCalls
@@ -43,8 +43,8 @@ class Dispatch:
     """
 
     engine: Engine
-    reading: Mapping[str, Answering]
-    own: Mapping[str, Mapping[str, Answering]]
+    reading: Mapping[str, CommandFunction]
+    own: Mapping[str, Mapping[str, CommandFunction]]
     keyed: KeyedCalls = field(default_factory=KeyedCalls)
 
     async def run(
@@ -146,9 +146,9 @@ class Dispatch:
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
     """Return the withheld fields of the model and of the other models whose fields occur in this response."""
-    if not run.spoken_of:
+    if not run.mentioned_models:
         return view.denied
-    others = [other.denied for name, other in run.caller.view.models.items() if name in run.spoken_of]
+    others = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]
     return tuple(sorted({each for denied in (view.denied, *others) for each in denied}))
 
 

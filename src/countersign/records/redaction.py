@@ -76,7 +76,7 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
         model = values[places["model"]] if "model" in places else ""
-        run.spoken_of.add(model)
+        run.mentioned_models.add(model)
         view = run.caller.view.models.get(model)
         changes: _Changes = {}
         if "changes" in places and values[places["changes"]] is not None:
@@ -239,7 +239,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     may decide."""
     plan_id = str(values[0])
     plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
-    run.spoken_of.update(step.model for step in plan_steps)
+    run.mentioned_models.update(step.model for step in plan_steps)
     texts = await steps.stored_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts, await _withheld(run, plan_steps))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []

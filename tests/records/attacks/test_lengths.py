@@ -101,7 +101,7 @@ async def test_notes_are_added_to_also_where_they_are_full(book: Inside, agent: 
 
 
 async def test_notes_do_not_grow_for_ever(book: Inside, agent: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unmask_input, "GROWN", 2_000)
+    monkeypatch.setattr(unmask_input, "MAX_GROWN_LENGTH", 2_000)
     made = await book.value(agent, "contact", "create", notes="o" * 1_500)
 
     said: set[str] = set()

@@ -47,13 +47,13 @@ async def l04(office: Office) -> None:
 
 
 def _searching_more(patch: pytest.MonkeyPatch) -> None:
-    real = queries._contained
+    real = queries._contains
 
     def contained(scope: Any, field: Any, needle: str) -> str:
         made = real(scope, field, needle)
         return f'({made} OR coalesce({scope.alias}."contact_email", \'\') = {scope.parameters.put(needle)})'
 
-    put(patch, queries, "_contained", contained)
+    put(patch, queries, "_contains", contained)
 
 
 @channel(5, _searching_more)
@@ -140,7 +140,7 @@ async def l41(office: Office) -> None:
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
-    put(patch, queries, "_several", lambda name, value: list(value))
+    put(patch, queries, "_array_of", lambda name, value: list(value))
 
 
 @channel(46, _taking_empty_lists)

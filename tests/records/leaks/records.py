@@ -195,7 +195,7 @@ async def l21(office: Office) -> None:
 
 
 def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
-    put(patch, crud, "_missing", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
+    put(patch, crud, "_required_error", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
 
 
 @channel(22, _naming_what_misses)
@@ -206,7 +206,7 @@ async def l22(office: Office) -> None:
 
 
 def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
-    put(patch, visibility._DerivedVisibility, "_worked_out", lambda self, model, name: self._granted[model].get(name))
+    put(patch, visibility._DerivedVisibility, "_compute", lambda self, model, name: self._granted[model].get(name))
 
 
 @channel(23, _not_looking_through)

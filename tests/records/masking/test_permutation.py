@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from countersign.records.access.view import Domain
 from countersign.records.masking.placeholder_tokens import (
     MAX_KNOWN,
-    MAX_TOGETHER,
+    MAX_BATCH,
     ROUNDS,
     SIZE,
     DomainMasks,
@@ -50,7 +50,7 @@ def test_a_batch_gives_what_each_number_gives_alone(key: bytes, numbers: list[in
     assert permutation.decode(numbers) == [permutation.decode([each])[0] for each in numbers]
 
 
-@pytest.mark.parametrize("count", [0, 1, MAX_TOGETHER - 1, MAX_TOGETHER, MAX_TOGETHER + 1, 2 * MAX_TOGETHER + 3])
+@pytest.mark.parametrize("count", [0, 1, MAX_BATCH - 1, MAX_BATCH, MAX_BATCH + 1, 2 * MAX_BATCH + 3])
 def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
     permutation = Permutation(b"k" * 32)
     numbers = random.Random(count).sample(range(SIZE), count)

@@ -99,7 +99,7 @@ def reading_by_id_ignores_rows(patch: pytest.MonkeyPatch) -> None:
 
 def a_unique_clash_is_told(patch: pytest.MonkeyPatch) -> None:
     """An agent's guess at a unique value it does not see is carried out, or refused."""
-    patch.setattr(policy, "_may_clash_unseen", lambda view, prepared: False)
+    patch.setattr(policy, "_may_conflict_with_hidden", lambda view, prepared: False)
 
 
 def agents_delete_themselves(patch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def hidden_references_are_refused_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
     """An agent's action is carried out or refused by what it does not see."""
-    patch.setattr(policy, "_asks_what_is_hidden", lambda run, prepared: False)
+    patch.setattr(policy, "_would_reveal_hidden", lambda run, prepared: False)
 
 
 def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:
 
 def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
     """A limit on what a token stands for tells its length."""
-    real = unmask_input._swapped
+    real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         value, given = await real(run, field, text, name, is_masked=is_masked)
@@ -161,17 +161,17 @@ def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
             raise BadInput(f"{name} is too long")
         return value, given
 
-    patch.setattr(unmask_input, "_swapped", swapped)
+    patch.setattr(unmask_input, "_replaced", swapped)
 
 
 def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
     """A token in a clear field becomes its value: laundering."""
-    real = unmask_input._swapped
+    real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         return await real(run, field, text, name, is_masked=True)
 
-    patch.setattr(unmask_input, "_swapped", swapped)
+    patch.setattr(unmask_input, "_replaced", swapped)
     patch.setattr(unmask_input, "_allowed", lambda field, found: found)
     # Next to other words most tokens would be too long for a text that is no free text.
     patch.setattr(unmask_input, "_require_fitting", lambda *given: None)

@@ -41,7 +41,7 @@ def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
 
 def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
     """A value that does not fit is quoted after its tokens were swapped."""
-    real = unmask_input._swapped
+    real = unmask_input._replaced
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         value, given = await real(run, field, text, name, is_masked=is_masked)
@@ -49,7 +49,7 @@ def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
             raise BadInput(f"{name} may hold one word alone: {value}")
         return value, given
 
-    patch.setattr(unmask_input, "_swapped", swapped)
+    patch.setattr(unmask_input, "_replaced", swapped)
 
 
 def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
         records = [await proposals._record(run, each) for each in prepared]
         return [None if each is None else each.revision for each in records]
 
-    patch.setattr(proposals, "_as_seen", as_seen)
+    patch.setattr(proposals, "_visible_revisions", as_seen)
 
 
 def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from countersign.records import user_creation as people
 from countersign.records.access import invitations as setup
 from countersign.records.access.view import Caller, View
 from countersign.records.audit import verify
-from countersign.records.audit.verify import ChainDefect, ChainReport, What
+from countersign.records.audit.verify import ChainDefect, ChainReport, DefectKind
 from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
 from countersign.records.schema.install import UpgradePlan
@@ -29,7 +29,7 @@ CANNOT_APPLY = "cannot upgrade the modules"
 
 CANNOT_VERIFY = "cannot verify the audit"
 
-AUDIT_MEANINGS: dict[What, str] = {
+AUDIT_MEANINGS: dict[DefectKind, str] = {
     "changed": "this entry, or the entry before it, was changed",
     "missing": "this entry is missing",
     "added": "this entry was not written by the service",

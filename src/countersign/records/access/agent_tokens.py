@@ -1,4 +1,4 @@
-"""Agent tokens: how they are issued, and the token domains from which placeholder tokens are derived."""
+"""Issues agent tokens, and opens and closes token domains (the scopes in which placeholder tokens are valid)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ INSERT INTO token_domain (id, user_id, label, salt, opened_at, closed_at)
 VALUES ($1, $2, $3, $4, $5, NULL)
 ON CONFLICT DO NOTHING
 """
-_OPENED = "SELECT id, salt FROM token_domain WHERE user_id = $1 AND label = $2 AND closed_at IS NULL"
+_FIND_OPEN = "SELECT id, salt FROM token_domain WHERE user_id = $1 AND label = $2 AND closed_at IS NULL"
 _UNUSED = """
 SELECT id
 FROM token_domain AS domain
@@ -72,7 +72,7 @@ async def open_domain(transaction: Transaction, user_id: str, label: str) -> Non
 async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
     """Return the open domain with its key, which is derived from the database's secret. Return None if no domain is
     open."""
-    row = await reader.fetch_one(_OPENED, user_id, label)
+    row = await reader.fetch_one(_FIND_OPEN, user_id, label)
     return None if row is None else Domain(row[0], derive_key(secret, bytes(row[1]), DOMAIN_PURPOSE))
 
 
@@ -99,7 +99,7 @@ MAX_SCOPES = 200
 MAX_UNMASKED = 200
 MIN_LIFE_S = 1
 MAX_LIFE_S = 365 * 86_400
-DEFAULT_S = 90 * 86_400
+DEFAULT_LIFE_S = 90 * 86_400
 MEMBERS = ("scopes", "label", "expires_in", "unmask")
 
 _CREDENTIAL = """
@@ -121,7 +121,7 @@ class TokenRequest:
 
     scopes: tuple[str, ...]
     label: str
-    expires_in_s: int = DEFAULT_S
+    expires_in_s: int = DEFAULT_LIFE_S
     unmask: tuple[str, ...] = ()
 
 
@@ -151,7 +151,7 @@ def read_request(body: Mapping[str, object]) -> TokenRequest:
     if not isinstance(label, str):
         raise TokenRefused("label is required, a string")
     if expires_in is None:
-        expires_in = DEFAULT_S
+        expires_in = DEFAULT_LIFE_S
     if not isinstance(expires_in, int) or isinstance(expires_in, bool):
         raise TokenRefused("expires_in must be a whole number of seconds")
     return TokenRequest(_strings(body, "scopes"), label, expires_in, _strings(body, "unmask"))
@@ -161,10 +161,10 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
     value = body.get(name)
     if value is None and name == "unmask":
         return ()
-    several: Sequence[object] = cast("list[object]", value) if isinstance(value, list) else ()
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in several):
+    items: Sequence[object] = cast("list[object]", value) if isinstance(value, list) else ()
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in items):
         raise TokenRefused(f"{name} must be an array of strings")
-    return tuple(dict.fromkeys(cast("Sequence[str]", several)))
+    return tuple(dict.fromkeys(cast("Sequence[str]", items)))
 
 
 async def issue_token(transaction: Transaction, records: Records, caller: Caller, request: TokenRequest) -> IssuedToken:
@@ -189,7 +189,8 @@ async def issue_token(transaction: Transaction, records: Records, caller: Caller
         raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
     if not await people.lock_active(transaction, caller.user_id):
         raise NotFound("not found")
-    # First close the domains without a valid token, because their placeholder tokens must not become valid again.
+    # First close the domains without a valid token. Otherwise the new token would make their placeholder tokens valid
+    # again.
     await close_unused_domains(transaction, caller.user_id)
     await open_domain(transaction, caller.user_id, label)
     now = clock.now()
@@ -222,7 +223,7 @@ def _checked_label(label: str, labels: frozenset[str]) -> str:
 
 @lru_cache(maxsize=8)
 def _token_like(labels: frozenset[str]) -> re.Pattern[str]:
-    # The grammar of placeholder tokens (masking/grammar.py), in any case and with any digits.
+    # The grammar of placeholder tokens (masking/placeholder_tokens.py), in upper or lower case and with any digits.
     names = "|".join(sorted(map(re.escape, labels), key=len, reverse=True))
     return re.compile(rf"(?<![A-Za-z0-9_])(?:{names})_[0-9]", re.IGNORECASE)
 
@@ -233,7 +234,7 @@ def _check_scopes(request: Sequence[str], view: View) -> None:
     for scope in request:
         if not visibility.is_scope(scope):
             remedy = "write model.command, model.*, *.get, *.list, *.search or *"
-            raise TokenRefused(f"{_shown(scope)} is no scope: {remedy}")
+            raise TokenRefused(f"{_shortened(scope)} is no scope: {remedy}")
         commands = ((name, each) for name, model in view.models.items() for each in model.commands)
         if not any(visibility.covers(scope, *each) for each in commands):
             raise TokenRefused(f"scope {scope} matches nothing you may do")
@@ -248,11 +249,11 @@ def _check_unmask(request: Sequence[str], view: View) -> None:
         model, _, name = each.partition(".")
         seen = view.models.get(model)
         if seen is None or not seen.sees_in_clear(name):
-            raise TokenRefused(f"unknown field {_shown(each)}")
+            raise TokenRefused(f"unknown field {_shortened(each)}")
         if not seen.model.fields[name].personal:
             raise TokenRefused(f"{each} is never masked: leave it out of unmask")
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     """Return the caller's text, shortened for an error message."""
     return text if len(text) <= MAX_LABEL_LENGTH else f"{text[:MAX_LABEL_LENGTH]}…"

@@ -27,9 +27,9 @@ WHERE id = $1 AND ended_at IS NULL AND expires_at > $2
 """
 
 
-class _Known(NamedTuple):
-    """A cached caller, the number of version `access` at which it was read, and the time at which its credential
-    expires."""
+class _CachedCaller(NamedTuple):
+    """A cached caller, the number of the version `access` (a counter that every change of access rights increases) at
+    which the caller was read, and the time at which its credential expires."""
 
     number: int
     expires_at: Instant
@@ -40,8 +40,8 @@ class Callers:
     """Authenticates callers by their tokens.
 
     Callers are cached by the digest of their token. The cache is valid while the number of version `access`, which
-    every request reads, stays the same. Ending a token, deactivating a person or changing a grant therefore takes
-    effect immediately on every worker.
+    every request reads, stays the same. Each change of access rights, such as ending a token, deactivating a person or
+    changing a grant, increases the number. It therefore takes effect immediately on every worker.
 
     Callers with equal rights share one view. `narrow` is called once for each caller and may return a caller with
     another view.
@@ -54,7 +54,7 @@ class Callers:
         self._records = records
         self._commands = commands
         self._narrow = narrow
-        self._known: dict[bytes, _Known] = {}
+        self._cached: dict[bytes, _CachedCaller] = {}
         self._views: dict[tuple[str, ScopeLimit | None], View] = {}
         self._views_number = -1
 
@@ -76,7 +76,7 @@ class Callers:
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
         """Return the agent of an agent_token record with its current rights, or None if it can no longer authenticate.
 
-        Everything is read through the given reader, and nothing is cached. A transaction that needs a second connection
+        Read everything through the given reader, and cache nothing. If a transaction needed a second connection, it
         could deadlock with transactions that wait for it.
 
         Raises:
@@ -86,13 +86,13 @@ class Callers:
         if row is None:
             return None
         user_id, label, scopes, unmask, _ = row
-        standing = await grants.rights_of(reader, self._records.registry, user_id)
+        rights = await grants.rights_of(reader, self._records.registry, user_id)
         domain = await agent_tokens.find_domain(reader, self._records.secret, user_id, label)
-        if standing is None or domain is None:
+        if rights is None or domain is None:
             return None
-        cut = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
-        view = visibility.view_of(self._records.registry, self._commands, standing, cut)
-        return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
+        limit = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
+        view = visibility.view_of(self._records.registry, self._commands, rights, limit)
+        return self._narrow(_agent_of(token_id, label, rights, limit, view, domain))
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
         """Return a person with the current rights and without a session, or None if the person can no longer sign in.
@@ -100,71 +100,71 @@ class Callers:
         Raises:
             Unavailable: the database cannot be reached.
         """
-        standing = await grants.rights_of(reader, self._records.registry, user_id)
-        if standing is None:
+        rights = await grants.rights_of(reader, self._records.registry, user_id)
+        if rights is None:
             return None
-        view = visibility.view_of(self._records.registry, self._commands, standing, None)
-        return self._narrow(Caller("person", user_id, standing.username, "", view, standing.roles))
+        view = visibility.view_of(self._records.registry, self._commands, rights, None)
+        return self._narrow(Caller("person", user_id, rights.username, "", view, rights.roles))
 
     async def _caller_with(self, token: str) -> Caller | None:
         number = (await self._records.versions())[0]
         digest = secrets.digest(token)
-        known = self._known.get(digest)
-        if known is not None and known.number == number and known.expires_at > clock.now():
-            return known.caller
-        self._known.pop(digest, None)
+        cached = self._cached.get(digest)
+        if cached is not None and cached.number == number and cached.expires_at > clock.now():
+            return cached.caller
+        self._cached.pop(digest, None)
         if not secrets.looks_like_secret(token):
             return None
         found = await self._load(number, digest)
         if found is None:
             return None
-        if len(self._known) >= MAX_CACHED:
-            self._known.clear()
-        self._known[digest] = found
+        if len(self._cached) >= MAX_CACHED:
+            self._cached.clear()
+        self._cached[digest] = found
         return found.caller
 
-    async def _load(self, number: int, digest: bytes) -> _Known | None:
+    async def _load(self, number: int, digest: bytes) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_CREDENTIAL, digest, clock.now())
         if row is None:
             return None
         kind, record_id, user_id, expires_at = row
         if kind == "agent":
             return await self._agent(number, record_id)
-        standing = await self._standing(user_id)
-        if standing is None:
+        rights = await self._rights(user_id)
+        if rights is None:
             return None
-        view = self._view(number, standing, None)
+        view = self._view(number, rights, None)
         domain = await self._domain(user_id, "") if view.is_masked else None
-        caller = Caller("person", user_id, standing.username, record_id, view, standing.roles, domain)
-        return _Known(number, expires_at, self._narrow(caller))
+        caller = Caller("person", user_id, rights.username, record_id, view, rights.roles, domain)
+        return _CachedCaller(number, expires_at, self._narrow(caller))
 
-    async def _agent(self, number: int, token_id: str) -> _Known | None:
+    async def _agent(self, number: int, token_id: str) -> _CachedCaller | None:
         row = await self._records.database.fetch_one(_AGENT, token_id, clock.now())
         if row is None:
             return None
         user_id, label, scopes, unmask, expires_at = row
-        standing = await self._standing(user_id)
-        if standing is None:
+        rights = await self._rights(user_id)
+        if rights is None:
             return None
-        cut = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
-        view, domain = self._view(number, standing, cut), await self._domain(user_id, label)
-        caller = _agent_of(token_id, label, standing, cut, view, domain)
-        return _Known(number, expires_at, self._narrow(caller))
+        limit = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
+        view, domain = self._view(number, rights, limit), await self._domain(user_id, label)
+        caller = _agent_of(token_id, label, rights, limit, view, domain)
+        return _CachedCaller(number, expires_at, self._narrow(caller))
 
-    async def _standing(self, user_id: str) -> Rights | None:
+    async def _rights(self, user_id: str) -> Rights | None:
         return await grants.rights_of(self._records.database, self._records.registry, user_id)
 
-    def _view(self, number: int, standing: Rights, cut: ScopeLimit | None) -> View:
+    def _view(self, number: int, rights: Rights, limit: ScopeLimit | None) -> View:
         if number != self._views_number:
             self._views, self._views_number = {}, number
-        key = (standing.user_id, cut)
+        key = (rights.user_id, limit)
         if key not in self._views:
-            self._views[key] = visibility.view_of(self._records.registry, self._commands, standing, cut)
+            self._views[key] = visibility.view_of(self._records.registry, self._commands, rights, limit)
         return self._views[key]
 
     async def _domain(self, user_id: str, label: str) -> Domain:
-        """Return the token domain. If no domain is open, because the person's fields have only now become masked, open
-        one."""
+        """Return the token domain. If no domain is open, open one. This happens when the first fields become masked for
+        a person."""
         database, secret = self._records.database, self._records.secret
         found = await agent_tokens.find_domain(database, secret, user_id, label)
         if found is None:
@@ -176,15 +176,15 @@ class Callers:
         return found
 
 
-def _agent_of(token_id: str, label: str, standing: Rights, cut: ScopeLimit, view: View, domain: Domain) -> Caller:
+def _agent_of(token_id: str, label: str, rights: Rights, limit: ScopeLimit, view: View, domain: Domain) -> Caller:
     return Caller(
         kind="agent",
-        user_id=standing.user_id,
-        username=standing.username,
+        user_id=rights.user_id,
+        username=rights.username,
         credential_id=token_id,
         view=view,
-        roles=standing.roles,
+        roles=rights.roles,
         domain=domain,
         agent=label,
-        scopes=cut.scopes,
+        scopes=limit.scopes,
     )

@@ -1,4 +1,5 @@
-"""Stored grants: the rights of a person, row conditions and default roles, and the checks of grants and roles."""
+"""Reads stored grants and the rights of a person, seeds the declared roles, and checks grants and roles that are
+written."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
@@ -61,15 +62,15 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
 
 def write_rows(rows: Iterable[Where]) -> str | None:
     """Return the conditions as the text of a grant's rows, or None if there are no conditions."""
-    conditions = [_Condition(each.field, each.operator, _written(each.value)) for each in rows]
+    conditions = [_Condition(each.field, each.operator, _json_value(each.value)) for each in rows]
     return msgspec.json.encode(conditions).decode() if conditions else None
 
 
-def _written(value: object) -> object:
+def _json_value(value: object) -> object:
     if isinstance(value, RuntimeValue):
         return {"stand": value.name}
     if isinstance(value, list | tuple):
-        return [_written(each) for each in cast("Sequence[object]", value)]
+        return [_json_value(each) for each in cast("Sequence[object]", value)]
     return value
 
 
@@ -78,7 +79,7 @@ def _where(model: Declared, condition: _Condition) -> Where:
     place = f"rows: {model.name}.{condition.field}"
     if operator is None:
         raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
-    found = Where(model.present_name(condition.field), operator, _read(condition.value))
+    found = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
     # Validate the condition now, because an invalid one would make every call of a person with the role fail.
     text = misfit(model, found, is_row_rule=True)
     if text:
@@ -86,18 +87,18 @@ def _where(model: Declared, condition: _Condition) -> Where:
     return found
 
 
-def _read(value: object) -> object:
+def _condition_value(value: object) -> object:
     if isinstance(value, dict):
         name = cast("dict[str, object]", value).get("stand")
         if len(cast("dict[str, object]", value)) == 1 and isinstance(name, str) and name in _PLACEHOLDERS:
             return _PLACEHOLDERS[name]
         raise BadGrant('rows: an object as value must read {"stand": "CALLER"} or {"stand": "TODAY"}')
     if isinstance(value, list):
-        return [_read(each) for each in cast("list[object]", value)]
+        return [_condition_value(each) for each in cast("list[object]", value)]
     return value
 
 
-_PERSON = 'SELECT username FROM "user" WHERE id = $1 AND is_active = 1'
+_ACTIVE_USER = 'SELECT username FROM "user" WHERE id = $1 AND is_active = 1'
 _ROLES = """
 SELECT held.title, held.rights
 FROM "user_role" AS member
@@ -115,8 +116,8 @@ COLUMNS = ("model", "commands", "clear", "masked", "write", "rows")
 """The fields of a grant's record, in the order in which `read_grant` expects them."""
 
 _SEEDED = "SELECT role, model FROM seeded_grant"
-_SEED = "INSERT INTO seeded_grant (role, model) VALUES ($1, $2)"
-_ONE_AT_A_TIME = "UPDATE version SET number = number WHERE name = 'access'"
+_MARK_SEEDED = "INSERT INTO seeded_grant (role, model) VALUES ($1, $2)"
+_LOCK_ACCESS_VERSION = "UPDATE version SET number = number WHERE name = 'access'"
 _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
@@ -125,7 +126,7 @@ async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights 
 
     A grant with invalid rows grants nothing and is logged as an error.
     """
-    person = await reader.fetch_one(_PERSON, user_id)
+    person = await reader.fetch_one(_ACTIVE_USER, user_id)
     if person is None:
         return None
     roles = await reader.fetch(_ROLES, user_id)
@@ -177,22 +178,22 @@ async def seed_roles(transaction: Transaction, registry: Registry) -> bool:
     Each role and grant is seeded only once, so that changes and removals by an administrator persist. The role
     `administrator` always exists and needs no grants.
     """
-    declared = dict.fromkeys([(ADMINISTRATOR, ""), *_pairs(registry)])
+    declared = dict.fromkeys([(ADMINISTRATOR, ""), *_declared_pairs(registry)])
     if not await _unseeded(transaction, declared):
         return False
-    await transaction.run(_ONE_AT_A_TIME)
+    await transaction.run(_LOCK_ACCESS_VERSION)
     missing = await _unseeded(transaction, declared)
     for role, model in missing:
-        role_id = await _role(transaction, role, registry.roles.get(role, ()))
+        role_id = await _find_or_create_role(transaction, role, registry.roles.get(role, ()))
         for grant in (each for part in registry.roles.get(role, ()) for each in part.grants if each.model == model):
-            await insert(transaction, GrantRecord.declared, _values(role_id, grant))
-        await transaction.run(_SEED, role, model)
+            await insert(transaction, GrantRecord.declared, _record_values(role_id, grant))
+        await transaction.run(_MARK_SEEDED, role, model)
     if missing:
         await versions.bump(transaction, "access")
     return bool(missing)
 
 
-def _pairs(registry: Registry) -> list[tuple[str, str]]:
+def _declared_pairs(registry: Registry) -> list[tuple[str, str]]:
     """Return a pair of each declared role and an empty model, and of each declared role and each model that its grants
     name."""
     return [
@@ -207,7 +208,7 @@ async def _unseeded(transaction: Transaction, declared: Iterable[tuple[str, str]
     return [pair for pair in declared if pair not in seeded]
 
 
-async def _role(transaction: Transaction, name: str, parts: Sequence[Role]) -> str:
+async def _find_or_create_role(transaction: Transaction, name: str, parts: Sequence[Role]) -> str:
     row = await transaction.fetch_one(_ROLE, name)
     if row is not None:
         return cast(str, row[0])
@@ -219,7 +220,7 @@ async def _role(transaction: Transaction, name: str, parts: Sequence[Role]) -> s
     return await insert(transaction, RoleRecord.declared, values)
 
 
-def _values(role_id: str, grant: Grant) -> dict[str, str | None]:
+def _record_values(role_id: str, grant: Grant) -> dict[str, str | None]:
     return {
         "role": role_id,
         "model": grant.model,

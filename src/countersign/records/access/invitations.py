@@ -1,4 +1,4 @@
-"""Set-up links. The first administrator and invited people use them to choose a password."""
+"""Set-up links, with which the first administrator and invited people choose a password."""
 
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ PREFIX = "css_setup"
 VALID_S = 24 * 3600
 
 ANY_USER = 'SELECT 1 FROM "user" LIMIT 1'
-_FORGET_FIRST = "DELETE FROM credential WHERE kind = 'setup' AND user_id IS NULL"
-_FORGET = "DELETE FROM credential WHERE kind = 'setup' AND user_id = $1"
+_DELETE_FIRST_LINK = "DELETE FROM credential WHERE kind = 'setup' AND user_id IS NULL"
+_DELETE_LINKS = "DELETE FROM credential WHERE kind = 'setup' AND user_id = $1"
 _INSERT = """
 INSERT INTO credential (digest, kind, record_id, user_id, expires_at, ended_at)
 VALUES ($1, 'setup', $4, $2, $3, NULL)
@@ -31,7 +31,7 @@ LEFT JOIN "user" AS person ON person.id = credential.user_id
 WHERE credential.digest = $1 AND credential.kind = 'setup'
 AND credential.ended_at IS NULL AND credential.expires_at > $2
 """
-_SPEND = """
+_USE_UP = """
 UPDATE credential SET ended_at = $2
 WHERE digest = $1 AND kind = 'setup' AND ended_at IS NULL AND expires_at > $2
 """
@@ -70,7 +70,7 @@ async def first_link(records: Records) -> str | None:
     if await has_people(records.database):
         return None
     async with records.database.transaction() as transaction:
-        await transaction.run(_FORGET_FIRST)
+        await transaction.run(_DELETE_FIRST_LINK)
         secret = await _new_link(transaction, None)
     return address(records, secret)
 
@@ -80,24 +80,24 @@ def address(records: Records, secret: str) -> str:
     return f"{records.root_url}/setup?token={secret}"
 
 
-async def invite(transaction: Transaction, user_id: str, lesser_id: str = "") -> str:
+async def invite(transaction: Transaction, user_id: str, creator_id: str = "") -> str:
     """Return the secret of a new link, valid for a day, with which the person sets a password. Older links of the
-    person become invalid. If the person who created the link may have fewer rights than the invited person, `lesser_id`
-    is the creator's id. The caller must write the audit entry."""
-    await transaction.run(_FORGET, user_id)
-    return await _new_link(transaction, user_id, lesser_id)
+    person become invalid. `creator_id` is the id of the person who created the link, if that person may have fewer
+    rights than the invited person. The caller must write the audit entry."""
+    await transaction.run(_DELETE_LINKS, user_id)
+    return await _new_link(transaction, user_id, creator_id)
 
 
 async def end_links_of_members(transaction: Transaction, role_id: str) -> None:
     """End the links that people with fewer rights created for members of the role. The rights of the role have changed,
-    and these people may still know the links."""
+    and the creators may still know the links."""
     await transaction.run(_END_FOR_MEMBERS, role_id, clock.now())
 
 
-async def _new_link(transaction: Transaction, user_id: str | None, lesser_id: str = "") -> str:
+async def _new_link(transaction: Transaction, user_id: str | None, creator_id: str = "") -> str:
     secret = secrets.new_secret(PREFIX)
     expires_at = clock.later(clock.now(), seconds=VALID_S)
-    await transaction.run(_INSERT, secrets.digest(secret), user_id, expires_at, lesser_id)
+    await transaction.run(_INSERT, secrets.digest(secret), user_id, expires_at, creator_id)
     return secret
 
 
@@ -119,13 +119,13 @@ async def find_link(reader: Reader, secret: str) -> InvitationLink:
 
 
 async def redeem_setup(
-    records: Records, secret: str, password: str, username: str | None = None, note: RecordEvent | None = None
+    records: Records, secret: str, password: str, username: str | None = None, record_event: RecordEvent | None = None
 ) -> str:
     """Set the password, use up the link, and return the person's id. If several calls are made at the same time,
     exactly one succeeds.
 
     The first administrator's link requires a user name and creates the person. Setting a password ends the person's
-    sessions. `note` receives the event `user.create` or `user.update`, without the password.
+    sessions. `record_event` receives the event `user.create` or `user.update`, without the password.
 
     Raises:
         InvitationUsed: the link was already used, has expired or does not exist, or the person is deleted or inactive.
@@ -139,16 +139,16 @@ async def redeem_setup(
     async with records.database.transaction() as transaction:
         # Update the counter first, so that a concurrent call on PostgreSQL waits here until this transaction ends.
         await versions.bump(transaction, "access")
-        if not await transaction.run(_SPEND, secrets.digest(secret), clock.now()):
+        if not await transaction.run(_USE_UP, secrets.digest(secret), clock.now()):
             raise InvitationUsed("this set-up link is used up or expired")
         if link.user_id is None:
             user_id, command = await _add_first(transaction, name or ""), "user.create"
         else:
-            user_id, command = await _reopen(transaction, link.user_id), "user.update"
+            user_id, command = await _reset_access(transaction, link.user_id), "user.update"
         await people.set_password(transaction, user_id, password_hash)
-        if note is not None:
+        if record_event is not None:
             values = {} if name is None else {"username": name}
-            await note(transaction, AccessEvent(user_id, command, "user", user_id, values))
+            await record_event(transaction, AccessEvent(user_id, command, "user", user_id, values))
     return user_id
 
 
@@ -175,7 +175,7 @@ async def _add_first(transaction: Transaction, username: str) -> str:
     return user_id
 
 
-async def _reopen(transaction: Transaction, user_id: str) -> str:
+async def _reset_access(transaction: Transaction, user_id: str) -> str:
     if not await people.lock_active(transaction, user_id):
         raise InvitationUsed("this person no longer signs in here")
     await sessions.end_all_of_user(transaction, user_id, ("session",))

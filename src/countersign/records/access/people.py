@@ -1,4 +1,4 @@
-"""User accounts: user names and passwords. This module also inserts rows of built-in models."""
+"""User accounts with user names and passwords, and the insertion of records of built-in models."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ INSERT INTO password (user_id, hash) VALUES ($1, $2)
 ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
 """
 # This statement changes nothing but locks the row. The person cannot be deactivated until the transaction ends.
-_LOCK_ACTIVE = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
+_LOCK_ACTIVE_USER = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
 
 
 class Account(NamedTuple):
@@ -75,7 +75,7 @@ async def find_account(reader: Reader, username: str) -> Account | None:
 async def lock_active(transaction: Transaction, user_id: str) -> bool:
     """Return whether the person exists and is active. An active person cannot be deactivated until the transaction
     ends."""
-    return await transaction.run(_LOCK_ACTIVE, user_id) == 1
+    return await transaction.run(_LOCK_ACTIVE_USER, user_id) == 1
 
 
 async def has_password(transaction: Transaction, user_id: str, password_hash: str) -> bool:
@@ -95,7 +95,7 @@ RULE = f"must be letters of one script, digits and {' '.join(SIGNS)}, without sp
 _PLAIN = frozenset(f"0123456789{SIGNS}")
 _TAKEN = 'SELECT 1 FROM "user" WHERE username__folded = $1 AND id <> $2 LIMIT 1'
 
-_WRITTEN_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
+_MIXABLE_SCRIPTS = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
 """Scripts that a user name may mix with each other, because their letters do not look alike."""
 
 
@@ -115,7 +115,7 @@ def _script(letter: str) -> str:
     """Return the script of a letter. The Unicode name of a letter starts with its script, for example LATIN SMALL
     LETTER A."""
     script = unicodedata.name(letter, "").partition(" ")[0]
-    return _WRITTEN_TOGETHER.get(script, script)
+    return _MIXABLE_SCRIPTS.get(script, script)
 
 
 async def is_taken(reader: Reader, username: str, user_id: str = "") -> bool:

@@ -1,4 +1,4 @@
-"""Sessions: signing in, the lock after failed attempts, and the revocation of sessions and agent tokens."""
+"""Signs people in, locks a user name after failed attempts, and ends sessions and agent tokens."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ _END_RECORD = {
     "session": 'UPDATE "session" SET ended_at = $2, revision = revision + 1 WHERE id = $1 AND ended_at IS NULL',
     "agent_token": 'UPDATE "agent_token" SET ended_at = $2, revision = revision + 1 WHERE id = $1 AND ended_at IS NULL',
 }
-_LIVE = {
+_ACTIVE = {
     "session": 'SELECT id FROM "session" WHERE "user" = $1 AND ended_at IS NULL ORDER BY id',
     "agent_token": 'SELECT id FROM "agent_token" WHERE "user" = $1 AND ended_at IS NULL ORDER BY id',
 }
-_PERSON = 'SELECT "user" FROM "agent_token" WHERE id = $1'
+_USER_OF_TOKEN = 'SELECT "user" FROM "agent_token" WHERE id = $1'
 _END_EVERY = (
     "UPDATE credential SET ended_at = $1 WHERE ended_at IS NULL",
     'UPDATE "session" SET ended_at = $1, revision = revision + 1 WHERE ended_at IS NULL',
@@ -47,7 +47,7 @@ async def end_credential(transaction: Transaction, model: str, record_id: str) -
     if not await transaction.run(_END_RECORD[model], record_id, now):
         return None
     if model == "agent_token":
-        person = await transaction.fetch_one(_PERSON, record_id)
+        person = await transaction.fetch_one(_USER_OF_TOKEN, record_id)
         if person is not None:
             await close_unused_domains(transaction, person[0])
     await versions.bump(transaction, "access")
@@ -62,7 +62,7 @@ async def end_all_of_user(
     now = clock.now()
     ended: list[tuple[str, str]] = []
     for model in models:
-        for row in await transaction.fetch(_LIVE[model], user_id):
+        for row in await transaction.fetch(_ACTIVE[model], user_id):
             await end_credential(transaction, model, row[0])
             ended.append((model, row[0]))
     await transaction.run(_END_LINKS, user_id, now)
@@ -85,10 +85,10 @@ LOCKED_S = 60
 SKEW_S = 60
 """The allowed difference between the clocks of nodes, in seconds."""
 
-_LATEST = f"SELECT at FROM sign_in_failure WHERE username = $1 AND at <= $2 ORDER BY at DESC LIMIT {FAILURES}"
-_FAILED = "INSERT INTO sign_in_failure (username, at) VALUES ($1, $2)"
-_FORGET = "DELETE FROM sign_in_failure WHERE at < $1 OR at > $2"
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock($1)"
+_LATEST_FAILURES = f"SELECT at FROM sign_in_failure WHERE username = $1 AND at <= $2 ORDER BY at DESC LIMIT {FAILURES}"
+_ADD_FAILURE = "INSERT INTO sign_in_failure (username, at) VALUES ($1, $2)"
+_DELETE_OLD_FAILURES = "DELETE FROM sign_in_failure WHERE at < $1 OR at > $2"
+_LOCK_NAME = "SELECT pg_advisory_xact_lock($1)"
 
 
 class LockedOut(Refused):
@@ -113,7 +113,7 @@ async def require_unlocked(reader: Reader, name: bytes) -> None:
     Raises:
         LockedOut: the last five failures happened within a minute, and the last failure was less than a minute ago.
     """
-    wait_us = _locked_for_us(await reader.fetch(_LATEST, name, _newest()))
+    wait_us = _locked_for_us(await reader.fetch(_LATEST_FAILURES, name, _max_time()))
     if wait_us > 0:
         wait_s = -(-wait_us // clock.SECOND)
         raise LockedOut("too many failed sign-ins; try again later", headers={"Retry-After": str(wait_s)})
@@ -125,10 +125,10 @@ def _locked_for_us(latest: Sequence[Row]) -> int:
     return latest[0][0] + LOCKED_S * clock.SECOND - clock.now()
 
 
-def _newest() -> clock.Instant:
-    """Return the latest plausible time of a failure, since the clocks of nodes differ slightly. A failure with a later
-    time was written before the clock was set back. It would lock the user name until that time, or hide newer
-    failures."""
+def _max_time() -> clock.Instant:
+    """Return the latest plausible time of a failure. It is a little in the future, because the clocks of nodes differ
+    slightly. A failure with a later time was written before the clock was set back. It would lock the user name until
+    that time, or hide newer failures."""
     return clock.later(clock.now(), seconds=SKEW_S)
 
 
@@ -136,17 +136,18 @@ async def serialize_attempts(database: Database, transaction: Transaction, name:
     """Lock sign-ins with this user name on all workers until the transaction ends. SQLite needs no such lock, because
     it runs one writing transaction at a time."""
     if database.dialect == "postgres":
-        await transaction.fetch_one(_ONE_AT_A_TIME, int.from_bytes(name[:8], signed=True))
+        await transaction.fetch_one(_LOCK_NAME, int.from_bytes(name[:8], signed=True))
 
 
 async def forget_old_failures(transaction: Transaction) -> None:
     """Delete failures that no longer count towards a lock."""
-    await transaction.run(_FORGET, clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S)), _newest())
+    oldest = clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S))
+    await transaction.run(_DELETE_OLD_FAILURES, oldest, _max_time())
 
 
 async def count_failure(transaction: Transaction, name: bytes) -> None:
     """Record a failed sign-in."""
-    await transaction.run(_FAILED, name, clock.now())
+    await transaction.run(_ADD_FAILURE, name, clock.now())
 
 
 PREFIX = "css_session"
@@ -171,13 +172,13 @@ class WrongSignIn(Refused):
     resolution = "Check both; ask an administrator for a new password."
 
 
-async def sign_in(records: Records, username: str, password: str, note: RecordEvent | None = None) -> str:
+async def sign_in(records: Records, username: str, password: str, record_event: RecordEvent | None = None) -> str:
     """Open a session of twelve hours for the person with this user name, and return its token (API document,
     Authentication 2, 5).
 
     Each attempt costs one password hash, whether or not the person exists. Attempts with the same user name are then
     serialized. Of any number of concurrent wrong attempts, at most five get the response "wrong user name or password",
-    and the others get "locked". `note` receives the event `session.create`.
+    and the others get "locked". `record_event` receives the event `session.create`.
 
     Raises:
         LockedOut: five sign-ins with this user name, ignoring case, have failed within a minute.
@@ -190,14 +191,14 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
     name = lockout_key(records.secret, username)
     # Check the lock also before the password is hashed, so that attempts with a locked name cost no hash.
     await require_unlocked(records.database, name)
-    person = await people.find_account(records.database, _storable(username))
-    is_right = await passwords.verify(password, person.password_hash if person else None)
+    person = await people.find_account(records.database, _storable_or_empty(username))
+    is_password_right = await passwords.verify(password, person.password_hash if person else None)
     token = None
     async with records.database.transaction() as transaction:
         await serialize_attempts(records.database, transaction, name)
         await require_unlocked(transaction, name)
-        if person is not None and is_right and await _is_unchanged(transaction, person):
-            token = await _open_session(transaction, person.id, note)
+        if person is not None and is_password_right and await _is_unchanged(transaction, person):
+            token = await _open_session(transaction, person.id, record_event)
         else:
             await count_failure(transaction, name)
     if token is None:
@@ -205,7 +206,7 @@ async def sign_in(records: Records, username: str, password: str, note: RecordEv
     return token
 
 
-def _storable(username: str) -> str:
+def _storable_or_empty(username: str) -> str:
     """Return the user name. If the database cannot accept the text, return an empty text, which no person has as a
     name."""
     try:
@@ -222,13 +223,13 @@ async def _is_unchanged(transaction: Transaction, person: people.Account) -> boo
     return await people.has_password(transaction, person.id, person.password_hash)
 
 
-async def _open_session(transaction: Transaction, user_id: str, note: RecordEvent | None) -> str:
+async def _open_session(transaction: Transaction, user_id: str, record_event: RecordEvent | None) -> str:
     token = secrets.new_secret(PREFIX)
     now = clock.now()
     expires_at = clock.later(now, seconds=SESSION_S)
     values = {"user": user_id, "started_at": now, "expires_at": expires_at}
     session_id = await insert(transaction, Session.declared, values)
     await transaction.run(_CREDENTIAL, secrets.digest(token), session_id, user_id, expires_at)
-    if note is not None:
-        await note(transaction, AccessEvent(user_id, "session.create", "session", session_id, values))
+    if record_event is not None:
+        await record_event(transaction, AccessEvent(user_id, "session.create", "session", session_id, values))
     return token

@@ -1,4 +1,5 @@
-"""What a caller may see and do. It is compiled from roles and scopes into plain values, from which SQL is built."""
+"""Describes what a caller may see and do, in plain values. They are computed from roles and scopes, and SQL conditions
+are built from them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,12 +33,13 @@ class ModelView:
     """A model as a caller sees it.
 
     `fields` are the visible fields in declared order. `denied` are the other fields as `model.field`, in alphabetical
-    order. `rows` maps each command to the records that it may use. The records of `get` are all records that exist for
-    the caller.
+    order. `rows` maps each command to a filter of the records that it may use. The records of `get` are all records
+    that the caller sees. In this module, a record exists for a caller if the caller sees it.
 
-    `rewritten` are fields whose values are changed in responses to this caller, so that it cannot filter by the stored
-    values. `partly` are those refs in `fields` whose target may not exist for the caller. Such a ref appears empty. A
-    ref to a model that the caller cannot read is not in `fields`.
+    `rewritten` are fields whose values are changed in responses to this caller. The caller cannot filter by these
+    fields, because a filter would apply to the stored values. `partly_visible` are those refs in `fields` whose target
+    may be a record that the caller does not see. The ref then appears empty. A ref to a model that the caller cannot
+    read is not in `fields`.
     """
 
     model: Declared
@@ -47,7 +49,7 @@ class ModelView:
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]
     rewritten: frozenset[str] = frozenset()
-    partly: frozenset[str] = frozenset()
+    partly_visible: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
         """Return whether the caller reads the stored value of the field, and may therefore filter and order by the
@@ -55,9 +57,9 @@ class ModelView:
         return self.fields.get(name) == "clear" and name not in self.rewritten
 
     def knows(self, name: str) -> bool:
-        """Return whether the caller sees every value of the field in clear. A ref whose target may be hidden does not
-        count."""
-        return self.sees_in_clear(name) and name not in self.partly
+        """Return whether the caller sees every value of the field in clear. The result is False for a ref whose target
+        may be hidden."""
+        return self.sees_in_clear(name) and name not in self.partly_visible
 
     @property
     def is_readable(self) -> bool:

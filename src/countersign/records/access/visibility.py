@@ -16,17 +16,18 @@ from countersign.records.base_models import PAGE_MODELS
 READS: Final = frozenset({"get", "list", "search"})
 """The commands that a scope may name for all models at once."""
 
-FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
-"""The commands that every agent may run on its own plans, even without a scope for them (decisions, 4)."""
+ALWAYS_ALLOWED: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
+"""The commands that every agent may run on its own plans, even if no scope of its token includes them (decisions,
+4)."""
 
-NEVER: Final = frozenset(
+NEVER_FOR_AGENTS: Final = frozenset(
     {
         *(("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")),
         *(("user", "home"), ("user", "find"), ("user", "recent"), ("user", "deactivate"), ("agent_token", "calls")),
     }
 )
-"""The commands that agents may never run, whatever their scopes. With them, an agent could decide on plans, obtain a
-set-up link, end sessions of people, or verify the whole audit. Others are for pages alone."""
+"""The commands that agents may never run, whatever their scopes. With some of them, an agent could decide on plans,
+obtain a set-up link, end sessions of people, or verify the whole audit. The other commands are only for pages."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 
@@ -37,8 +38,8 @@ def is_scope(text: str) -> bool:
 
 
 def covers(scope: str, model: str, command: str) -> bool:
-    """Return whether the scope includes the command. No scope includes a command in `NEVER`."""
-    if (model, command) in NEVER or model in PAGE_MODELS:
+    """Return whether the scope includes the command. No scope includes a command in `NEVER_FOR_AGENTS`."""
+    if (model, command) in NEVER_FOR_AGENTS or model in PAGE_MODELS:
         return False
     wanted_model, _, wanted = scope.partition(".")
     if wanted_model == "*":
@@ -52,35 +53,43 @@ UNMASK = "base.unmask"
 RIGHTS = frozenset({UNMASK})
 """All rights that do not concern models."""
 
-_OWN = (where("user", eq=CALLER),)
+_OF_CALLER = (where("user", eq=CALLER),)
 _READ_AND_REVOKE = ("get", "list", "search", "revoke")
 _TOKENS = (*_READ_AND_REVOKE, "calls")
 
-_KEPT = ("get", "list", "search", "create", "update", "delete")
-_OWNED = (where("owner", eq=CALLER),)
+_CRUD = ("get", "list", "search", "create", "update", "delete")
+_BY_OWNER = (where("owner", eq=CALLER),)
 _SHARED = (where("shared", eq=True),)
 _READ = ("get", "list", "search")
 _PAGES = (
     # Only roles with a grant to write `shared` share views and dashboards.
-    Grant(model="view", commands=_KEPT, clear="*", write=("model", "name", "query", "columns", "density"), rows=_OWNED),
+    Grant(
+        model="view",
+        commands=_CRUD,
+        clear="*",
+        write=("model", "name", "query", "columns", "density"),
+        rows=_BY_OWNER,
+    ),
     Grant(model="view", commands=_READ, clear="*", rows=_SHARED),
-    Grant(model="dashboard", commands=_KEPT, clear="*", write=("name", "tiles"), rows=_OWNED),
+    Grant(model="dashboard", commands=_CRUD, clear="*", write=("name", "tiles"), rows=_BY_OWNER),
     Grant(model="dashboard", commands=_READ, clear="*", rows=_SHARED),
-    Grant(model="favourite", commands=_KEPT, clear="*", write="*", rows=_OWNED),
+    Grant(model="favourite", commands=_CRUD, clear="*", write="*", rows=_BY_OWNER),
     Grant(model="comment", commands=(*_READ, "create"), clear="*", write="*"),
     Grant(model="comment", commands=("update", "delete"), rows=(where("author", eq=CALLER),)),
 )
-"""The grants of pages: one's own views, dashboards and favourites, the shared ones, and comments."""
+"""The grants of every person on the models of pages: the person's own views, dashboards and favourites, shared views
+and dashboards, and comments."""
 
-EVERYBODY = (
-    Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
-    Grant(model="agent_token", commands=_TOKENS, clear="*", rows=_OWN),
-    # Of its own row, the caller sees only the name, because a field that a grant shows in clear is clear on every row.
+GRANTS_OF_EVERY_PERSON = (
+    Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OF_CALLER),
+    Grant(model="agent_token", commands=_TOKENS, clear="*", rows=_OF_CALLER),
+    # In its own user record, the caller sees only the name. If more fields were clear here, they would be clear in
+    # every user record that the caller sees.
     Grant(
         model="user", commands=("get", "home", "find", "recent"), clear=("username",), rows=(where("id", eq=CALLER),)
     ),
     *_PAGES,
-    # Roles do not determine which plans a person may use. `approvals/rights.py` does.
+    # The module `approvals/rights.py`, and not a role, determines which plans a person may use.
     Grant(model="plan", commands="*", clear="*"),
 )
 """The grants that every person has on the built-in models."""
@@ -131,19 +140,19 @@ def view_of(registry: Registry, commands: Commands, person: Rights, limit: Scope
     grants = _grants_by_model(registry, commands, person)
     commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
     limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
-    readable = frozenset(name for name, left in limited_of.items() if not left.isdisjoint(READING))
+    readable = frozenset(name for name, limited in limited_of.items() if not limited.isdisjoint(READING))
     granted = _granted(registry, grants, person, limit, readable)
     visibilities = _visibilities(registry, granted, _fully_visible_models(grants, commands_of, person.user_id))
     allowed_of = {
-        name: left - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
-        for name, left in limited_of.items()
+        name: limited - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
+        for name, limited in limited_of.items()
     }
     models: dict[str, ModelView] = {}
     for name, allowed in allowed_of.items():
         if allowed:
             rows = _rows(grants[name], commands_of[name], allowed, person.user_id)
             models[name] = _model_view(registry.models[name], allowed, visibilities[name], grants[name], rows)
-    models = {name: replace(view, partly=_partly_visible_refs(view, models)) for name, view in models.items()}
+    models = {name: replace(view, partly_visible=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
     return View(models, _rights_of(person, limit), is_masked, _own_user_refs(registry, readable, person.user_id))
 
@@ -182,8 +191,8 @@ def _derived_fields(model: Declared) -> frozenset[str]:
 
 
 def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
-    """Return the refs to models that the caller cannot read. These refs are hidden, because a ref that only appeared
-    empty would look like one that is empty."""
+    """Return the refs to models that the caller cannot read. These refs are hidden. If they appeared as empty, the
+    caller could not distinguish them from refs that are empty."""
     return frozenset(
         each.name
         for each in _refs(model)
@@ -191,17 +200,18 @@ def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     )
 
 
-def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
-    """Return the commands that a caller cannot run because it may not set these refs."""
-    required = [model.fields[name] for name in withheld if model.fields[name].required]
-    is_asked = any(each.default is None and not each.readonly for each in required)
+def _blocked_commands(model: Declared, hidden_refs: frozenset[str]) -> frozenset[str]:
+    """Return the commands that a caller cannot run because they need one of these refs, which the caller cannot set."""
+    required = [model.fields[name] for name in hidden_refs if model.fields[name].required]
+    is_ref_required = any(each.default is None and not each.readonly for each in required)
     moves = {} if model.workflow is None else model.workflow.moves
-    needing = [name for name, move in moves.items() if not withheld.isdisjoint(move.inputs)]
-    return frozenset((*needing, *(("create", "import") if is_asked else ())))
+    blocked_actions = [name for name, move in moves.items() if not hidden_refs.isdisjoint(move.inputs)]
+    return frozenset((*blocked_actions, *(("create", "import") if is_ref_required else ())))
 
 
 def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
-    """Map each ref to a user that the caller cannot read to the id of the caller's person."""
+    """If the caller cannot read users, map each ref to a user that shows the caller's own person to the id of this
+    person."""
     fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
     users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
     return {} if "user" in readable else dict.fromkeys(users, user_id)
@@ -216,29 +226,30 @@ def _rights(person: Rights) -> frozenset[str]:
 
 
 def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
-    return (model, command) in FREE or any(covers(scope, model, command) for scope in limit.scopes)
+    return (model, command) in ALWAYS_ALLOWED or any(covers(scope, model, command) for scope in limit.scopes)
 
 
 def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
-    """Return the grants on each model, with the commands that follow from others (`IMPLIED`)."""
+    """Return the grants on each model, with the commands that follow from others (`IMPLIED_COMMANDS`)."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(person):
         return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
-    for grant in (*EVERYBODY, *person.grants):
+    for grant in (*GRANTS_OF_EVERY_PERSON, *person.grants):
         if grant.model in found:
             found[grant.model].append(_with_implied(grant))
     return found
 
 
-IMPLIED: Final[Mapping[str, str]] = {"create": "import", "get": "related", "search": "series"}
-"""Maps a command to another one that a grant of it includes: `import` creates records as `create` does, `related`
-answers what the caller can also find in the referring models, and `series` what it can add up from a search."""
+IMPLIED_COMMANDS: Final[Mapping[str, str]] = {"create": "import", "get": "related", "search": "series"}
+"""Maps a command to another command that a grant of it includes. `import` creates records like `create`. `related`
+returns records that the caller can also find in the referring models. `series` returns sums that the caller can also
+compute from the results of `search`."""
 
 
 def _with_implied(grant: Grant) -> Grant:
     if grant.commands == "*":
         return grant
-    implied = tuple(more for name, more in IMPLIED.items() if name in grant.commands)
+    implied = tuple(more for name, more in IMPLIED_COMMANDS.items() if name in grant.commands)
     return replace(grant, commands=(*grant.commands, *implied))
 
 
@@ -247,10 +258,10 @@ def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozens
     return known if named is None else known & named
 
 
-def _union(several: Iterable[Names]) -> frozenset[str] | None:
-    """Return the union of the names, or None if one of the items names everything."""
+def _union(items: Iterable[Names]) -> frozenset[str] | None:
+    """Return the union of the names, or None if one of the items is `*`, which means all names."""
     found: set[str] = set()
-    for names in several:
+    for names in items:
         if names == "*":
             return None
         found.update(names)
@@ -272,26 +283,26 @@ def _granted(
     unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
     granted: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
-        withheld = _hidden_refs(model, readable)
+        hidden_refs = _hidden_refs(model, readable)
         visibilities = _granted_visibilities(model, grants[name], person)
-        seen: dict[str, Visibility] = {each: sight for each, sight in visibilities.items() if each not in withheld}
+        seen: dict[str, Visibility] = {each: sight for each, sight in visibilities.items() if each not in hidden_refs}
         granted[name] = seen if limit is None else _for_agent(model, seen, unmasked)
     return granted
 
 
 def _visibilities(
-    registry: Registry, granted: _Visibilities, whole: frozenset[str]
+    registry: Registry, granted: _Visibilities, fully_visible: frozenset[str]
 ) -> dict[str, dict[str, Visibility]]:
     """Map each model to the visibility of its visible fields. A computed field is never more visible than its sources.
-    `whole` are the models whose records are all visible."""
-    looked_through = _DerivedVisibility(registry, granted, whole)
+    `fully_visible` names the models whose records are all visible."""
+    derived = _DerivedVisibility(registry, granted, fully_visible)
     found: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
         made, seen = _derived_fields(model), granted[name]
         found[name] = {
             each: sight
             for each in seen
-            if (sight := looked_through.sight(name, each) if each in made else seen[each]) is not None
+            if (sight := derived.sight(name, each) if each in made else seen[each]) is not None
         }
     return found
 
@@ -302,15 +313,15 @@ def _granted_visibilities(model: Declared, grants: Sequence[Grant], person: Righ
     for name, field in model.fields.items():
         if field.restricted and _is_restricted_for(field, person):
             continue
-        is_masked = _is_in(masked, name)
-        if _is_in(clear, name) or (is_masked and not field.personal):
+        is_masked = _names_include(masked, name)
+        if _names_include(clear, name) or (is_masked and not field.personal):
             found[name] = "clear"
         elif is_masked:
             found[name] = "masked"
     return found
 
 
-def _is_in(names: frozenset[str] | None, name: str) -> bool:
+def _names_include(names: frozenset[str] | None, name: str) -> bool:
     return names is None or name in names
 
 
@@ -334,10 +345,10 @@ class _DerivedVisibility:
     is therefore hidden from callers who do not see all of its records.
     """
 
-    def __init__(self, registry: Registry, granted: _Visibilities, whole: frozenset[str]) -> None:
+    def __init__(self, registry: Registry, granted: _Visibilities, fully_visible: frozenset[str]) -> None:
         self._registry = registry
         self._granted = granted
-        self._whole = whole
+        self._fully_visible = fully_visible
         self._known: dict[tuple[str, str], Visibility | None] = {}
 
     def sight(self, model: str, name: str) -> Visibility | None:
@@ -346,24 +357,24 @@ class _DerivedVisibility:
         if key not in self._known:
             # If fields are derived from each other, they stay hidden.
             self._known[key] = None
-            self._known[key] = self._worked_out(model, name)
+            self._known[key] = self._compute(model, name)
         return self._known[key]
 
-    def _worked_out(self, model: str, name: str) -> Visibility | None:
+    def _compute(self, model: str, name: str) -> Visibility | None:
         declared = self._registry.models.get(model)
         field = None if declared is None else declared.fields.get(name)
         granted = self._granted.get(model, {}).get(name)
         if field is None or granted is None or field.declassify:
             return granted
         sources = [self.sight(*source) for source in _sources(model, field)]
-        if None in sources or not self._counts_seen(field):
+        if None in sources or not self._sees_all_counted(field):
             return None
         if "masked" not in sources:
             return granted
         return "masked" if field.personal else None
 
-    def _counts_seen(self, field: Field) -> bool:
-        return field.sum_of is None or field.sum_of.split(".")[0] in self._whole
+    def _sees_all_counted(self, field: Field) -> bool:
+        return field.sum_of is None or field.sum_of.split(".")[0] in self._fully_visible
 
 
 @lru_cache(maxsize=8192)
@@ -387,13 +398,13 @@ def _rows(
 def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
-    """Return the models all of whose records exist for the person."""
+    """Return the models of which the person sees all records."""
     visible = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
     return frozenset(name for name, rows in visible.items() if rows is None)
 
 
 def _visible_rows(grants: Sequence[Grant], granted_commands: frozenset[str], user_id: str) -> Rows:
-    """Return the records that exist for the person."""
+    """Return the filter of the records that the person sees."""
     return _reachable_rows(grants, ("get",) if "get" in granted_commands else ("list", "search"), user_id)
 
 
@@ -411,11 +422,11 @@ def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id:
 
 
 def bind_caller(condition: Where, user_id: str) -> Where:
-    """Return the condition with CALLER replaced by the person. TODAY is only replaced when a command runs."""
+    """Return the condition with CALLER replaced by the person. TODAY is replaced later, when a command runs."""
     value = condition.value
     if isinstance(value, list | tuple):
-        several = cast("Sequence[object]", value)
-        return replace(condition, value=[user_id if each is CALLER else each for each in several])
+        items = cast("Sequence[object]", value)
+        return replace(condition, value=[user_id if each is CALLER else each for each in items])
     return replace(condition, value=user_id) if value is CALLER else condition
 
 

@@ -1,4 +1,5 @@
-"""Changes of plans and their webhook events. Changes are numbered under a lock, so that they commit in order."""
+"""Records changes of plans, and queues their webhook events. A lock ensures that changes commit in the order of their
+numbers."""
 
 from typing import Literal, TypeAlias, get_args
 
@@ -17,7 +18,7 @@ OWNER = ""
 
 
 def outbox_of(records: Records) -> Outbox:
-    """The service's outbox."""
+    """Return the outbox of the service, the queue of its webhook events."""
     settings = records.settings
     source = records.root_url + PREFIX
     return Outbox(records.database, records.master, source, settings.private_webhooks, settings.webhook_days)
@@ -65,5 +66,5 @@ async def changes_between(reader: Reader, after: int, up_to: int) -> dict[str, i
 
 
 async def newest_changes(reader: Reader, up_to: int) -> dict[str, int]:
-    """Map plans to the number of their last change, for the last `MAX_ROWS` changes up to that number."""
+    """Map plans to the number of their last change, for the last `MAX_ROWS` changes up to the number `up_to`."""
     return dict(await reader.fetch(_NEWEST, up_to))

@@ -49,7 +49,7 @@ class Agents(Protocol):
 
 
 class Decision(msgspec.Struct):
-    """What approving answers."""
+    """The response to an approval."""
 
     plan_id: str
     state: str
@@ -58,8 +58,8 @@ class Decision(msgspec.Struct):
 
 
 class PlanEnded(Exception):
-    """The plan ends without being executed. `error` is stored with the plan, and readers of the plan may see less than
-    the person who decides. `detail` is only in the response to that person."""
+    """The plan ends without being executed. `error` is stored with the plan, so it must not reveal what other readers
+    of the plan may not see. `detail` is only in the response to the person who decides."""
 
     def __init__(self, state: str, error: str, detail: str = "") -> None:
         super().__init__(state)
@@ -69,10 +69,10 @@ class PlanEnded(Exception):
 
 
 class NotPending(BadInput):
-    """The plan is already in a final state, which the response contains."""
+    """The plan is already in a final state. The response contains the state."""
 
-    def __init__(self, plan_id: str, state: str, why: str = "") -> None:
-        super().__init__(f"plan is {state}" + (f": {why}" if why else ""))
+    def __init__(self, plan_id: str, state: str, reason: str = "") -> None:
+        super().__init__(f"plan is {state}" + (f": {reason}" if reason else ""))
         self.members: Mapping[str, object] = {"plan_id": plan_id, "state": state}
 
 
@@ -121,7 +121,7 @@ async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approv
         await _require_unchanged(run, plan_steps)
         if approval.digest is not None and approval.digest != plan.values["digest"]:
             raise BadInput("digest does not match; read the plan again before you approve it")
-        approvals, are_enough = await _count(run, agents, plan, plan_steps, approval.note)
+        approvals, are_enough = await _add_approval(run, agents, plan, plan_steps, approval.note)
         if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
@@ -181,8 +181,8 @@ async def _may_do_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> b
 
 
 async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None) -> bool:
-    """Return whether the caller could approve a pending plan of these steps now. `proposer` is the person for whom the
-    proposing agent acts."""
+    """Return whether the caller could now approve a pending plan with these steps. `proposer` is the person for whom
+    the proposing agent acts."""
     if not await _may_do_all(run, run.caller, plan_steps):
         return False
     required = await policy.policy_of(run, plan_steps)
@@ -203,15 +203,15 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_s
         PlanEnded: the proposer can no longer authenticate, or may no longer run a proposed command.
     """
     if plan.values["agent"] is not None:
-        who, proposer = "agent", await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
+        kind, proposer = "agent", await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
     else:
-        who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
+        kind, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
     if proposer is None:
-        raise PlanEnded("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
+        raise PlanEnded("failed", f"the proposing {kind} can no longer sign in" if kind == "person" else _TOKEN_ENDED)
     async for step in CooperativeIterator(plan_steps):
-        lacking = await rights.missing_right(run, proposer, step, decides=False)
-        if lacking is not None:
-            raise PlanEnded("failed", f"the proposing {who} may no longer use {lacking}")
+        missing = await rights.missing_right(run, proposer, step, decides=False)
+        if missing is not None:
+            raise PlanEnded("failed", f"the proposing {kind} may no longer use {missing}")
     return proposer
 
 
@@ -222,7 +222,7 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
         PlanEnded: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was
             added or was deleted.
     """
-    around = Dependencies(run, plan_steps, locks=True)
+    dependencies = Dependencies(run, plan_steps, locks=True)
     async for step in CooperativeIterator(plan_steps):
         if step.record_id is not None:
             statement = select.lock_existing(
@@ -231,8 +231,8 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             if row is None or row[1] != step.revision:
                 raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        reads = await around.reads(step)
-        if reads != step.read_revisions or await around.fingerprint(step) != step.dependents_fingerprint:
+        reads = await dependencies.reads(step)
+        if reads != step.read_revisions or await dependencies.fingerprint(step) != step.dependents_fingerprint:
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             error = f"a record that {about} depends on changed since it was proposed"
             record = await _visible_change(run, step.read_revisions, reads)
@@ -255,12 +255,12 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
     return None
 
 
-async def _count(
+async def _add_approval(
     run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], note: str | None
 ) -> tuple[list[dict[str, object]], bool]:
-    """Return the approvals, including this one, and whether they are enough. The required number is the greater of the
-    number required now and the number required when the plan was proposed. Only people who may still approve the plan
-    are counted."""
+    """Add this approval, and return all approvals and whether they are enough. The required number is the greater of
+    the number required now and the number required when the plan was proposed. Approvals of people who may no longer
+    approve the plan do not count."""
     required = await policy.policy_of(run, plan_steps)
     if not required.groups <= run.caller.roles:
         raise NotFound("not found")

@@ -1,4 +1,4 @@
-"""The commands of plans that are not generated: reject, withdraw, propose and watch."""
+"""The built-in commands of plans: reject, withdraw, propose and watch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -130,7 +130,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
             made = {
                 prepared_command.step_ref(n): step.model for n, step in enumerate(prepared) if step.command == "create"
             }
-            prepared.append(await _step(replace(inside, made=made, earlier=tuple(prepared)), position, each))
+            prepared.append(await _step(replace(inside, created=made, earlier=tuple(prepared)), position, each))
         return await proposals.propose(inside, prepared, why=why)
 
 
@@ -147,7 +147,7 @@ async def _step(run: Run, position: int, value: object) -> PreparedCommand:
     if not isinstance(body, dict):
         raise BadInput(f"step {position}: input must be an object")
     try:
-        given = prepared_command.resolve_step_refs(view.model, cast("dict[str, object]", body), run.made)
+        given = prepared_command.resolve_step_refs(view.model, cast("dict[str, object]", body), run.created)
         return await command.check(run, view, name, given)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
@@ -159,12 +159,12 @@ _NEWEST: Body = {"order": [{"field": "proposed_at", "dir": "desc"}], "limit": ch
 
 
 class WatchResult(msgspec.Struct):
-    """Changed plans, and the cursor of the next call; 0 restarts from the beginning, since the caller's rights may have
-    changed.
+    """Changed plans, and the cursor for the next call. If the rights of callers have changed, the cursor is 0, and the
+    next call starts from the beginning.
 
-    The cursor is the number of a change that the caller sees, so it does not reveal hidden changes. `waiting` and
-    `high` are the numbers of pending plans that the caller sees, and of those with a high risk. They are missing if the
-    rights have changed meanwhile.
+    The cursor is the number of a change that the caller sees, so it does not reveal hidden changes. `waiting` is the
+    number of pending plans that the caller sees, and `high` the number of those with a high risk. Both are missing if
+    rights have changed during the call.
     """
 
     plans: list[Record]
@@ -173,9 +173,9 @@ class WatchResult(msgspec.Struct):
     high: int | msgspec.UnsetType = msgspec.UNSET
 
 
-MAX_RATED = 1_000
-"""The maximum number of pending plans whose risk is rated for a count."""
-_RATED = ("state", "input", "why")
+MAX_ASSESSED = 1_000
+"""The maximum number of pending plans for which `count_waiting` assesses the risk."""
+_FIELDS_FOR_RISK = ("state", "input", "why")
 
 
 async def count_waiting(run: Run) -> tuple[int, int]:
@@ -183,35 +183,35 @@ async def count_waiting(run: Run) -> tuple[int, int]:
     view = run.caller.view.models.get("plan")
     if view is None:
         return 0, 0
-    reading = record_names.narrow_reader(run, view, _RATED)
-    pending = Query(filter=(Condition("state", "eq", "pending"),), limit=MAX_RATED)
+    reading = record_names.narrow_reader(run, view, _FIELDS_FOR_RISK)
+    pending = Query(filter=(Condition("state", "eq", "pending"),), limit=MAX_ASSESSED)
     statement = select.page_with_total(reading, view.visible, pending)
     rows = await run.engine.records.database.scan(statement.text, *statement.values)
-    places = {name: 1 + place for place, name in enumerate(reading.names)}
+    columns = {name: 1 + place for place, name in enumerate(reading.names)}
     high = 0
     async for row in CooperativeIterator([row for row in rows if row[1] is not None]):
-        plan_steps = steps.decode_steps(row[places["input"]])
-        high += risk.assess(run.caller.view.models, plan_steps, row[places["why"]]).level == "high"
+        plan_steps = steps.decode_steps(row[columns["input"]])
+        high += risk.assess(run.caller.view.models, plan_steps, row[columns["why"]]).level == "high"
     return int(rows[0][0]), high
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
-    """Wait for plans that have changed, and count the pending ones (see `_watched`).
+    """Wait for plans that have changed (see `_wait_for_changes`), and count the pending plans.
 
     Raises:
         BadInput: a value is out of range.
     """
     records = run.engine.records
     rights = await records.versions()
-    found = await _watched(run, body)
+    found = await _wait_for_changes(run, body)
     waiting, high = await count_waiting(run)
-    # The counts were made with the rights at the beginning of the call.
+    # The plans were counted with the rights at the beginning of the call, so omit the numbers if rights have changed.
     if await records.versions() == rights:
         found.waiting, found.high = waiting, high
     return found
 
 
-async def _watched(run: Run, body: Body) -> WatchResult:
+async def _wait_for_changes(run: Run, body: Body) -> WatchResult:
     """Wait for plans that have changed after `since`, which is the cursor of the previous response. The wait ends after
     `wait_s` seconds or when the server stops.
 
@@ -246,10 +246,10 @@ def _is_over(run: Run, until_s: float) -> bool:
     return clock.monotonic_s() >= until_s or (run.stopping is not None and run.stopping.is_set())
 
 
-def _integer(body: Body, name: str, most: int) -> int:
+def _integer(body: Body, name: str, max_value: int) -> int:
     value = body.get(name, 0)
-    if type(value) is not int or not 0 <= value <= most:
-        raise BadInput(f"{name} must be an integer from 0 to {most}")
+    if type(value) is not int or not 0 <= value <= max_value:
+        raise BadInput(f"{name} must be an integer from 0 to {max_value}")
     return value
 
 

@@ -1,4 +1,5 @@
-"""A plan in one line for a viewer: its title, its record, the affected records, and the key of identical plans."""
+"""Summarizes a plan for a viewer: its title, its record, the affected records, and the key of plans with the same
+commands and inputs."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ MEMBERS = (
     *("risk", "risk_reasons", "title", "record_name", "record_url", "reversible", "affected", "group_key"),
     "needs_left",
 )
-"""The fields of a plan that are made when it is shown."""
+"""The members that are computed each time a plan is shown."""
 
 
 class AffectedRecord(msgspec.Struct):
@@ -33,7 +34,7 @@ class AffectedRecord(msgspec.Struct):
 
 
 class PlanSummary(msgspec.Struct):
-    """What a viewer reads of a plan at a glance."""
+    """The summary of a plan for one viewer."""
 
     risk: RiskLevel
     risk_reasons: tuple[str, ...]
@@ -51,8 +52,8 @@ _CHANGES: Mapping[str, str] = {"create": "created", "delete": "deleted"}
 async def summarize(
     run: Run, plan_steps: Sequence[Step], shown: Mapping[str, Any], raw_effects: msgspec.Raw | None
 ) -> PlanSummary:
-    """Return the summary of a plan. `shown` has its why, agent, input and diff as the viewer sees them. Names are those
-    that the viewer reads now; masked ones are placeholder tokens."""
+    """Return the summary of a plan. `shown` contains the plan's why, agent, input and diff as the viewer sees them.
+    Names of records are read now, as the viewer sees them, so a masked name is a placeholder token."""
     views = run.caller.view.models
     seen = [step for step in plan_steps if step.model in views]
     links = await visible_links(run, raw_effects)
@@ -68,13 +69,13 @@ async def summarize(
     ]
     affected += [AffectedRecord(each[0], each[1], names.get(each[:2]), each[5]) for each in links]
     assessment = risk.assess(views, plan_steps, shown["why"], len(affected))
-    only = seen[0] if len(plan_steps) == 1 and seen else None
+    single = seen[0] if len(plan_steps) == 1 and seen else None
     return PlanSummary(
         assessment.level,
         assessment.reasons,
-        _title(views, plan_steps, only, affected),
-        affected[0].name if only is not None else None,
-        _url(only, names),
+        _title(views, plan_steps, single, affected),
+        affected[0].name if single is not None else None,
+        _url(single, names),
         all(presentation.is_reversible(views[step.model], step.command) for step in seen),
         affected[:MAX_AFFECTED],
         _group_key(plan_steps, shown),
@@ -82,7 +83,7 @@ async def summarize(
 
 
 async def _names(run: Run, seen: Sequence[Step], links: Sequence[Link]) -> dict[tuple[str, str], object]:
-    """Map the records that exist for the viewer to their names: one statement for each model."""
+    """Map the records that exist for the viewer to their names. One statement reads the names of each model."""
     wanted: dict[str, list[str]] = {}
     keys = [(step.model, step.record_id) for step in seen] + [(each[0], each[1]) for each in links]
     for model, record_id in keys:
@@ -98,7 +99,8 @@ async def _names(run: Run, seen: Sequence[Step], links: Sequence[Link]) -> dict[
 def _name(
     view: ModelView, step: Step, names: Mapping[tuple[str, str], object], diff: Sequence[Mapping[str, Any]]
 ) -> object:
-    """Return the name of the step's record: its current one, else the one in the plan, as the viewer sees it."""
+    """Return the current name of the step's record. If the viewer cannot read it, return the name in the plan's diff,
+    as the viewer sees it."""
     known = names.get((step.model, step.record_id or ""))
     if known is not None:
         return known
@@ -108,21 +110,21 @@ def _name(
     return next((each[side] for each in found if each["field"] == title), None)
 
 
-def _url(only: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
-    if only is None or only.record_id is None or (only.model, only.record_id) not in names:
+def _url(single: Step | None, names: Mapping[tuple[str, str], object]) -> str | None:
+    if single is None or single.record_id is None or (single.model, single.record_id) not in names:
         return None
-    return f"/models/{only.model}/records/{only.record_id}"
+    return f"/models/{single.model}/records/{single.record_id}"
 
 
 def _title(
-    views: Mapping[str, ModelView], plan_steps: Sequence[Step], only: Step | None, affected: Sequence[AffectedRecord]
+    views: Mapping[str, ModelView], plan_steps: Sequence[Step], single: Step | None, affected: Sequence[AffectedRecord]
 ) -> str:
-    """Return the plan as a sentence, such as: Delete lead “Trial at Harbour Tools”."""
-    if only is not None:
-        view = views[only.model]
+    """Return a short sentence that describes the plan, such as: Delete lead “Trial at Harbour Tools”."""
+    if single is not None:
+        view = views[single.model]
         name = affected[0].name
         thing = view.model.label.lower() + (f" “{name}”" if isinstance(name, str) and name else "")
-        return _with_object(_verb(view, only), thing)
+        return _with_object(_verb(view, single), thing)
     commands = {step.id for step in plan_steps}
     view = views.get(plan_steps[0].model) if plan_steps else None
     if len(commands) == 1 and view is not None and len(plan_steps) > 1:
@@ -154,9 +156,9 @@ def _with_object(verb: str, thing: str) -> str:
 
 
 def _group_key(plan_steps: Sequence[Step], shown: Mapping[str, Any]) -> str:
-    """Return a key that plans share if they run the same commands with the same input on different records."""
+    """Return a key that is equal for plans that run the same commands with the same input on different records."""
     given: dict[str, Any] = shown["input"] or {}
-    several: list[dict[str, Any]] = given["steps"] if len(plan_steps) > 1 else [{"input": given}]
-    inputs = [{name: value for name, value in step["input"].items() if name != "id"} for step in several]
+    step_inputs: list[dict[str, Any]] = given["steps"] if len(plan_steps) > 1 else [{"input": given}]
+    inputs = [{name: value for name, value in step["input"].items() if name != "id"} for step in step_inputs]
     parts = [[step.id for step in plan_steps], inputs, shown["agent"]]
     return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()

@@ -1,5 +1,5 @@
-"""Which commands need approval, and by whom: by declaration, by setting, or because the response would reveal hidden
-data."""
+"""Decides which commands need approval and who must approve them. A declaration or a setting requires approval, or the
+response would reveal hidden data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class _Policy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The number of people who must approve, the roles that each of them must have, and whether the agent's own person
-    is excluded."""
+    """The approval that a plan needs: how many people must approve (`needs`), the roles that each of them must have,
+    and whether the person for whom the agent acts is excluded."""
 
     needs: int = 1
     groups: frozenset[str] = frozenset()
@@ -57,32 +57,33 @@ class Policy:
 
 async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
     """Return whether the command becomes a plan when this caller runs it. People run their permitted commands directly,
-    with one exception: a deletion that cascades to records which the caller may not delete or change. A person with the
-    right to do so must approve it."""
+    with one exception: a deletion that cascades to records that the caller may not delete or change. A person who may
+    delete or change them must approve the deletion."""
     if not run.caller.is_agent:
         return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
     if is_declared(run.engine.registry, prepared.model, prepared.command):
         return True
     return (
-        await _is_default(run, prepared)
-        or await _is_set(run, prepared)
-        or _asks_what_is_hidden(run, prepared)
+        await _requires_by_default(run, prepared)
+        or await _requires_by_setting(run, prepared)
+        or _would_reveal_hidden(run, prepared)
         or await rights.widens_readers(run, prepared)
     )
 
 
-async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
+async def _requires_by_default(run: Run, prepared: PreparedCommand) -> bool:
     """Return whether the declaration requires approval by default and no setting removes this approval."""
     model = run.engine.registry.models[prepared.model]
-    asking = {each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])}
+    names = settings_of(run.engine.registry, prepared)
+    required = {each for each in names if is_default(model, each.partition(".")[2])}
     if prepared.command != "create" and await _changes_marked(run, prepared):
-        asking.add(f"{model.name}.update")
-    lifting = [await _setting(run, each) for each in asking]
-    return any(each is None or each.n > 0 for each in lifting)
+        required.add(f"{model.name}.update")
+    settings = [await _setting(run, each) for each in required]
+    return any(each is None or each.n > 0 for each in settings)
 
 
 async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
-    """Return whether the input changes a field with `needs_approval`, as far as the caller may know."""
+    """Return whether the input changes a field for which `needs_approval` applies (see `_is_marked`)."""
     model = run.engine.registry.models[prepared.model]
     given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
     if not given:
@@ -94,12 +95,13 @@ async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
-    """Return whether agents can only propose a change of the field in a record with these values. This is also true if
-    the agent cannot read the fields of the condition, because the response would reveal whether the record meets it."""
-    asked = field.needs_approval
-    if isinstance(asked, Where):
-        return not preconditions.are_guards_readable(view, [asked]) or preconditions.is_met(view.model, values, asked)
-    return asked
+    """Return whether agents can only propose a change of the field in a record with these values. The result is also
+    True if the agent cannot read the fields of the condition. Otherwise the response would reveal whether the record
+    meets the condition."""
+    rule = field.needs_approval
+    if isinstance(rule, Where):
+        return not preconditions.are_guards_readable(view, [rule]) or preconditions.is_met(view.model, values, rule)
+    return rule
 
 
 def is_default(model: Declared, command: str) -> bool:
@@ -109,7 +111,8 @@ def is_default(model: Declared, command: str) -> bool:
 
 
 def is_liftable(model: Declared, command: str) -> bool:
-    """Return whether a setting may let agents run the command without approval, or change the fields that it covers."""
+    """Return whether a setting may remove the approval that the declaration requires by default for the command or, for
+    `update`, for changes of fields."""
     return is_default(model, command) or (
         command == "update" and any(each.needs_approval for each in model.fields.values())
     )
@@ -122,17 +125,17 @@ async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
-    """Return whether the declaration lets agents only propose the command, whatever the settings. This is always true
-    for `delete`, and for creating and updating access rights."""
+    """Return whether agents can only propose the command and no setting can change this. This applies to actions that
+    are declared so, to every `delete`, and to creating and updating records that define access rights."""
     if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 
-def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
-    """Return whether success or refusal would reveal a value to the agent that it may not read. If so, a person must
-    decide before the command runs."""
+def _would_reveal_hidden(run: Run, prepared: PreparedCommand) -> bool:
+    """Return whether the success or the refusal of the command would reveal a value that the agent may not read. If so,
+    the command becomes a plan, so that a person decides first."""
     view = run.view_of(prepared.model)
     model = view.model
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
@@ -142,7 +145,7 @@ def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
         return True
     if move is not None and not workflow.is_action_readable(run, view, move):
         return True
-    return not _reads_rules(run, view, prepared) or _may_clash_unseen(view, prepared)
+    return not _reads_rules(run, view, prepared) or _may_conflict_with_hidden(view, prepared)
 
 
 def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
@@ -153,7 +156,7 @@ def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
     )
 
 
-def _may_clash_unseen(view: ModelView, prepared: PreparedCommand) -> bool:
+def _may_conflict_with_hidden(view: ModelView, prepared: PreparedCommand) -> bool:
     """Return whether another record may have the same unique value, but the agent does not see that record or does not
     read the value in clear."""
     unique = _unique_written(view.model, prepared)
@@ -164,34 +167,36 @@ def _may_clash_unseen(view: ModelView, prepared: PreparedCommand) -> bool:
 def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
     """Return the unique fields whose new values may already belong to another record."""
     given = {name for name, each in prepared.given.items() if each.stored is not None}
-    # A new record has only the given values. An existing record may move to a parent to which another record with the
-    # same value already belongs.
+    # A new record has only the given values. An existing record may get another parent, and a record of that parent may
+    # already have the same value.
     moved_by = given if prepared.command != "create" else frozenset[str]()
     fields = model.fields.items()
     unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
     return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
-def settings_of(registry: Registry, asked: PlannedCommand) -> tuple[str, ...]:
-    """Return the commands whose settings apply. These are the command itself and, for an action that sets fields other
-    than its inputs, `update`, because such an action is run by an update."""
-    model = registry.models[asked.model]
-    move = None if model.workflow is None else model.workflow.moves.get(asked.command)
-    own = f"{asked.model}.{asked.command}"
-    return (own, f"{asked.model}.update") if move is not None and workflow.sets_more(move, asked.given) else (own,)
+def settings_of(registry: Registry, planned: PlannedCommand) -> tuple[str, ...]:
+    """Return the commands whose settings apply: the command itself and, for an action that sets fields other than its
+    inputs, `update`. Only an update can run an action with other fields."""
+    model = registry.models[planned.model]
+    move = None if model.workflow is None else model.workflow.moves.get(planned.command)
+    own = f"{planned.model}.{planned.command}"
+    return (own, f"{planned.model}.update") if move is not None and workflow.sets_more(move, planned.given) else (own,)
 
 
-async def _is_set(run: Run, prepared: PreparedCommand) -> bool:
+async def _requires_by_setting(run: Run, prepared: PreparedCommand) -> bool:
     settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
-    asking = [each for each in settings if each is not None and each.n > 0]
-    if not asking or any(each.when is None for each in asking):
-        return bool(asking)
-    return any([await _holds(run, prepared, condition_of(each.when)) for each in asking if each.when is not None])
+    required = [each for each in settings if each is not None and each.n > 0]
+    if not required or any(each.when is None for each in required):
+        return bool(required)
+    conditions = [condition_of(each.when) for each in required if each.when is not None]
+    return any([await _is_condition_met(run, prepared, each) for each in conditions])
 
 
-async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
-    """Return whether the condition is true before or after the command. The result is also true if the response would
-    reveal to the agent that the condition is false."""
+async def _is_condition_met(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
+    """Return whether the record meets the condition before or after the command. The result is also True if the agent
+    cannot read the fields of the condition. Otherwise the response would reveal that the record does not meet the
+    condition."""
     model = run.engine.registry.models[prepared.model]
     if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
         return True
@@ -282,8 +287,8 @@ def _check_lifting(model: Declared, command: str, policy: _Policy) -> None:
     if policy != _Policy(n=0):
         raise BadInput("setting.value: n is how many people must approve, 1 or more; 0 alone lifts approval")
     if not is_liftable(model, command):
-        lasting = f"{model.name}.{command}"
-        raise BadInput(f"setting.value: n must be 1 or more, since no setting lifts the approval of {lasting}")
+        command_id = f"{model.name}.{command}"
+        raise BadInput(f"setting.value: n must be 1 or more, since no setting lifts the approval of {command_id}")
 
 
 def _check_declared(setting: Setting, value: str) -> None:

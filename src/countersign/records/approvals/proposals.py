@@ -1,4 +1,4 @@
-"""Proposals: a command that an agent may not run itself becomes a plan that a person decides on."""
+"""Stores proposals: commands that an agent may not run itself become a plan, and a person decides on it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | N
         TryAgain: the agent has too many pending plans.
     """
     now = clock.now()
-    same = steps.proposal_key(run, prepared, await _as_seen(run, prepared))
+    same = steps.proposal_key(run, prepared, await _visible_revisions(run, prepared))
     plan_id = ids.new_record_id()
     row = await run.transaction.fetch_one(_TAKE_KEY, same, plan_id)
     if row is not None and row[0] != plan_id:
@@ -74,11 +74,11 @@ async def _store(
     diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
     effects = [effect async for each in CooperativeIterator(prepared) for effect in await _effects(run, each)]
     required = await policy.policy_of(run, prepared)
-    only = prepared[0] if len(prepared) == 1 else None
+    single = prepared[0] if len(prepared) == 1 else None
     values: dict[str, Stored] = {
         "state": "pending",
-        "command": "plan.propose" if only is None else only.id,
-        "target": _json(None if only is None else {"model": only.model, "id": only.record_id}),
+        "command": "plan.propose" if single is None else single.id,
+        "target": _json(None if single is None else {"model": single.model, "id": single.record_id}),
         "input": _json(plan_steps),
         "diff": _json(diff),
         "effects": _json(effects),
@@ -116,27 +116,28 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _as_seen(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
-    """Return the revisions of the records as the agent sees them. Hidden changes must not lead to a new plan."""
+async def _visible_revisions(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
+    """Return the revisions of the records as the agent sees them. They are a part of the key that identifies equal
+    proposals, so a hidden change does not lead to a new plan."""
     seen: list[object] = []
-    around = Dependencies(run, prepared)
+    dependencies = Dependencies(run, prepared)
     revisions: dict[Key, int | None] = {}
     async for each in CooperativeIterator(prepared):
         if each.record_id is not None:
-            seen.append(await _revision_as_seen(run, each.model, each.record_id))
-        for model, record_id, _ in await around.reads(each, by=run.view_of(each.model).fields):
+            seen.append(await _visible_revision(run, each.model, each.record_id))
+        for model, record_id, _ in await dependencies.reads(each, by=run.view_of(each.model).fields):
             if (model, record_id) not in revisions:
                 is_seen = await unmask_input.exists(run, model, record_id)
-                revisions[model, record_id] = await _revision_as_seen(run, model, record_id) if is_seen else None
+                revisions[model, record_id] = await _visible_revision(run, model, record_id) if is_seen else None
             if revisions[model, record_id] is not None:
                 seen.append([model, record_id, revisions[model, record_id]])
         if each.cascade and each.record_id is not None:
-            along = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
-            seen.append([[*link.source, link.field] for link in along.links])
+            found = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
+            seen.append([[*link.source, link.field] for link in found.links])
     return seen
 
 
-async def _revision_as_seen(run: Run, model: str, record_id: str) -> int | None:
+async def _visible_revision(run: Run, model: str, record_id: str) -> int | None:
     """Return the revision of the record for the caller. Changes that the caller does not see are not counted."""
     statement = select.one(run.engine.reading(run.caller, run.view_of(model)), None, record_id)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
@@ -171,13 +172,13 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     after: dict[str, Any] = {
         name: steps.stored_copy(each) for name, each in step.given.items()
     }
-    emptied = {name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]}
-    return after | emptied | policy.moved(model, step.command)
+    cleared = {name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]}
+    return after | cleared | policy.moved(model, step.command)
 
 
 async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
-    """Return the links that a cascading deletion deletes or empties. The module `redaction` selects the links that a
-    viewer sees."""
+    """Return the references that a cascading deletion clears, or deletes with the referring record. The module
+    `staleness` selects the references that a viewer sees."""
     if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
         return []
     found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)

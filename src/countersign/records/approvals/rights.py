@@ -24,13 +24,13 @@ from countersign.records.commands.queries import DelegatedParameters, Parameters
 from countersign.records.commands.run import Run
 
 REWRITTEN = frozenset({"digest", "error"})
-"""The fields of a plan whose content depends on the viewer. Filters on these fields are not allowed, because they would
-apply to the stored text."""
+"""The fields of a plan whose content depends on the viewer. Filters on these fields are not allowed, because a filter
+would apply to the stored text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decidable:
-    """The condition that the person may run every step of a plan on the record of the step."""
+    """An SQL condition that selects the plans of which the person may run every step on the record of the step."""
 
     view: View
     dialect: Dialect
@@ -43,25 +43,25 @@ class Decidable:
         )
 
     def _runnable(self, put: Callable[[Value], str]) -> list[str]:
-        free: list[str] = []
+        unconditional: list[str] = []
         found: list[str] = []
         for name, view in self.view.models.items():
             for rows, commands in _by_rows(view):
                 listed = ", ".join(put(f"{name}.{command}") for command in commands)
                 if rows is None:
-                    free.append(listed)
+                    unconditional.append(listed)
                     continue
                 reached = any_of(Scope(self.dialect, DelegatedParameters(put), "target"), view.model, rows)
                 found.append(
                     f"(step.command IN ({listed}) AND (step.record_id IS NULL OR EXISTS "
                     f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'
                 )
-        return [f"step.command IN ({', '.join(free)})", *found] if free else found
+        return [f"step.command IN ({', '.join(unconditional)})", *found] if unconditional else found
 
 
 def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
-    """Group the commands by the records that they may use. Most commands share the same condition, and each condition
-    costs time."""
+    """Group the commands by the filter of the records that they may use. Most commands share one filter, and each
+    filter in the statement costs time."""
     found: list[tuple[Rows, list[str]]] = []
     for command in sorted(view.commands):
         rows = view.reach(command)
@@ -108,9 +108,10 @@ async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
     """Return whether writing the input would let a role read a tokenized value in clear that it cannot read in clear
     now.
 
-    The readers of a value are the roles that read in clear a field that contains the value. All readers of the target
-    field must be among them. A role with row conditions may see the target record but not the source record. It
-    therefore counts as a reader of the source only if both are the same record.
+    The readers of a value are the roles that read a field with this value in clear. The result is False if every reader
+    of the target field is also a reader of the value. A role with row conditions may see the target record but not the
+    source record, from which the value was copied. Such a role is a reader of the value only if both are the same
+    record.
     """
     for name, given in prepared.given.items():
         if not given.origins:
@@ -149,14 +150,14 @@ def _includes(names: object, name: str) -> bool:
 
 
 def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
-    """Return whether all records exist for a role. These are the records of `get` or, without `get`, the records of the
-    other read commands."""
+    """Return whether a role sees all records: the records of `get` or, without `get`, the records of the other reading
+    commands."""
     return by_command.get("get", any(by_command.values()))
 
 
 async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
-    """Return the readers of the fields that contain the value, in records that the caller sees. Hidden records must not
-    influence the response."""
+    """Return the readers of the value in the records that the caller sees. Hidden records must not influence the
+    response."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
         return frozenset()
@@ -175,46 +176,48 @@ async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) 
 
 
 async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Return the input fields of a plan whose text is hidden from the caller. A field that the caller reads in clear is
-    hidden if the caller may not read each tokenized value of the text in clear. A masked field is hidden if the caller
-    may not see these values at all."""
+    """Return the input fields of a plan whose text is hidden from the caller. `origins` maps each field to the value
+    ids of the tokens in its text. A text of a field that the caller reads in clear is hidden unless the caller may read
+    all these values in clear. A text of a masked field is hidden unless the caller may see all these values, in clear
+    or masked."""
     view = run.caller.view.models.get(model)
     found: set[str] = set()
     for name, value_ids in origins.items():
-        sight = None if view is None else view.fields.get(name)
-        if value_ids and (sight is None or not await _sees_all(run, sight, sorted(set(value_ids)))):
+        visibility = None if view is None else view.fields.get(name)
+        if value_ids and (visibility is None or not await _sees_all(run, visibility, sorted(set(value_ids)))):
             found.add(name)
     return frozenset(found)
 
 
-async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bool:
+async def _sees_all(run: Run, visibility: Visibility, value_ids: Sequence[int]) -> bool:
     """Return whether the caller sees all of these values either with this visibility or in clear."""
     places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
     labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
-    if len(labels) < len(value_ids) and not _sees_everywhere(run, sight, None):
-        # If no record contains a value any more, it is visible only to callers who see every field with its label.
+    if len(labels) < len(value_ids) and not _sees_everywhere(run, visibility, None):
+        # A deleted value has no label. It is visible only to callers who see every personal field.
         return False
     for label in set(labels.values()):
-        if not _sees_everywhere(run, sight, label):
+        if not _sees_everywhere(run, visibility, label):
             same = [each for each in value_ids if labels.get(each) == label]
-            if await unmask_input.readable_value_ids(run, label, same, in_clear=sight == "clear") < frozenset(same):
+            readable = await unmask_input.readable_value_ids(run, label, same, in_clear=visibility == "clear")
+            if readable < frozenset(same):
                 return False
     return True
 
 
-def _sees_everywhere(run: Run, sight: Visibility, label: str | None) -> bool:
+def _sees_everywhere(run: Run, visibility: Visibility, label: str | None) -> bool:
     """Return whether the caller sees every field with this label in all records, either with this visibility or in
     clear. Without a label, this applies to the fields with any label."""
     return all(
-        _sees_field(run.caller.view.models.get(name), field.name, sight)
+        _sees_field(run.caller.view.models.get(name), field.name, visibility)
         for name, model in run.engine.registry.models.items()
         for field in model.fields.values()
         if field.personal and label in (None, field.personal)
     )
 
 
-def _sees_field(view: ModelView | None, name: str, sight: Visibility) -> bool:
-    return view is not None and view.visible is None and view.fields.get(name) in ("clear", sight)
+def _sees_field(view: ModelView | None, name: str, visibility: Visibility) -> bool:
+    return view is not None and view.visible is None and view.fields.get(name) in ("clear", visibility)
 
 
 _IDS_AT_ONCE = 500
@@ -230,13 +233,13 @@ async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool =
     view = caller.view.models.get(step.model)
     if view is None or step.command not in view.commands:
         return step.id
-    theirs = replace(run, caller=caller)
+    caller_run = replace(run, caller=caller)
     for name, value in step.given.items():
-        if not value.is_default and not await _may_set(theirs, view, step, name, value):
+        if not value.is_default and not await _may_set(caller_run, view, step, name, value):
             return f"{step.model}.{name}"
     if not await _reaches(run, view, step.command, [step.record_id] if step.record_id else []):
         return f"this {step.model}"
-    return await missing_cascade_right(theirs, step) if decides else None
+    return await missing_cascade_right(caller_run, step) if decides else None
 
 
 class RequiredRight(NamedTuple):
@@ -248,28 +251,28 @@ class RequiredRight(NamedTuple):
 
 
 async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
-    """Return the right that the caller lacks to delete or empty the records of a cascading deletion directly. Return
-    None if the caller lacks no right.
+    """Return the right that the caller lacks to delete the records of a cascading deletion, or to clear their refs, by
+    separate commands. Return None if the caller lacks no right.
 
-    A model without such a command has no separate right, and neither has a field that only the engine writes. The right
-    on the record that they belong to applies instead.
+    For a model without such a command, and for a ref that only the engine writes, no separate right exists. The right
+    to delete the first record is then sufficient.
     """
-    for need, record_ids in (await cascade_needs(run, step)).items():
-        view = run.caller.view.models.get(need.model)
-        if view is None or need.command not in view.commands:
-            return f"{need.model}.{need.command}"
-        if need.field and (need.field not in view.fields or need.field not in view.writable):
-            return f"{need.model}.{need.field}"
-        if not await _reaches(run, view, need.command, record_ids):
-            return f"this {need.model}"
-        if need.field and not await _stays_within(run, view, need.field, record_ids):
-            return f"this {need.model}"
+    for right, record_ids in (await cascade_needs(run, step)).items():
+        view = run.caller.view.models.get(right.model)
+        if view is None or right.command not in view.commands:
+            return f"{right.model}.{right.command}"
+        if right.field and (right.field not in view.fields or right.field not in view.writable):
+            return f"{right.model}.{right.field}"
+        if not await _reaches(run, view, right.command, record_ids):
+            return f"this {right.model}"
+        if right.field and not await _stays_within(run, view, right.field, record_ids):
+            return f"this {right.model}"
     return None
 
 
 async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, list[str]]:
-    """Map each command that deletes or empties records of a cascading deletion to the ids of these records. The result
-    is empty if there are too many records, because the deletion is then refused."""
+    """Map each command that a cascading deletion replaces (deleting records or clearing their refs) to the ids of the
+    records. The result is empty if there are too many records, because the deletion is then refused."""
     if not step.cascade or step.record_id is None:
         return {}
     found = await dependents.find(run, step.model, step.record_id, cascade=True)
@@ -290,7 +293,7 @@ def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRigh
 
 
 async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Sequence[str]) -> bool:
-    """Return whether the caller may still update the records after their ref is emptied."""
+    """Return whether the caller may still update the records after the ref is cleared."""
     if view.rows.get("update") is None:
         return True
     for record_id in record_ids:
@@ -316,7 +319,7 @@ async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: Fiel
         or prepared_command.step_index(value.stored) is not None
     ):
         return True
-    return await unmask_input.exists(run, field.target, value.stored) or not await _is_there(run, field, value.stored)
+    return await unmask_input.exists(run, field.target, value.stored) or not await _exists(run, field, value.stored)
 
 
 def _inputs(model: Declared, command: str) -> frozenset[str]:
@@ -324,7 +327,7 @@ def _inputs(model: Declared, command: str) -> frozenset[str]:
     return frozenset() if move is None else frozenset(move.accepted_fields)
 
 
-async def _is_there(run: Run, field: Ref, record_id: str) -> bool:
+async def _exists(run: Run, field: Ref, record_id: str) -> bool:
     return await run.transaction.fetch_one(f'SELECT 1 FROM "{field.target}" WHERE id = $1', record_id) is not None
 
 

@@ -1,4 +1,4 @@
-"""The risk of a plan for one viewer. It depends only on the parts of the plan that the viewer sees."""
+"""Assesses the risk of a plan for one viewer. The result depends only on the parts of the plan that the viewer sees."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from countersign.records.commands import preconditions
 from countersign.records.commands.prepared_command import FieldInput
 
 BULK = 20
-"""The number of records above which a plan is of high risk."""
+"""A plan that affects more records than this has a high risk."""
 
 _QUOTE = re.compile(
     r"[\"“„«][^\"“„«”»]{12,}[\"”“»]|https?://|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+"
@@ -24,7 +24,8 @@ _QUOTE = re.compile(
     r"|schrieb|schreibt|sagte|bat|bittet|laut|nachricht|brief|webseite)\b",
     re.IGNORECASE,
 )
-"""Signs that the agent's reason quotes or reports a text from outside, which may contain instructions to the agent."""
+"""Matches signs that the agent's reason quotes or reports a text from outside. Such a text may contain instructions to
+the agent."""
 
 _Found: TypeAlias = tuple[RiskLevel, str]
 
@@ -40,7 +41,7 @@ class Assessment:
 def assess(
     views: Mapping[str, ModelView], plan_steps: Sequence[Step], why: str | None, affected: int = 0
 ) -> Assessment:
-    """Return the risk of a plan for a viewer. `affected` is the number of records that the viewer sees affected."""
+    """Return the risk of a plan for a viewer. `affected` is the number of affected records that the viewer sees."""
     found: list[_Found] = []
     for step in plan_steps:
         view = views.get(step.model)

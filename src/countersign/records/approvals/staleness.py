@@ -1,5 +1,5 @@
-"""Pending plans as a viewer sees them: whether their records have changed, and which other records a deletion
-deletes."""
+"""Determines what a viewer sees of a pending plan: whether its records have changed, and which other records a deletion
+affects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -16,12 +16,13 @@ from countersign.records.commands.run import Run
 async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
     """Return whether a record of the plan no longer exists for the viewer, or has a change that the viewer sees.
 
-    The result reveals no more than reading the records. Changes of hidden fields do not count. Records that the plan
-    reads do not count if the viewer does not see them. Indirect dependencies are checked only on approval.
+    The result reveals no more than reading the records would. Changes of hidden fields do not count. Changes of records
+    that the plan reads do not count if the viewer does not see these records. Indirect dependencies are checked only
+    when a person approves the plan.
     """
-    for view, several in _by_model(run, plan_steps):
-        found = await unmask_input.revisions(run, view, [step.record_id or "" for step in several])
-        for step in several:
+    for view, steps_of_model in _by_model(run, plan_steps):
+        found = await unmask_input.revisions(run, view, [step.record_id or "" for step in steps_of_model])
+        for step in steps_of_model:
             revision = found.get(step.record_id or "")
             if revision is None or (revision != step.revision and not view.denied):
                 return True
@@ -43,11 +44,11 @@ async def _has_changed_reads(run: Run, plan_steps: Sequence[Step]) -> bool:
 
 
 def _by_model(run: Run, plan_steps: Sequence[Step]) -> Iterator[tuple[ModelView, list[Step]]]:
-    about = [step for step in plan_steps if step.record_id is not None]
-    for name in dict.fromkeys(step.model for step in about):
+    with_record = [step for step in plan_steps if step.record_id is not None]
+    for name in dict.fromkeys(step.model for step in with_record):
         view = run.caller.view.models.get(name)
         if view is not None:
-            yield view, [step for step in about if step.model == name]
+            yield view, [step for step in with_record if step.model == name]
 
 
 Link: TypeAlias = tuple[str, str, str, str, str, str]
@@ -56,7 +57,8 @@ the referring record."""
 
 
 class _Effect(msgspec.Struct):
-    """The links that a cascading deletion deletes or empties. Plans of older versions have counts by model instead."""
+    """The links that a cascading deletion clears, or deletes with the referring record. Plans of older versions have a
+    number of records for each model instead."""
 
     model: str
     id: str = ""
@@ -66,8 +68,8 @@ class _Effect(msgspec.Struct):
 
 
 async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
-    """Describe the effects of a plan in words. Records that the viewer does not see are left out. Records that are
-    linked to the deleted record only through such a record are left out too."""
+    """Describe the effects of a plan in words. Records that the viewer does not see are left out. A record that is
+    linked to the deleted record only through hidden records is left out too."""
     if raw is None:
         return []
     found: list[str] = []
@@ -89,7 +91,7 @@ def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
 
 
 async def visible_links(run: Run, raw: msgspec.Raw | None) -> list[Link]:
-    """Return the links that a cascading deletion of the plan deletes or empties, as far as the viewer sees them."""
+    """Return those links of the plan's cascading deletions that the viewer sees."""
     if raw is None:
         return []
     effects = msgspec.json.decode(bytes(raw), type=list[_Effect])
@@ -100,9 +102,9 @@ async def visible_links(run: Run, raw: msgspec.Raw | None) -> list[Link]:
 async def _visible_links(run: Run, effect: _Effect) -> Sequence[Link]:
     """Return the links that lead to the deleted record only through records and fields that the viewer sees."""
     exists = await _existing(run, effect)
-    left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
+    visible = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
     by_target: dict[Key, list[Link]] = {}
-    for link in left:
+    for link in visible:
         by_target.setdefault(link[3:5], []).append(link)
     found: list[Link] = []
     reached: list[Key] = [(effect.model, effect.id)]
@@ -119,8 +121,8 @@ async def _existing(run: Run, effect: _Effect) -> set[Key]:
     for model, record_id, *_ in effect.links:
         ids.setdefault(model, set()).add(record_id)
     found: set[Key] = set()
-    for model, several in ids.items():
-        found |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(several))}
+    for model, steps_of_model in ids.items():
+        found |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(steps_of_model))}
     return found
 
 
@@ -131,15 +133,15 @@ def _sees_field(run: Run, model: str, field: str) -> bool:
 
 def _sentences(run: Run, links: Sequence[Link]) -> list[str]:
     deleted: dict[str, set[str]] = {}
-    emptied: dict[tuple[str, str], set[str]] = {}
+    cleared: dict[tuple[str, str], set[str]] = {}
     for model, record_id, field, _, _, what in links:
         if what == "deleted":
             deleted.setdefault(model, set()).add(record_id)
         else:
-            emptied.setdefault((model, field), set()).add(record_id)
+            cleared.setdefault((model, field), set()).add(record_id)
     views: Mapping[str, ModelView] = run.caller.view.models
     found = [f"{len(ids)} {_label(views[model], len(ids))} deleted" for model, ids in deleted.items()]
-    for (model, field), ids in emptied.items():
+    for (model, field), ids in cleared.items():
         label = views[model].model.fields[field].label.lower()
         found.append(f"{label} of {len(ids)} {_label(views[model], len(ids))} emptied")
     return found

@@ -1,4 +1,5 @@
-"""Stored steps of plans, with their sealed personal values and with fingerprints of the records that they depend on."""
+"""Stores the steps of plans, with their personal values encrypted and with fingerprints of the records on which they
+depend."""
 
 import asyncio
 import hashlib
@@ -23,110 +24,115 @@ from countersign.records.masking.vault import Vault
 ReadRow: TypeAlias = tuple[str, str, int]
 """The model, the id and the revision of a record."""
 
-_TOO_MANY = "more than a deletion takes along"
+_TOO_MANY_LINKS = "more than a deletion takes along"
 
 
 PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
-"""Maps the model and id of a record to its refs, and each ref to the ids that commands of one plan set in it."""
+"""Maps the model and id of a record to a map from its refs to the ids that the commands of one plan set in the ref."""
 
 _Lookup: TypeAlias = tuple[str, str, str]
 """The model, the column, and the value to look up in the column."""
 
 
-def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Return the links that the commands of a plan set. A later command reads the links that earlier commands set."""
+def planned_refs(
+    registry: Registry, plan_commands: Iterable[PlannedCommand]
+) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """Return the ids that the commands of a plan set in refs. A later command reads the refs that earlier commands
+    set."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for asked in several:
-        for name, each in asked.given.items() if asked.record_id is not None else ():
-            if isinstance(registry.models[asked.model].fields[name], Ref) and each.stored is not None:
-                refs = found.setdefault((asked.model, asked.record_id or ""), {})
+    for planned in plan_commands:
+        for name, each in planned.given.items() if planned.record_id is not None else ():
+            if isinstance(registry.models[planned.model].fields[name], Ref) and each.stored is not None:
+                refs = found.setdefault((planned.model, planned.record_id or ""), {})
                 refs.setdefault(name, set()).add(str(each.stored))
     return found
 
 
 class Dependencies:
     """Finds the records on which the commands of one plan depend. Results are cached, so that thousands of commands on
-    one record read and lock it only once. The cache is valid until the first write.
+    one record read and lock the record only once. Do not use an object after the first write of the transaction.
 
     With `locks`, the rows are locked until the transaction ends.
     """
 
-    def __init__(self, run: Run, several: Iterable[PlannedCommand], *, locks: bool = False) -> None:
+    def __init__(self, run: Run, plan_commands: Iterable[PlannedCommand], *, locks: bool = False) -> None:
         self._run = run
         self._registry = run.engine.registry
-        self._planned_refs: PlannedRefs = planned_refs(self._registry, several)
+        self._planned_refs: PlannedRefs = planned_refs(self._registry, plan_commands)
         self._locks = locks
         self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
         self._rows: dict[_Lookup, list[ReadRow]] = {}
         self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
 
-    async def fingerprint(self, asked: PlannedCommand) -> str:
+    async def fingerprint(self, planned: PlannedCommand) -> str:
         """Return a fingerprint of the records on which the command depends indirectly. It changes when such a record is
         added, changed or deleted. It is empty if there are no such records."""
-        lookups = (*self._locked_along(asked), *await self._read_along(asked))
-        if asked.command == "delete" and asked.record_id is not None:
-            gone = await self._dependents(asked.model, asked.record_id, cascade=asked.cascade)
-            along = await self._all(lookups)
-            return self._keyed([gone, along] if along else gone)
+        lookups = (*self._lookups_of_locked(planned), *await self._lookups_of_reads(planned))
+        if planned.command == "delete" and planned.record_id is not None:
+            links = await self._dependents(planned.model, planned.record_id, cascade=planned.cascade)
+            related_rows = await self._all(lookups)
+            return self._keyed([links, related_rows] if related_rows else links)
         if lookups not in self._fingerprints:
             self._fingerprints[lookups] = self._keyed(await self._all(lookups))
         return self._fingerprints[lookups]
 
-    async def reads(self, asked: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
-        """Return the records that the command reads in addition to its own record. These are the old and new targets of
-        its refs. Their state, values or totals decide whether the command is allowed. With `by`, only the targets of
-        these refs are returned."""
+    async def reads(self, planned: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
+        """Return the records that the command reads in addition to its own record: the old and new targets of its refs,
+        whose state, values or totals decide whether the command is allowed. With `by`, return only the targets of these
+        refs."""
         found: list[ReadRow] = []
-        refs = refs_read(self._registry, asked.model, asked.command)
+        refs = refs_read(self._registry, planned.model, planned.command)
         for ref in refs if by is None else [each for each in refs if each.name in by]:
-            for target in await self._targets(asked, ref.name):
-                found += await self._found((ref.target, "id", target))
+            for target in await self._targets(planned, ref.name):
+                found += await self._rows_of((ref.target, "id", target))
         return found
 
-    def _locked_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """Return the lookups of the records that are locked together with the record of an action."""
-        if asked.record_id is None or asked.command not in commands.moves(self._registry.models[asked.model]):
+    def _lookups_of_locked(self, planned: PlannedCommand) -> list[_Lookup]:
+        """Return the lookups of the records whose `locked_with` refers to the record of an action."""
+        if planned.record_id is None or planned.command not in commands.moves(self._registry.models[planned.model]):
             return []
-        referrers = self._registry.referrers[asked.model]
-        along = [each for each in referrers if each.model.locked_with == each.ref.name]
-        return [(each.model.name, each.ref.name, asked.record_id) for each in along]
+        referrers = self._registry.referrers[planned.model]
+        related_rows = [each for each in referrers if each.model.locked_with == each.ref.name]
+        return [(each.model.name, each.ref.name, planned.record_id) for each in related_rows]
 
-    async def _read_along(self, asked: PlannedCommand) -> list[_Lookup]:
-        """Return the lookups of the records that refer to a record which the command reads. Only the models that the
-        declaration names are looked up."""
-        named = _declared_reads(self._registry.models[asked.model], asked.command)
+    async def _lookups_of_reads(self, planned: PlannedCommand) -> list[_Lookup]:
+        """Return the lookups of the records that refer to a record that the command reads. Only records of the models
+        that the declaration lists in `reads` are included."""
+        named = _declared_reads(self._registry.models[planned.model], planned.command)
         found: list[_Lookup] = []
-        for ref in refs_read(self._registry, asked.model, asked.command) if named else ():
+        for ref in refs_read(self._registry, planned.model, planned.command) if named else ():
             for each in (each for each in self._registry.referrers[ref.target] if each.model.name in named):
-                targets = await self._targets(asked, ref.name)
+                targets = await self._targets(planned, ref.name)
                 found += [(each.model.name, each.ref.name, target) for target in targets]
         return found
 
-    async def _targets(self, asked: PlannedCommand, ref: str) -> list[str]:
-        """Return the id that the ref currently contains, and the ids that the commands of the plan set in it."""
+    async def _targets(self, planned: PlannedCommand, ref: str) -> list[str]:
+        """Return the id in the stored ref, and the ids that the commands of the plan set in the ref."""
         found: set[Stored] = set()
-        if asked.record_id is not None:
-            text = f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1'
-            row = await self._run.transaction.fetch_one(text, asked.record_id)
-            planned = self._planned_refs.get((asked.model, asked.record_id), {}).get(ref, ())
-            found |= {None if row is None else row[0], *planned}
-        elif ref in asked.given:
-            found.add(asked.given[ref].stored)
+        if planned.record_id is not None:
+            text = f'SELECT "{ref}" FROM "{planned.model}" WHERE id = $1'
+            row = await self._run.transaction.fetch_one(text, planned.record_id)
+            set_by_plan = self._planned_refs.get((planned.model, planned.record_id), {}).get(ref, ())
+            found |= {None if row is None else row[0], *set_by_plan}
+        elif ref in planned.given:
+            found.add(planned.given[ref].stored)
         return sorted(str(each) for each in found if each is not None)
 
     async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
         found = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
-        return [[*link.source, link.field, link.revision] for link in found.links] if found.complete else _TOO_MANY
+        if not found.complete:
+            return _TOO_MANY_LINKS
+        return [[*link.source, link.field, link.revision] for link in found.links]
 
     async def _all(self, lookups: Iterable[_Lookup]) -> list[ReadRow]:
-        return [row for each in lookups for row in await self._found(each)]
+        return [row for each in lookups for row in await self._rows_of(each)]
 
-    async def _found(self, lookup: _Lookup) -> list[ReadRow]:
+    async def _rows_of(self, lookup: _Lookup) -> list[ReadRow]:
         if lookup not in self._rows:
-            self._rows[lookup] = await self._fetched(*lookup)
+            self._rows[lookup] = await self._fetch(*lookup)
         return self._rows[lookup]
 
-    async def _fetched(self, model: str, column: str, value: str) -> list[ReadRow]:
+    async def _fetch(self, model: str, column: str, value: str) -> list[ReadRow]:
         """Return the rows. If there are more rows than a cascading deletion may include, return one digest of all rows
         instead, without locking the remaining rows."""
         text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id LIMIT $2{self._lock}'
@@ -174,9 +180,9 @@ def _move_rules(model: Declared, command: str) -> tuple[Where, ...]:
     return ()
 
 
-_STORE = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-_STORED = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
-_DROP = "DELETE FROM plan_value WHERE plan_id = $1"
+_ADD_VALUE = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_VALUES = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
+_DELETE_VALUES = "DELETE FROM plan_value WHERE plan_id = $1"
 
 VALUES_PER_TURN = 200
 """The number of values to decrypt or render before yielding to the event loop. It applies to work that needs no
@@ -184,10 +190,11 @@ statement for each value."""
 
 
 class Step(PlannedCommand, frozen=True):
-    """A stored command of a plan. Its personal values are sealed.
+    """A stored command of a plan. It contains the value ids of personal values instead of the values.
 
-    `dependents_fingerprint` covers the records on which the command depends indirectly. `read_revisions` are the
-    records that it reads, with their revisions. Both were determined when the plan was proposed (see `Dependencies`).
+    `dependents_fingerprint` is the fingerprint of the records on which the command depends indirectly. `read_revisions`
+    lists the records that the command reads, with their revisions. Both were determined when the plan was proposed (see
+    `Dependencies`).
     """
 
     dependents_fingerprint: str = msgspec.field(default="", name="hanging")
@@ -200,24 +207,25 @@ def decode_steps(text: str) -> list[Step]:
 
 
 async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> list[Step]:
-    """Return the steps to store. The vault keeps their personal values until the plan is decided."""
-    around = Dependencies(run, prepared)
+    """Return the steps to store, and store their personal values, encrypted with keys of the vault, until the plan is
+    decided."""
+    dependencies = Dependencies(run, prepared)
     return [
         Step(
             each.model,
             each.command,
             each.record_id,
             each.revision,
-            {name: await _sealed(run, plan_id, each.model, name, given) for name, given in each.given.items()},
+            {name: await _store_value(run, plan_id, each.model, name, given) for name, given in each.given.items()},
             each.cascade,
-            await around.fingerprint(each),
-            await around.reads(each),
+            await dependencies.fingerprint(each),
+            await dependencies.reads(each),
         )
         async for each in CooperativeIterator(prepared)
     ]
 
 
-async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> FieldInput:
+async def _store_value(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> FieldInput:
     field = run.engine.registry.models[model].fields[name]
     if field.personal is None or given.stored is None:
         return FieldInput(given.stored, is_default=given.is_default)
@@ -226,7 +234,7 @@ async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInp
     if value_key is None:
         value_key = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
     sealed = vault.seal(value_key.key, str(given.stored))
-    if not await run.transaction.run(_STORE, plan_id, value_key.id, sealed):
+    if not await run.transaction.run(_ADD_VALUE, plan_id, value_key.id, sealed):
         await vault.release(run.transaction, [value_key.id])
     return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=value_key.id)
 
@@ -250,14 +258,14 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
             step.command,
             step.record_id,
             step.revision,
-            {name: _opened(value, texts) for name, value in step.given.items()},
+            {name: _with_text(value, texts) for name, value in step.given.items()},
             step.cascade,
         )
         async for step in CooperativeIterator(steps, VALUES_PER_TURN)
     ]
 
 
-def _opened(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
+def _with_text(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
     if value.sealed_id is None:
         return value
     if value.sealed_id not in texts:
@@ -267,7 +275,7 @@ def _opened(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     """Map the value ids of a pending plan to their texts in clear."""
-    sealed: dict[int, str] = dict(await reader.fetch(_STORED, plan_id))
+    sealed: dict[int, str] = dict(await reader.fetch(_VALUES, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed))
     opened = {
         each: run.engine.vault.unseal(keys[each], text)
@@ -279,8 +287,8 @@ async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]
 
 async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -> None:
     """Release the personal values that a decided plan keeps in the vault."""
-    rows = await transaction.fetch(_STORED, plan_id)
-    await transaction.run(_DROP, plan_id)
+    rows = await transaction.fetch(_VALUES, plan_id)
+    await transaction.run(_DELETE_VALUES, plan_id)
     await vault.release(transaction, [row[0] for row in rows])
 
 

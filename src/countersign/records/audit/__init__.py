@@ -1,1 +1,1 @@
-"""The append-only, hash-chained record of what was done."""
+"""The audit: append-only entries about changes, in hash chains."""

@@ -1,4 +1,4 @@
-"""Verification of the audit from its first entry to its last, to find changes made outside the service."""
+"""Verifies the audit from its first to its last entry, to find changes that were made outside the service."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -8,62 +8,63 @@ from countersign.records.audit.chain import COLUMNS, LANES, NO_HASH, TEXTS, Head
 
 MAX_FAULTS = 1_000
 
-# Text as bytes, so that invalid text is a changed entry and not an error of the driver.
+# Read text as bytes. Invalid text is then reported as a changed entry and does not cause an error in the driver.
 _AS_BYTES: dict[Dialect, str] = {"sqlite": "CAST({name} AS BLOB)", "postgres": "convert_to({name}, 'UTF8')"}
 _AS_TEXT = frozenset(("id", *TEXTS))
 
-What: TypeAlias = Literal["changed", "missing", "added", "cut", "head"]
-"""The first defect of a lane: an entry (or the one before it) was changed; an entry is missing before this one; an
-entry was added that the service did not append; the last entries are missing; or the head is missing or was not signed
-by the service."""
+DefectKind: TypeAlias = Literal["changed", "missing", "added", "cut", "head"]
+"""The kind of the first defect of a lane. `changed`: this entry or the entry before it was changed. `missing`: an entry
+before this entry is missing. `added`: the service did not append this entry. `cut`: the last entries are missing.
+`head`: the head is missing, or the service did not sign it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainDefect:
-    """The first defect of a lane: its number, and the id of the entry with that number."""
+    """The first defect of a lane, with the number and the id of the entry at which it was found."""
 
     lane: int | None
     number: int | None
     id: str | None
-    what: What
+    what: DefectKind
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """How many entries were read, and the first defect of each lane, up to `MAX_FAULTS`."""
+    """The number of entries that were read, and the first defect of each lane, `MAX_FAULTS` defects at most."""
 
     entries: int
     faults: tuple[ChainDefect, ...]
 
     @property
     def is_intact(self) -> bool:
-        """Whether no defect was found."""
+        """Return whether no defect was found."""
         return not self.faults
 
 
 async def verify(database: Database, secret: bytes) -> ChainReport:
-    """Read the audit once, from one snapshot and in constant memory; appending continues meanwhile.
+    """Read the audit once, from one snapshot and in constant memory. Entries can be appended at the same time.
 
-    `secret` is the database's secret. Without it, entries cannot be changed, removed, added, moved or truncated
-    unnoticed; write access to the database does not include it.
+    `secret` is the database's secret. Somebody who can write to the database but does not know the secret cannot
+    change, remove, add or move entries unnoticed.
     """
-    reading = _LaneReader(HeadSigner(secret), LANES[database.dialect])
-    async for rows in database.stream(_everything(database.dialect)):
+    reader = _LaneReader(HeadSigner(secret), LANES[database.dialect])
+    async for rows in database.stream(_all_rows(database.dialect)):
         for row in rows:
-            reading.read(row)
-    return reading.report()
+            reader.read(row)
+    return reader.report()
 
 
-def _everything(dialect: Dialect) -> str:
-    """Heads and entries by lane and number, the head first: lane, number, hash, then a head's count and MAC (never
-    NULL), or NULLs and an entry's `COLUMNS`."""
+def _all_rows(dialect: Dialect) -> str:
+    """Return the statement for all heads and entries, ordered by lane and number, each head before its entries. The
+    first columns are lane, number and hash. For a head, its count and MAC follow, which are never NULL. For an entry,
+    two NULLs and the entry's `COLUMNS` follow."""
     columns = [_AS_BYTES[dialect].format(name=f'"{name}"') if name in _AS_TEXT else f'"{name}"' for name in COLUMNS]
-    nothing = ", ".join("NULL" for _ in COLUMNS)
+    nulls = ", ".join("NULL" for _ in COLUMNS)
     return f"""
 SELECT lane, number, hash, NULL AS count, NULL AS mac, {", ".join(columns)}
 FROM audit_entry
 UNION ALL
-SELECT lane, 0, hash, count, mac, {nothing}
+SELECT lane, 0, hash, count, mac, {nulls}
 FROM audit_lane
 ORDER BY 1, 2
 """
@@ -80,12 +81,12 @@ class _Lane:
         self._hash = NO_HASH
 
     def read(self, number: int | None, stored_hash: bytes, columns: Row) -> None:
-        """Check that this entry is the next one that was appended. After a defect the rest of the lane cannot be
-        verified."""
+        """Check that this entry is the next entry of the lane. After the first defect, the rest of the lane cannot be
+        verified and is skipped."""
         if self.fault is not None:
             return
         expected = self._count + 1
-        fault: tuple[int | None, What]
+        fault: tuple[int | None, DefectKind]
         if number is None or number < expected:
             fault = number, "added"
         elif number > expected:
@@ -100,7 +101,7 @@ class _Lane:
         self.fault = ChainDefect(self.lane, fault[0], _text(columns[0]), fault[1])
 
     def end(self) -> ChainDefect | None:
-        """The first defect, after the last entry."""
+        """Return the first defect of the lane, or None. Call this after the last entry."""
         if self.fault is not None:
             return self.fault
         if self.head is None:
@@ -113,7 +114,7 @@ class _Lane:
 
 
 class _LaneReader:
-    """Reads the lanes one after another."""
+    """Verifies the lanes one after the other."""
 
     def __init__(self, signer: HeadSigner, lanes: int) -> None:
         self._signer = signer
@@ -123,7 +124,7 @@ class _LaneReader:
         self._faults: list[ChainDefect] = []
 
     def read(self, row: Row) -> None:
-        """One row of `_everything`."""
+        """Process one row of the statement `_all_rows`."""
         number_of_lane, number, stored_hash, count, mac, *columns = row
         lane = self._lane
         if lane is None or lane.lane != number_of_lane:
@@ -147,7 +148,7 @@ class _LaneReader:
             self._faults.append(fault)
 
     def report(self) -> ChainReport:
-        """The result, after the last row."""
+        """Return the result. Call this after the last row."""
         self._end()
         for lane in sorted(self._unseen):
             self._add(ChainDefect(lane, 0, None, "head"))

@@ -1,1 +1,1 @@
-"""The generated commands, one file each, and the SQL they are made of."""
+"""The commands of models, and the SQL that they use."""

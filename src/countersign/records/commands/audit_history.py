@@ -1,4 +1,4 @@
-"""The command `history`, and the visibility of audit entries for a caller."""
+"""The command `history`, and the rules for which audit entries a caller sees."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,8 @@ class AuditVisibility:
     dialect: Dialect
 
     def sql(self, alias: str, put: Callable[[Value], str]) -> str:
-        """Return the condition. Only callers who see every record of a model see entries about its deleted records."""
+        """Return the condition. A caller sees entries about deleted records of a model only if it sees every record of
+        the model."""
         visible = [self._visible_entries(alias, name, view, put) for name, view in self.view.models.items()]
         return f"({' OR '.join(visible)})"
 
@@ -48,8 +49,8 @@ class AuditVisibility:
 def _without_positions(view: ModelView) -> ModelView:
     """Hide the position of an entry in the audit chain, and mark the list of changed fields as rewritten.
 
-    Both would reveal how many entries and which fields are hidden. Administrators see every entry, so this does not
-    apply to them.
+    The position would reveal how many entries are hidden, and the original list which fields are hidden. For
+    administrators, who see every entry, neither is changed.
     """
     fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
     denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
@@ -98,7 +99,7 @@ ChangeRenderer: TypeAlias = Callable[
 
 
 class HistoryEntry(msgspec.Struct):
-    """One change of the record; `by` is the user, if the caller sees that user."""
+    """One change of the record. `by` is the name of the user, or None if the caller does not see that user."""
 
     at: str
     command: str
@@ -107,8 +108,8 @@ class HistoryEntry(msgspec.Struct):
     changes: dict[str, list[object]]
 
 
-async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> list[HistoryEntry]:
-    """Return the changes of a record, newest first. A change of only hidden fields is omitted.
+async def history(run: Run, model: str, body: Body, render: ChangeRenderer) -> list[HistoryEntry]:
+    """Return the changes of a record, newest first. A change that affects only hidden fields is omitted.
 
     Raises:
         BadInput: a key is unknown, or the record does not exist for the caller.
@@ -120,7 +121,7 @@ async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> 
     names = await _names(run, rows)
     found: list[HistoryEntry] = []
     for at, command, username, agent, changes, user_id in rows:
-        seen = await changed(run, view, msgspec.json.decode(changes))
+        seen = await render(run, view, msgspec.json.decode(changes))
         # Apply the limit after filtering: otherwise hidden changes would displace visible ones.
         if seen and len(found) < MAX_ENTRIES:
             found.append(HistoryEntry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
@@ -153,7 +154,7 @@ async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
 
 
 class RecordChange(msgspec.Struct):
-    """A change of a record; `by` is the user, if the caller sees that user."""
+    """A change of a record. `by` is the name of the user, or None if the caller does not see that user."""
 
     at: str
     by: str | None
@@ -164,7 +165,7 @@ class RecordChange(msgspec.Struct):
 
 
 async def newest_changes(run: Run, models: Collection[str], since: Instant, limit: int) -> list[RecordChange]:
-    """Return the newest changes of records of these models that the caller sees, since an instant."""
+    """Return the newest changes, since an instant, of records of these models that the caller sees."""
     parameters = Parameters(since)
     visible = AuditVisibility(run.caller.view, run.engine.dialect).sql("e", parameters.put)
     named = ", ".join(parameters.put(each) for each in models)

@@ -1,6 +1,8 @@
-"""The log of calls: what agents called and when, when people and tokens were last seen, and what people opened.
+"""Logs calls: the calls of agents, the time of the last call of each person and token, and the records that people
+opened.
 
-A call only appends to a queue in memory; a background task writes the queue. Nothing of the content is kept.
+A call is only appended to a queue in memory, which a background task writes to the database. The log contains no inputs
+and no results of calls.
 """
 
 from collections import deque
@@ -14,24 +16,26 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.records.access.view import Caller
 
-KEPT_DAYS = 7
+RETENTION_DAYS = 7
 MAX_QUEUE = 10_000
-"""The maximum number of calls that wait to be written. More calls displace the oldest ones."""
+"""The maximum number of calls in the queue. When it is full, a new call replaces the oldest call."""
 MAX_BATCH = 500
 MAX_RECENT = 50
-"""The number of records that are kept for each person."""
+"""The maximum number of recently opened records that are stored for each person."""
 SEEN_EVERY_US = 60_000_000
-"""How often it is written at most that a person or a token was seen."""
+"""The minimum time between two writes of the last call of the same person or token."""
 
 _VERSION = "calls"
-_ADD = """
+_ADD_CALL = """
 INSERT INTO agent_call (number, token_id, at, tool, record_id, result, elapsed_us)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 """
-_FORGET = "DELETE FROM agent_call WHERE at < $1"
-_SEEN = 'UPDATE "user" SET last_seen_at = $2 WHERE id = $1 AND (last_seen_at IS NULL OR last_seen_at < $2)'
-_USED = "UPDATE agent_token SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"
-_OPENED = """
+_DELETE_OLD = "DELETE FROM agent_call WHERE at < $1"
+_SET_LAST_SEEN = 'UPDATE "user" SET last_seen_at = $2 WHERE id = $1 AND (last_seen_at IS NULL OR last_seen_at < $2)'
+_SET_LAST_USED = """
+UPDATE agent_token SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)
+"""
+_ADD_OPENED = """
 INSERT INTO recent_record (user_id, model, record_id, at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (user_id, model, record_id) DO UPDATE SET at = excluded.at
 """
@@ -53,7 +57,7 @@ LIMIT $3
 
 
 class LoggedCall(NamedTuple):
-    """A call of an agent as it is logged."""
+    """A call of an agent in the database."""
 
     number: int
     at: Instant
@@ -64,7 +68,7 @@ class LoggedCall(NamedTuple):
 
 
 class AgentCall(NamedTuple):
-    """A call of an agent that is not written yet."""
+    """A call of an agent in the queue."""
 
     token_id: str
     at: Instant
@@ -75,7 +79,7 @@ class AgentCall(NamedTuple):
 
 
 class CallLog:
-    """The calls that wait to be written."""
+    """The queue of calls that are not written yet."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -85,12 +89,12 @@ class CallLog:
         self._written: dict[tuple[bool, str], Instant] = {}
 
     def note(self, caller: Caller, tool: str, record_id: object, result: str, started_s: float) -> None:
-        """Note a call that has ended. It waits for nothing."""
+        """Add a call that has ended to the queue."""
         now = clock.now()
         known = record_id if isinstance(record_id, str) and is_record_id(record_id) else None
-        who = (caller.is_agent, caller.credential_id if caller.is_agent else caller.user_id)
-        if now - self._written.get(who, 0) >= SEEN_EVERY_US:
-            self._seen[who] = now
+        identity = (caller.is_agent, caller.credential_id if caller.is_agent else caller.user_id)
+        if now - self._written.get(identity, 0) >= SEEN_EVERY_US:
+            self._seen[identity] = now
         if caller.is_agent:
             elapsed_us = round((clock.monotonic_s() - started_s) * 1_000_000)
             self._calls.append(AgentCall(caller.credential_id, now, tool, known, result, elapsed_us))
@@ -98,10 +102,10 @@ class CallLog:
             self._opened[caller.user_id, tool.removesuffix(".get"), known] = now
 
     async def write(self) -> None:
-        """Write what waits, in one transaction.
+        """Write the queue in one transaction, at most `MAX_BATCH` calls of agents.
 
         Raises:
-            Unavailable: the database cannot be reached. What was taken from the queue is lost.
+            Unavailable: the database cannot be reached. The calls that were taken from the queue are lost.
         """
         calls = [self._calls.popleft() for _ in range(min(len(self._calls), MAX_BATCH))]
         opened, self._opened = self._opened, {}
@@ -118,32 +122,32 @@ class CallLog:
 
 
 async def _write_seen(transaction: Transaction, seen: Mapping[tuple[bool, str], Instant]) -> None:
-    for (is_agent, who), at in sorted(seen.items()):
-        await transaction.run(_USED if is_agent else _SEEN, who, at)
+    for (is_agent, identity), at in sorted(seen.items()):
+        await transaction.run(_SET_LAST_USED if is_agent else _SET_LAST_SEEN, identity, at)
 
 
 async def write_opened(transaction: Transaction, opened: Mapping[tuple[str, str, str], Instant]) -> None:
-    """Note which records people opened and when, by person, model and record."""
+    """Write which records people opened and when. The keys are the person, the model and the record."""
     for (user_id, model, record_id), at in sorted(opened.items()):
-        await transaction.run(_OPENED, user_id, model, record_id, at)
+        await transaction.run(_ADD_OPENED, user_id, model, record_id, at)
     for user_id in sorted({each[0] for each in opened}):
         await transaction.run(_TRIM, user_id)
 
 
 async def _write_calls(transaction: Transaction, calls: Iterable[AgentCall]) -> None:
     for call in calls:
-        await transaction.run(_ADD, await versions.bump(transaction, _VERSION), *call)
+        await transaction.run(_ADD_CALL, await versions.bump(transaction, _VERSION), *call)
 
 
 async def add(transaction: Transaction, calls: Sequence[AgentCall]) -> None:
-    """Add calls, in the order of their times, with the last use of their tokens."""
+    """Write calls and the last use of their tokens. The calls must be in the order of their times."""
     await _write_calls(transaction, calls)
     await _write_seen(transaction, {(True, each.token_id): each.at for each in calls})
 
 
 async def forget_old(transaction: Transaction) -> None:
     """Delete the calls that are older than a week."""
-    await transaction.run(_FORGET, clock.later(clock.now(), seconds=-KEPT_DAYS * 86_400))
+    await transaction.run(_DELETE_OLD, clock.later(clock.now(), seconds=-RETENTION_DAYS * 86_400))
 
 
 async def calls_after(reader: Reader, token_id: str, after: int, limit: int) -> list[LoggedCall]:
@@ -162,7 +166,7 @@ FROM agent_call
 WHERE at >= $1 AND token_id IN ({places})
 GROUP BY token_id
 """
-_OPEN = """
+_PENDING_PLANS = """
 SELECT agent_token, count(*)
 FROM plan
 WHERE state = 'pending' AND expires_at > $1 AND agent_token IN ({places})
@@ -171,15 +175,16 @@ GROUP BY agent_token
 
 
 async def counts(reader: Reader, token_ids: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-    """Return by token its calls and its refused calls of the last 24 hours, and its plans that wait."""
+    """Map each token to the number of its calls and of its refused calls in the last 24 hours, and to the number of its
+    pending plans."""
     places = ", ".join(f"${place}" for place in range(2, len(token_ids) + 2))
     now = clock.now()
     day_ago = clock.later(now, seconds=-86_400)
     rows = await reader.fetch(_COUNTS.format(places=places), day_ago, *token_ids)
     called = {row[0]: (int(row[1]), int(row[2])) for row in rows}
-    waiting = dict(await reader.fetch(_OPEN.format(places=places), now, *token_ids))
+    pending = dict(await reader.fetch(_PENDING_PLANS.format(places=places), now, *token_ids))
     found: dict[str, tuple[int, int, int]] = {}
     for each in token_ids:
         calls, refused = called.get(each, (0, 0))
-        found[each] = (calls, refused, int(waiting.get(each, 0)))
+        found[each] = (calls, refused, int(pending.get(each, 0)))
     return found

@@ -1,4 +1,4 @@
-"""All commands of a model by name: their descriptions, checking and running them."""
+"""Finds the commands of a model by name, and describes, checks and runs them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -35,10 +35,10 @@ APPROVAL_OF_FIELDS = (
 def describe(
     view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool, proposed: Sequence[str] = ()
 ) -> str:
-    """The description of one command of the model, for a caller with this view; `own` has those of built-in models,
-    `proposed` are the fields that an agent can only propose to change.
+    """Return the description of one command of the model for a caller with this view. `own` maps the built-in commands
+    of the model to their descriptions. `proposed` names the fields that an agent can only propose to change.
 
-    It does not name hidden fields.
+    The description does not name hidden fields.
 
     Raises:
         LookupError: the model has no such command.
@@ -52,7 +52,7 @@ def describe(
         move = None if model.workflow is None else model.workflow.moves.get(name)
         if move is None:
             raise LookupError(f"{model.name} has no command {name}")
-        text = _of_move(view, move)
+        text = _describe_action(view, move)
     if name == "update" and proposed and not needs_approval:
         fields = joined([_with_condition(view, each) for each in proposed], "and")
         return f"{text} {APPROVAL_OF_FIELDS.format(fields=fields)}"
@@ -66,7 +66,7 @@ def _with_condition(view: ModelView, name: str) -> str:
     return name
 
 
-def _of_move(view: ModelView, move: Move) -> str:
+def _describe_action(view: ModelView, move: Move) -> str:
     effect = move.help or f"{move.label}: changes one {view.model.label.lower()}"
     sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
     if required := _required(view, move):
@@ -79,7 +79,8 @@ def _of_move(view: ModelView, move: Move) -> str:
 
 
 def _required(view: ModelView, move: Move) -> list[Where]:
-    """Guards, and rules on the record itself: rules on fields of another record may name hidden fields."""
+    """Return the guards and rules that the description lists. Rules that compare fields are left out, because they may
+    name hidden fields of another record."""
     own = [each for each in move.rules if not isinstance(each.value, FieldOf)]
     return [each for each in (*move.guards, *own) if each.field in view.fields]
 
@@ -96,10 +97,10 @@ def _states(view: ModelView, move: Move) -> list[str]:
     return [f"From {joined(move.sources, 'or')}{f' to {move.to}' if move.to else ''}."]
 
 
-Answering = Callable[[Run, str, Body], Awaitable[object]]
-"""A read command or a built-in command; it returns the value of the response."""
+CommandFunction = Callable[[Run, str, Body], Awaitable[object]]
+"""A function that runs a reading or built-in command and returns the value of the response."""
 
-READING: Mapping[str, Answering] = {
+READING: Mapping[str, CommandFunction] = {
     "get": crud.get,
     "list": list_search.records,
     "search": list_search.search,
@@ -116,18 +117,19 @@ READ_ONLY = frozenset(
 )
 """The names of all read-only commands, including built-in ones."""
 
-FOR_PAGES = frozenset({"related", "series", "home", "recent", "find", "calls", "deactivate"})
-"""The commands that only pages need. They are no MCP tools, since each would add one per model, and agents
-have search and count_by."""
+PAGE_COMMANDS = frozenset({"related", "series", "home", "recent", "find", "calls", "deactivate"})
+"""The commands that only pages need. They are not MCP tools: each would add a tool for every model, and agents can use
+search and count_by."""
 
 
 def is_tool(model: str, name: str) -> bool:
-    """Whether the command is offered over MCP."""
-    return name not in FOR_PAGES and model not in PAGE_MODELS
+    """Return whether the command is an MCP tool."""
+    return name not in PAGE_COMMANDS and model not in PAGE_MODELS
 
 
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
-    """By model, the names of all its commands: generated, workflow actions, and the engine's `own`."""
+    """Map each model to the names of all its commands: generated commands, workflow actions, and built-in commands
+    (`own`)."""
     return {
         name: frozenset((*model.commands, *moves(model), *own.get(name, {})))
         for name, model in registry.models.items()
@@ -135,17 +137,17 @@ def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[s
 
 
 def moves(model: Declared) -> tuple[str, ...]:
-    """The names of the model's workflow actions."""
+    """Return the names of the model's workflow actions."""
     return () if model.workflow is None else tuple(model.workflow.moves)
 
 
 def is_writing(model: Declared, name: str) -> bool:
-    """Whether the command is prepared before it runs, so that an agent's call can become a plan."""
+    """Return whether the command is prepared before it runs, so that an agent's call of it can become a plan."""
     return name in ("create", "update", "delete") or name in moves(model)
 
 
 def writes(model: Declared, name: str) -> bool:
-    """Whether the command may change data, so that it accepts an Idempotency-Key."""
+    """Return whether the command may change data. Such a command accepts an Idempotency-Key."""
     return is_writing(model, name) or name not in READ_ONLY
 
 
@@ -180,7 +182,8 @@ async def apply(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
-    """The response of a writing command: the record as its caller sees it now, or the id of a deleted record."""
+    """Return the response of a writing command: the record as the caller sees it after the change, or only its id if
+    the record is deleted or the caller no longer sees it."""
     if prepared.command == "delete":
         return {"id": record_id}
     if prepared.model not in run.caller.view.models:

@@ -1,4 +1,5 @@
-"""The commands `get`, `create` and `delete`. The module `workflow` contains `update`, since it may run an action."""
+"""The commands `get`, `create` and `delete`. The module `workflow` contains `update`, because an update may run an
+action."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -73,18 +74,18 @@ async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand
                 f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create"
             )
         given[workflow.field] = first
-    given |= await _filled(run, view, given)
+    given |= await _values_from_refs(run, view, given)
     for name, field in view.model.fields.items():
         if name not in given and field.default is not None:
             given[name] = FieldInput(default(run, field), is_default=True)
         if field.required and (name not in given or given[name].stored is None):
-            raise _missing(view, name)
-    _require_within(view, given)
+            raise _required_error(view, name)
+    _require_within_rows(view, given)
     await proposal_checks.require_creatable(run, view, given, f"{view.model.name}.create")
     return PreparedCommand(view.model.name, "create", given=given)
 
 
-async def _filled(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+async def _values_from_refs(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Copy values for omitted fields from referenced records, if the caller can read the source fields in clear."""
     found: dict[str, FieldInput] = {}
     for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
@@ -97,14 +98,14 @@ async def _filled(run: Run, view: ModelView, given: Mapping[str, FieldInput]) ->
 async def _copies(
     run: Run, view: ModelView, ref: Ref, record_id: Stored, missing: Mapping[str, str]
 ) -> dict[str, FieldInput]:
-    above = run.caller.view.models.get(ref.target)
-    if above is None or record_id is None or step_index(record_id) is not None:
+    target_view = run.caller.view.models.get(ref.target)
+    if target_view is None or record_id is None or step_index(record_id) is not None:
         return {}
-    record = await record_writer.find(run, above.model, None, record_id, locks=False)
+    record = await record_writer.find(run, target_view.model, None, record_id, locks=False)
     shown = {
-        name: above.model.fields[source].show(stored)
+        name: target_view.model.fields[source].show(stored)
         for name, source in missing.items()
-        if above.sees_in_clear(source) and (stored := record.values[source]) is not None
+        if target_view.sees_in_clear(source) and (stored := record.values[source]) is not None
     }
     return {name: FieldInput(_copied(view, ref, name, value), is_default=True) for name, value in shown.items()}
 
@@ -117,7 +118,7 @@ def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
         raise BadInput(f"{view.model.name}.{name}: {reason}") from error
 
 
-def _require_within(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
+def _require_within_rows(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
     """Require that the caller's row conditions for `create` allow the record.
 
     For a caller that may only import, the row conditions for `import` apply.
@@ -143,7 +144,7 @@ def default(run: Run, field: Field) -> Stored:
         raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
 
 
-def _missing(view: ModelView, name: str) -> BadInput:
+def _required_error(view: ModelView, name: str) -> BadInput:
     if name in view.fields:
         return BadInput(f"{view.model.name}.{name} is required")
     # The error must not name a hidden field.
@@ -159,7 +160,7 @@ async def apply_create(run: Run, prepared: PreparedCommand) -> str:
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
     await preconditions.require_unlocked(run, model, values, prepared.id)
-    _require_within(run.caller.view.models.get(prepared.model), prepared.given)
+    _require_within_rows(run.caller.view.models.get(prepared.model), prepared.given)
     await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
     record_id = await record_writer.insert(run, model, prepared.given, prepared.id)
     await no_escalation.end_unsafe_links(run, model, record_id, values)
@@ -167,8 +168,8 @@ async def apply_create(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """Read the input. For an agent, this checks only the referring records that the agent can see; the deletion itself
-    checks all of them.
+    """Read the input. For an agent, check only the referring records that the agent can see. The deletion itself checks
+    all referring records.
 
     Raises:
         BadInput: a key is unknown, the record does not exist or has changed since `revision`, or a record that
@@ -211,30 +212,30 @@ async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def _clear(run: Run, found: Dependents, command: str) -> None:
-    """Set the refs of remaining records to null, with one update for each record."""
+    """Set the refs of remaining records to deleted records to null, with one update for each record."""
     fields: dict[Key, dict[str, FieldInput]] = {}
     for link in found.cleared:
         fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
     for key, given in fields.items():
-        model, record = await _open(run, key, command)
+        model, record = await _lock(run, key, command)
         await record_writer.update(run, model, record, given, command)
 
 
 async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
     """Delete the records, each one after the records that refer to it."""
-    order, exists = found.leaves_first()
-    emptied = {} if exists else await _untie(run, found)
-    gone = frozenset(found.deleted)
+    order, has_order = found.leaves_first()
+    cleared_refs = {} if has_order else await _clear_between(run, found)
+    deleted = frozenset(found.deleted)
     for key in order:
         model, record = run.engine.registry.models[key[0]], root
         if key != found.deleted[0]:
-            model, record = await _open(run, key, command)
-            record = replace(record, values={**record.values, **emptied.get(key, {})})
-        await record_writer.delete(run, model, record, command, gone)
+            model, record = await _lock(run, key, command)
+            record = replace(record, values={**record.values, **cleared_refs.get(key, {})})
+        await record_writer.delete(run, model, record, command, deleted)
 
 
-async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
-    """Lock the row of a record that a cascading deletion deletes or changes.
+async def _lock(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
+    """Read and lock a record that a cascading deletion deletes or changes.
 
     Raises:
         BadInput: the model's lock conditions forbid the change.
@@ -245,16 +246,16 @@ async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecor
     return model, record
 
 
-async def _untie(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
+async def _clear_between(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
     """Set the refs between records to delete to null and return the previous values.
 
-    This is needed for circular references, since the database checks each deletion separately.
+    This is needed for circular references, because the database checks the references at each deletion.
     """
-    gone = frozenset(found.deleted)
-    had: dict[Key, dict[str, Stored]] = {}
+    deleted = frozenset(found.deleted)
+    previous: dict[Key, dict[str, Stored]] = {}
     for link in found.links:
-        if link.source in gone and link.target in gone:
+        if link.source in deleted and link.target in deleted:
             name, record_id = link.source
-            had.setdefault(link.source, {})[link.field] = link.target[1]
+            previous.setdefault(link.source, {})[link.field] = link.target[1]
             await run.transaction.run(f'UPDATE "{name}" SET "{link.field}" = NULL WHERE id = $1', record_id)
-    return had
+    return previous

@@ -1,5 +1,5 @@
-"""The CSV format: separators, decimal marks, columns and cells, and cells that contain the name of a record instead of
-its id."""
+"""Reads and writes the CSV format: separators, decimal marks, columns and cells. A cell may contain the name of a
+record instead of its id."""
 
 import csv
 import io
@@ -28,11 +28,11 @@ NOTATION = ("separator", "decimal", "date_order")
 
 MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
 """The maximum length of a cell: the longest text, and the apostrophe that `guarded` adds."""
-# This limit applies to the whole process. The fields of the models have their own limits.
+# The csv module has one limit for the whole process. The fields of the models have their own limits.
 csv.field_size_limit(MAX_FIELD_LENGTH)
 
-# A spreadsheet evaluates a cell that begins with one of these as a formula (CWE-1236). An empty text is guarded too, to
-# distinguish it from an empty cell, which means no value.
+# A spreadsheet evaluates a cell that begins with one of these characters as a formula (CWE-1236). An empty text also
+# gets the apostrophe, because an empty cell means no value.
 _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
@@ -50,15 +50,16 @@ def read_notation(body: Mapping[str, object]) -> Notation:
 
 
 def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
-    wanted = body.get(name, known[0])
-    found = next((each for each in known if each == wanted), None)
+    value = body.get(name, known[0])
+    found = next((each for each in known if each == value), None)
     if found is None:
         raise BadInput(f"{name} must be {' or '.join('a tab' if each == chr(9) else each for each in known)}")
     return found
 
 
 def guarded(text: str) -> str:
-    """Return the text as a cell that a spreadsheet does not evaluate as a formula. `unguarded` reverses this."""
+    """Return the text as a cell that a spreadsheet does not evaluate as a formula: with an apostrophe before it if
+    needed. `unguarded` removes the apostrophe."""
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
@@ -122,7 +123,7 @@ AMOUNT = ":amount"
 """The suffix of a money field's name for a column that contains decimal amounts (12.34) instead of minor units
 (1234)."""
 
-_OWN = ("id", "revision")
+_ADDITIONAL_COLUMNS = ("id", "revision")
 _MAX_AMOUNT = 40
 
 
@@ -148,7 +149,7 @@ class ColumnNames:
     def __init__(self, view: ModelView) -> None:
         self._model = view.model.name
         self._fields = {name: view.model.fields[name] for name in view.fields}
-        self._names = {alphanumeric(name): name for name in (*self._fields, *_OWN)}
+        self._names = {alphanumeric(name): name for name in (*self._fields, *_ADDITIONAL_COLUMNS)}
         labels: dict[str, list[str]] = {}
         for name, field in self._fields.items():
             for label in {alphanumeric(field.label), alphanumeric(name.removesuffix("_minor"))}:
@@ -173,7 +174,7 @@ class ColumnNames:
         return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
 
     def found(self, header: str) -> Column | None:
-        """Like `column`, but a column without a name is ignored."""
+        """Return what `column` returns. For an empty name, return a column that is ignored."""
         return self.column(header) if header.strip() else Column("", None)
 
     def shown(self, name: str) -> Column:
@@ -189,7 +190,7 @@ class ColumnNames:
         Raises:
             BadInput: the field does not exist for the caller.
         """
-        if name not in self._fields and name not in _OWN:
+        if name not in self._fields and name not in _ADDITIONAL_COLUMNS:
             raise unknown_field(self._model, name)
         return Column(name, name, self._fields.get(name))
 
@@ -246,7 +247,7 @@ def _amount(text: str, notation: Notation) -> int:
 
 
 def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
-    """Return the text that people read for a value in this column, or None if the value is written unchanged."""
+    """Return the text for people for a value in this column, or None if the value is written as it is."""
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
@@ -263,7 +264,7 @@ def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tupl
     head = list(map(unguarded, head))
     unknown: list[str] = []
     columns: list[Column] = []
-    wanted = None if chosen is None else _chosen(chosen, len(head))
+    wanted = None if chosen is None else _assigned_fields(chosen, len(head))
     for place, header in enumerate(head):
         column = headers.found(header) if wanted is None else headers.chosen(header, wanted[place])
         columns.append(column or Column(header, None))
@@ -275,14 +276,14 @@ def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tupl
     return columns, unknown
 
 
-def _chosen(chosen: object, count: int) -> list[object]:
+def _assigned_fields(chosen: object, count: int) -> list[object]:
     wanted = cast("list[object]", chosen) if isinstance(chosen, list) else []
     if len(wanted) != count:
         raise BadInput(f"columns must be an array with a field or null for each of the {count} columns")
     return wanted
 
 
-_AT_ONCE = 1_000
+_NAMES_AT_ONCE = 1_000
 
 
 def named_by(run: Run, ref: Ref) -> ModelView | None:
@@ -316,7 +317,7 @@ async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, st
     wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
     if view is None or not wanted:
         return {}, {}
-    matches = await _matches(run, view, wanted)
+    matches = await _matches_by_name(run, view, wanted)
     return (
         {cell: record_id for cell, (record_id, count) in matches.items() if count == 1},
         {cell: count for cell, (_, count) in matches.items() if count > 1},
@@ -330,18 +331,18 @@ def _has_token(run: Run, cell: str) -> bool:
     return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
 
 
-async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
+async def _matches_by_name(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
     """Map each cell to the id of a record with this name, and to the number of such records."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
-    for some in _batches(sorted({folded(each) for each in wanted})):
-        for name, key, record_id, count in await _called(run, view, some):
+    for batch in _batches(sorted({folded(each) for each in wanted})):
+        for name, key, record_id, count in await _records_with_names(run, view, batch):
             exact[name] = (record_id, count)
             loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
     found = {each: exact.get(each) or loose.get(folded(each)) for each in wanted}
     return {cell: match for cell, match in found.items() if match is not None}
 
 
-async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
+async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
     """Return the records that have one of the folded names, grouped by the spelling of the name. Each group consists of
     the name, its folded form, the id of one record, and the number of records."""
     name, parameters = view.model.shown_as, Parameters()
@@ -368,5 +369,5 @@ def refuse_ambiguous(ref: Ref, cell: str, counts: Mapping[str, int]) -> None:
 
 
 def _batches(items: Sequence[str]) -> Iterable[Sequence[str]]:
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start : start + _AT_ONCE]
+    for start in range(0, len(items), _NAMES_AT_ONCE):
+        yield items[start : start + _NAMES_AT_ONCE]

@@ -1,5 +1,5 @@
-"""The command `import`: it creates records from CSV text, either all or none, and reports errors by row. It also
-restores exported records."""
+"""The command `import`: creates records from all rows of CSV text or from none, and reports errors by row. It can also
+restore exported records."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import StoredRecord, record_of
 
 _NUMBER = re.compile("(.+)-([0-9]{1,15})", re.ASCII | re.DOTALL)
-_CONTINUE = """
+_ADVANCE_SEQUENCE = """
 INSERT INTO sequence (name, next) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE
 SET next = CASE WHEN sequence.next < excluded.next THEN excluded.next ELSE sequence.next END
@@ -47,7 +47,8 @@ SET next = CASE WHEN sequence.next < excluded.next THEN excluded.next ELSE seque
 
 
 async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedCommand | None:
-    """Read the values of a row, and add defaults for fields without a column. Return None if the record exists already.
+    """Read the values of a row to restore, and add defaults for fields without a column. Return None if the record
+    exists already.
 
     Raises:
         BadInput: a field is unknown, missing or invalid, or a record with this id has other values.
@@ -56,10 +57,10 @@ async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedComma
     record_id = _id(body.get("id"))
     values = {name: value for name, value in body.items() if name != "id"}
     given = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
-    if await _is_there(run, model, record_id, given):
+    if await _exists(run, model, record_id, given):
         return None
     for name, field in model.fields.items():
-        if _lacks(model, name, given):
+        if _needs_default(model, name, given):
             given |= _default(run, model, field)
         if field.required and _is_empty(name, given):
             raise BadInput(f"{model.name}.{name} is required")
@@ -70,7 +71,7 @@ def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
     return name not in given or given[name].stored is None
 
 
-def _lacks(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+def _needs_default(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
     """Return whether the field gets its default: it has no column, or it is the state field of the workflow and is
     empty."""
     if model.workflow is not None and model.workflow.field == name:
@@ -93,9 +94,9 @@ def _id(value: object) -> str | None:
     return text
 
 
-async def _is_there(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
-    """Return whether the record exists already: a record with this id or with a unique value of the row has the same
-    values, or an equal grant exists.
+async def _exists(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
+    """Return whether the record exists already. It does if a record with this id or with one of the row's unique values
+    has the same values, or if an equal grant or user role exists.
 
     Raises:
         BadInput: a record with this id has other values.
@@ -107,12 +108,12 @@ async def _is_there(run: Run, model: Declared, record_id: str | None, given: Map
         if found is not None:
             return True
     for name in given:
-        if model.fields[name].unique and await _is_known(run, model, name, given):
+        if model.fields[name].unique and await _exists_with_unique(run, model, name, given):
             return True
     return model.name in RULING and await _is_granted(run, model, given)
 
 
-async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+async def _exists_with_unique(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
     """Return whether the record that has the unique value also has all other given values."""
     row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
     found = None if row is None else await _record(run, model, str(row[0]))
@@ -120,7 +121,8 @@ async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, Fi
 
 
 async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
-    """Return whether an equal grant or user role exists. A duplicate would have no effect."""
+    """Return whether an equal record exists. This is checked for models that define rights, where a duplicate would
+    have no effect."""
     names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
     tests: list[str] = []
     values: list[Stored] = []
@@ -160,7 +162,7 @@ async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
 
 
 async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
-    """Advance the number sequences that a module's effects use, so that they continue after the restored numbers. For
+    """Advance the number sequences that the effects of a module use. New numbers then follow the restored numbers. For
     example, the number 2026-000012 in a unique read-only text of `invoice` advances the sequence invoice-2026 (see
     `Work.next_number`)."""
     last: dict[str, int] = {}
@@ -170,7 +172,7 @@ async def continue_numbers(run: Run, model: Declared, inserted: Iterable[Prepare
             series = f"{model.name}-{found[1]}"
             last[series] = max(last.get(series, 0), int(found[2]))
     for series, number in sorted(last.items()):
-        await run.transaction.run(_CONTINUE, series, number + 1)
+        await run.transaction.run(_ADVANCE_SEQUENCE, series, number + 1)
 
 
 def _numbers(model: Declared, prepared: PreparedCommand) -> Iterator[str]:
@@ -183,27 +185,29 @@ MAX_ROWS = 5_000
 MAX_LINES = 20 * MAX_ROWS
 MAX_COLUMNS = 1_000
 
-_RESTORE = "an administrator imports exported records in other states, as posted invoices, with restore"
+_RESTORE_HINT = "an administrator imports exported records in other states, as posted invoices, with restore"
 _MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
 
 
 class RowError(msgspec.Struct):
-    """The error of one row (the first row after the head is 1, the head is 0)."""
+    """The error of one row. Row 0 is the first row of the file, which contains the column names; row 1 is the first
+    record."""
 
     row: int
     error: str
 
 
 class ColumnUse(msgspec.Struct):
-    """The use of a column of the file: its name in the first row, and its field (None: ignored)."""
+    """A column of the file: its name in the first row, and the field to which its values are written, or None if it is
+    ignored."""
 
     header: str
     field: str | None
 
 
 class ImportResult(msgspec.Struct):
-    """The result of an import; with errors, nothing was written. `unchanged` records existed already with the same
-    values. `columns` is set by a dry run."""
+    """The result of an import. If there are errors, nothing was written. `unchanged` is the number of records that
+    existed already with the same values. Only a dry run sets `columns`."""
 
     rows: int
     created: int
@@ -222,8 +226,9 @@ class _RolledBack(Exception):
 class ImportTable:
     """The parsed text of an import: its columns and its rows of cells.
 
-    `unknown` are the names in the first row that no field has. `ids` maps each reference to the ids of the records that
-    its cells name. `ambiguous` maps each reference to the number of records for each cell that names several.
+    `unknown` lists the names in the first row that match no field. `ids` maps each reference to a map from cells to the
+    ids of the records that the cells name. `ambiguous` maps each reference to a map from ambiguous cells to the number
+    of records that they name.
     """
 
     columns: Sequence[Column]
@@ -244,10 +249,10 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
     """
     view = run.view_of(model)
     found = await read_table(run, view, body)
-    done = _empty(found)
+    done = _empty_result(found)
     try:
         async with run.writing() as inside:
-            done, _ = await check_rows(inside, view, found, makes=True)
+            done, _ = await check_rows(inside, view, found, creates=True)
             if done.dry_run or done.errors:
                 raise _RolledBack
     except _RolledBack:
@@ -255,7 +260,7 @@ async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
     return done
 
 
-def _empty(found: ImportTable) -> ImportResult:
+def _empty_result(found: ImportTable) -> ImportResult:
     columns = [ColumnUse(each.header, _field_name(each)) for each in found.columns] if found.is_trial else []
     errors = [RowError(0, f"no field is called {each}") for each in found.unknown]
     return ImportResult(len(found.rows), 0, 0, found.is_trial, errors, [], columns)
@@ -266,32 +271,32 @@ def _field_name(column: Column) -> str | None:
 
 
 async def check_rows(
-    run: Run, view: ModelView, found: ImportTable, *, makes: bool = False
+    run: Run, view: ModelView, found: ImportTable, *, creates: bool = False
 ) -> tuple[ImportResult, list[PreparedCommand]]:
-    """Check every row as an input of `create` or, when restoring, as an exported record. With `makes`, also create the
+    """Check every row as an input of `create` or, for a restore, as an exported record. With `creates`, also create the
     records. Return the result with the errors by row, and the prepared commands.
 
     Raises:
         TryAgain: a row conflicts with a concurrent change.
     """
-    done, prepared, inserted = _empty(found), list[PreparedCommand](), list[PreparedCommand]()
+    done, prepared, inserted = _empty_result(found), list[PreparedCommand](), list[PreparedCommand]()
     async for number, row in CooperativeIterator(enumerate(found.rows, 1)):
         try:
             body = _body(view, found, row)
             if found.is_restoring:
-                one = await check_restored(run, view, body)
-                if one is None:
+                command = await check_restored(run, view, body)
+                if command is None:
                     done.unchanged += 1
                     continue
             else:
-                one = await crud.check_create(run, view, body)
-            prepared.append(one)
-            if makes:
-                done.ids.append(await _made(run, one, is_restoring=found.is_restoring))
-                inserted.append(one)
+                command = await crud.check_create(run, view, body)
+            prepared.append(command)
+            if creates:
+                done.ids.append(await _create(run, command, is_restoring=found.is_restoring))
+                inserted.append(command)
                 done.created += 1
         except crud.WrongInitialState as refused:
-            done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE}"))
+            done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE_HINT}"))
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
@@ -301,7 +306,7 @@ async def check_rows(
     return done, prepared
 
 
-async def _made(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> str:
+async def _create(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> str:
     async with run.transaction.savepoint():
         return await (apply_restored(run, prepared) if is_restoring else crud.apply_create(run, prepared))
 
@@ -322,12 +327,12 @@ async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     columns, unknown = read_head(ColumnNames(view), lines[0] if lines else [], body.get("columns"))
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
-    columns = _taken(columns, is_restoring=is_restoring)
+    columns = _columns_to_write(columns, is_restoring=is_restoring)
     if not unknown and not any(each.name for each in columns):
         raise BadInput("csv needs a first row with the names of fields")
     if len(lines) > MAX_ROWS + 1:
         raise BadInput(f"csv may have {MAX_ROWS} rows at most")
-    ids, ambiguous = await _named(run, columns, lines[1:])
+    ids, ambiguous = await _records_named_in_cells(run, columns, lines[1:])
     return ImportTable(columns, lines[1:], unknown, notation, ids, ambiguous, is_trial, is_restoring)
 
 
@@ -348,11 +353,11 @@ def _require_rights(run: Run, view: ModelView, *, is_trial: bool, is_restoring: 
         raise BadInput(f"restore keeps {restored}: only an administrator may ask for it")
 
 
-def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
-    return [each if _is_taken(each, is_restoring=is_restoring) else Column(each.header, None) for each in columns]
+def _columns_to_write(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
+    return [each if _is_written(each, is_restoring=is_restoring) else Column(each.header, None) for each in columns]
 
 
-def _is_taken(column: Column, *, is_restoring: bool) -> bool:
+def _is_written(column: Column, *, is_restoring: bool) -> bool:
     """Return whether the column's values are written. Values that the service computes are never written. Ids and
     read-only values are written only by a restore."""
     field = column.field
@@ -363,10 +368,10 @@ def _is_taken(column: Column, *, is_restoring: bool) -> bool:
     return is_restoring or not field.readonly
 
 
-async def _named(
+async def _records_named_in_cells(
     run: Run, columns: Sequence[Column], rows: Sequence[Sequence[str]]
 ) -> tuple[dict[str, Mapping[str, str]], dict[str, Mapping[str, int]]]:
-    """Map each reference to the ids of the records that its cells name, and to its ambiguous cells."""
+    """Return `ids` and `ambiguous` of the table (see `ImportTable`)."""
     ids, ambiguous = dict[str, Mapping[str, str]](), dict[str, Mapping[str, int]]()
     for place, column in enumerate(columns):
         if isinstance(column.field, Ref):

@@ -1,5 +1,5 @@
-"""The records that refer to a record to be deleted. Some are deleted too, in some the ref is emptied, and others
-prevent the deletion."""
+"""Finds the records that refer to a record to be deleted. The deletion deletes them too, sets their refs to null, or is
+prevented by them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAX_RECORDS = 5_000
 """The maximum number of referring records that one deletion may delete or change."""
 
 REFUSAL = "another record refers to this one"
-"""The error for every deletion that a reference prevents. It does not depend on whether the caller sees the referring
+"""The error for every deletion that a reference prevents. It is the same whether or not the caller sees the referring
 record."""
 
 _IDS_AT_ONCE = 500
@@ -39,8 +39,9 @@ class Reference(NamedTuple):
 class Dependents:
     """The dependents of a deletion.
 
-    `deleted` are the records to delete, starting with the record itself. `cleared` are the links to empty, `blocking`
-    the links that prevent the deletion, and `links` all links. `complete` is false if there are too many links.
+    `deleted` are the records to delete, starting with the record itself. `links` are all references to these records:
+    `cleared` are the references to set to null, and `blocking` those that prevent the deletion. `complete` is false if
+    there are more references than the limit.
     """
 
     deleted: tuple[Key, ...]
@@ -50,12 +51,12 @@ class Dependents:
     complete: bool
 
     def leaves_first(self) -> tuple[list[Key], bool]:
-        """Return the deleted records and whether they are in order: each record follows the records that refer to it.
-        Circular references have no such order."""
-        gone = set(self.deleted)
+        """Return the deleted records, and whether each record follows the records that refer to it. With circular
+        references, no such order exists."""
+        deleted = set(self.deleted)
         graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
         for link in self.links:
-            if link.source in gone and link.target in gone:
+            if link.source in deleted and link.target in deleted:
                 graph[link.target].add(link.source)
         try:
             return list(TopologicalSorter(graph).static_order()), True
@@ -73,19 +74,19 @@ async def find(
     locks: bool = False,
     limit: int | None = None,
 ) -> Dependents:
-    """Return the records that refer to the record. With `cascade`, also return those that refer to the records that are
-    deleted with it.
+    """Return the records that refer to the record. With `cascade`, also return the records that refer to the records
+    that are deleted with it.
 
     With `seen_by`, only links that the view shows are followed. With `locks`, the found rows are locked until the
     transaction ends. The caller must have locked the record itself, so that no new references can appear. The search
     stops after `limit` links. The default is the maximum of one deletion.
     """
-    walk = _Walk(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
-    return await walk.walked((model, record_id))
+    search = _Search(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
+    return await search.search((model, record_id))
 
 
-class _Walk:
-    """A breadth-first search from records to those that refer to them."""
+class _Search:
+    """A breadth-first search that goes from records to the records that refer to them."""
 
     def __init__(self, run: Run, seen_by: View | None, limit: int, *, cascade: bool, locks: bool) -> None:
         self._run = run
@@ -96,7 +97,7 @@ class _Walk:
         self._deleted: dict[Key, None] = {}
         self._links: list[Reference] = []
 
-    async def walked(self, root: Key) -> Dependents:
+    async def search(self, root: Key) -> Dependents:
         self._deleted[root] = None
         level: Mapping[str, Sequence[str]] = {root[0]: [root[1]]}
         while level and len(self._links) <= self._limit:
@@ -104,8 +105,8 @@ class _Walk:
         return self._found(complete=len(self._links) <= self._limit)
 
     async def _next(self, level: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        """Return the records that are deleted because they refer to records of this level."""
-        following: dict[str, list[str]] = {}
+        """Return the records to delete because they refer to records of this level."""
+        next_level: dict[str, list[str]] = {}
         for name, record_ids in level.items():
             for referrer in self._run.engine.registry.referrers[name]:
                 for start in range(0, len(record_ids), _IDS_AT_ONCE):
@@ -113,10 +114,10 @@ class _Walk:
                         self._links.append(link)
                         if self._cascade and referrer.ref.on_delete == "cascade" and link.source not in self._deleted:
                             self._deleted[link.source] = None
-                            following.setdefault(link.source[0], []).append(link.source[1])
+                            next_level.setdefault(link.source[0], []).append(link.source[1])
                     if len(self._links) > self._limit:
                         return {}
-        return following
+        return next_level
 
     async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Reference]:
         name, field = referrer.model.name, referrer.ref.name
@@ -155,21 +156,21 @@ def _on_delete(registry: Registry, link: Reference) -> str:
 
 
 async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
-    """Return whether a record that the caller sees prevents the deletion. A record no longer does so if an earlier step
-    of the plan deletes it or changes its ref."""
+    """Return whether a record that the caller sees prevents the deletion. A record that an earlier step of the plan
+    deletes, or whose ref an earlier step changes, does not prevent it."""
     seen = run.caller.view
     found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
     blocking = list(found.blocking)
     for step in run.earlier if blocking else ():
-        gone: set[Key] = set()
+        deleted: set[Key] = set()
         if step.command == "delete" and step.record_id is not None:
-            taken = await find(run, step.model, step.record_id, cascade=step.cascade, seen_by=seen)
-            gone = set(taken.deleted)
-        blocking = [link for link in blocking if link.source not in gone and not _leads_elsewhere(step, link)]
+            dependents = await find(run, step.model, step.record_id, cascade=step.cascade, seen_by=seen)
+            deleted = set(dependents.deleted)
+        blocking = [link for link in blocking if link.source not in deleted and not _changes_ref(step, link)]
     return bool(blocking)
 
 
-def _leads_elsewhere(step: PreparedCommand, link: Reference) -> bool:
+def _changes_ref(step: PreparedCommand, link: Reference) -> bool:
     """Return whether the step empties the ref or changes it to another record."""
     given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
     return given is not None and given.stored != link.target[1]

@@ -1,4 +1,4 @@
-"""The errors of commands: input that is refused, conflicts, and too many unknown tokens."""
+"""Errors of commands: refused input, temporary conflicts, and too many unknown placeholder tokens."""
 
 from collections.abc import Collection, Iterable
 
@@ -6,7 +6,7 @@ from countersign.kernel.errors import Refused
 
 
 class BadInput(Refused):
-    """The input is refused; the detail gives the reason and contains nothing that the caller may not know."""
+    """The input is refused. The detail gives the reason and reveals nothing that the caller may not know."""
 
     status = 400
     code = "bad_input"
@@ -14,10 +14,11 @@ class BadInput(Refused):
 
 
 def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
-    """Require that each key is one of the known ones, which are the same for every caller.
+    """Require that each key is one of the known keys. The known keys are the same for every caller, so the error may
+    list them.
 
     Raises:
-        BadInput: a key is unknown; the text names it and the known ones.
+        BadInput: a key is unknown. The text names this key and the known keys.
     """
     for name in given:
         if name not in known:
@@ -25,11 +26,12 @@ def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str
 
 
 class TryAgain(BadInput):
-    """The input is refused because of a temporary state: the same input may be accepted later."""
+    """The input is refused because of a temporary state. The same input may be accepted later."""
 
 
 class TooManyUnknownTokens(Refused):
-    """The caller has sent too many unknown placeholder tokens; `is_first` at the first refusal in the window."""
+    """The caller has sent too many unknown placeholder tokens. `is_first` is true for the first refusal in the time
+    window."""
 
     status = 429
     code = "too_many_unknown_tokens"
@@ -41,10 +43,11 @@ class TooManyUnknownTokens(Refused):
 
 
 def no_such_record() -> BadInput:
-    """The error for a record that does not exist or is hidden from the caller: the same for both."""
+    """Return the error for a record that does not exist or is hidden from the caller. It is the same in both cases."""
     return BadInput("no such record")
 
 
 def unknown_field(model: str, field: str) -> BadInput:
-    """The error for a field that is unknown, hidden, or (in filters and order) masked: the same for all."""
+    """Return the error for a field that is unknown, hidden or, in filters and orders, masked. It is the same in all
+    cases."""
     return BadInput(f"unknown field {model}.{field}")

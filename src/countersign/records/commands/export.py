@@ -1,4 +1,5 @@
-"""The command `export`: all matching records as CSV or NDJSON, with the same access checks as every response."""
+"""The command `export`: returns all matching records as CSV or NDJSON, with the same access checks as other
+commands."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -28,7 +29,7 @@ from countersign.records.masking import placeholder_tokens
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
 FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
 FORMS = ("raw", "shown")
-MAX_IN_ENVELOPE = 5_000
+MAX_RECORDS_IN_RESPONSE = 5_000
 
 _encoder = msgspec.json.Encoder()
 
@@ -42,8 +43,8 @@ class ExportResult(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """The columns and the form of an export. `is_shown` is the form for people: labels, decimal amounts, and names of
-    records instead of ids."""
+    """The query, the columns and the form of an export. With `is_shown`, the form is for people: labels, decimal
+    amounts, and names of records instead of ids."""
 
     query: Query
     content_type: Format
@@ -53,13 +54,13 @@ class ExportRequest:
 
     @property
     def named(self) -> tuple[Ref, ...]:
-        """The references that are shown as names of records."""
+        """The reference fields for which the export contains names of records."""
         refs = [each.field for each in self.columns if isinstance(each.field, Ref)]
         return tuple(refs) if self.is_shown else ()
 
 
 def read(run: Run, model: str, body: Body) -> ExportRequest:
-    """The export that an input asks for.
+    """Read the input of an export.
 
     Raises:
         BadInput: the query is refused, or the format, the form or a field is unknown.
@@ -72,9 +73,9 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
         raise BadInput(f"form must be {' or '.join(FORMS)}")
     if form == "shown" and found != "text/csv":
         raise BadInput("form shown is for text/csv alone: leave it out")
-    own = ("content_type", "form", "fields", *NOTATION)
+    own_members = ("content_type", "form", "fields", *NOTATION)
     query = list_search.read_query(
-        run, model, "export", {name: value for name, value in body.items() if name not in own}
+        run, model, "export", {name: value for name, value in body.items() if name not in own_members}
     )
     columns = _columns(run, model, body.get("fields"), is_shown=form == "shown")
     return ExportRequest(query, found, columns, form == "shown", read_notation(body))
@@ -93,7 +94,7 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
 
 
 def check(run: Run, model: str, request: ExportRequest) -> None:
-    """Check the query before the first piece is sent.
+    """Check the query before the first part of the response is sent.
 
     Raises:
         BadInput: a condition or a key is refused.
@@ -102,10 +103,11 @@ def check(run: Run, model: str, request: ExportRequest) -> None:
 
 
 async def export(run: Run, model: str, body: Body) -> ExportResult:
-    """The export inside an envelope.
+    """Return the whole export in one JSON response.
 
     Raises:
-        BadInput: the query is refused, or the result is too large for an envelope: request a stream by Accept.
+        BadInput: the query is refused, or the result is too large for one response. The caller can request a stream
+            with the header Accept.
     """
     request = read(run, model, body)
     pieces: list[str] = []
@@ -113,10 +115,10 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     async with aclosing(pieces_of(run, model, request)) as found:
         async for piece, count in found:
             rows += count
-            if rows > MAX_IN_ENVELOPE:
+            if rows > MAX_RECORDS_IN_RESPONSE:
                 raise BadInput(
-                    f"more than {MAX_IN_ENVELOPE} records match: give a limit, or send Accept: {request.content_type} "
-                    "for a stream"
+                    f"more than {MAX_RECORDS_IN_RESPONSE} records match: give a limit, or send Accept: "
+                    f"{request.content_type} for a stream"
                 )
             size += len(piece)
             if size > list_search.MAX_PAGE_BYTES:
@@ -129,7 +131,8 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
 
 
 async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
-    """The text in pieces with the number of records in each; the first piece of CSV is its head."""
+    """Yield the text in parts, each with its number of records. For CSV, the first part contains the column names and
+    no records."""
     reading = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
     if is_csv:
@@ -140,7 +143,8 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
 
 
 _Records: TypeAlias = list[tuple[Sequence[Any], Mapping[str, str]]]
-"""The values of each record as the caller sees them, and by reference the name of the referenced record."""
+"""For each record, its values as the caller sees them, and a map from the reference fields to the names of the
+referenced records."""
 
 
 def _csv(request: ExportRequest, records: _Records) -> str:
@@ -153,14 +157,14 @@ def _lines(request: ExportRequest, records: _Records) -> str:
 
 
 async def _records(run: Run, model: str, reading: RecordReader, request: ExportRequest) -> AsyncGenerator[_Records]:
-    made, count = _statement(run, model, request), len(reading.names)
-    places = [reading.names.index(cast(str, each.name)) for each in request.columns]
-    async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
+    statement, count = _statement(run, model, request), len(reading.names)
+    positions = [reading.names.index(cast(str, each.name)) for each in request.columns]
+    async with aclosing(run.engine.records.database.stream(statement.text, *statement.values)) as found:
         async for rows in found:
             records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
             names = await _names(run, request.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(each) for each in records]
-            yield [([each[at] for at in places], called) for each, called in zip(values, names, strict=True)]
+            yield [([each[at] for at in positions], named) for each, named in zip(values, names, strict=True)]
 
 
 def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectStatement:
@@ -188,11 +192,12 @@ def _cells(request: ExportRequest, values: Sequence[object], names: Mapping[str,
 
 
 def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
-    """The cell of a value, guarded against evaluation as a formula."""
+    """Return the value as a cell that a spreadsheet does not evaluate as a formula."""
     if value is None:
         return ""
     text = shown_cell(column, value, request.notation) if request.is_shown else None
     if text is None and isinstance(value, str):
-        # A value of kind ref is a string; if the caller cannot read the record's name, the id is shown.
+        # The value of a reference is the id of a record. It is replaced by the name of the record if the caller can
+        # read the name.
         return guarded(names.get(column.name or "", value))
     return _encoder.encode(value).decode() if text is None else text

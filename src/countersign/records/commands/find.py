@@ -1,4 +1,4 @@
-"""Finding records by their names across all models that a caller reads."""
+"""The command `find`: finds records by their names in all models that a caller reads."""
 
 import asyncio
 
@@ -18,12 +18,12 @@ DEFAULT_HITS = 10
 MAX_HITS = 50
 MAX_LENGTH = 100
 PER_MODEL = 5
-"""The maximum number of hits of one model, unless the limit leaves room for more."""
+"""The maximum number of hits of one model."""
 
 
 async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
-    """Return the records whose name contains the text, as far as the caller reads the name in clear. Masked and hidden
-    fields are never searched.
+    """Return the records whose title or subtitle contains the text. Only fields that the caller reads in clear are
+    searched.
 
     Raises:
         BadInput: the text or the limit is malformed, or the text contains a placeholder token.
@@ -34,9 +34,10 @@ async def find(run: Run, model: str, body: Body) -> list[RecordLine]:
     found = await asyncio.gather(*(_hits(run, view, text, min(limit, PER_MODEL)) for view in views))
     needle = folded(text)
     lines = [line for each in found for line in each]
-    # Names that begin with the text come first; within a model the order stays.
+    # Titles that begin with the text come first. The sort is stable, so the order within a model does not change
+    # otherwise.
     lines.sort(key=lambda line: not folded(str(line.title or "")).startswith(needle))
-    run.spoken_of.update(line.model for line in lines[:limit])
+    run.mentioned_models.update(line.model for line in lines[:limit])
     return lines[:limit]
 
 

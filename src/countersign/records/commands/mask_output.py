@@ -1,4 +1,4 @@
-"""Masking of response rows, for the records of every command and protocol."""
+"""Masks the records in responses of all commands and protocols."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +16,9 @@ _LITERALS_AT_ONCE = 1_000
 
 
 async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
-    """The rows as the caller sees them: masked fields as placeholder tokens, and token-like text as LITERAL tokens,
-    so that all token-like text in a response is a token. Between long texts, other requests can run."""
+    """Return the rows as the caller sees them. A masked field becomes a placeholder token. Ordinary text that looks
+    like a token becomes a LITERAL token, so everything in a response that looks like a token is one. Other requests can
+    run between batches of long texts."""
     if not reading.has_long_texts:
         return await _masked_records(run, reading, rows)
     found: list[Record] = []
@@ -29,7 +30,7 @@ async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -
 
 
 def _batches(reading: RecordReader, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield all rows in batches. Rows are measured one by one only where their texts are long."""
+    """Yield all rows in batches. A batch whose texts are too long together is split row by row."""
     for start in range(0, len(rows), port.MAX_ROWS):
         batch = rows[start : start + port.MAX_ROWS]
         if reading.length(batch) <= port.MAX_BYTES:
@@ -60,7 +61,8 @@ async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) ->
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
-    """The replacements for token-like text in these clear texts; empty if the caller's view is not masked."""
+    """Map each part of these clear texts that looks like a token to its LITERAL token. The map is empty if the caller's
+    view is not masked."""
     grammar = run.engine.grammar
     if not run.caller.view.is_masked or not grammar.might_hold_token("\n".join(texts)):
         return {}
@@ -69,7 +71,7 @@ async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
 
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
-    """The LITERAL tokens for token-like texts in the caller's responses."""
+    """Map texts that look like tokens to the LITERAL tokens that the caller sees instead."""
     known: dict[str, int] = {}
     for start in range(0, len(texts), _LITERALS_AT_ONCE):
         wanted = texts[start : start + _LITERALS_AT_ONCE]
@@ -78,7 +80,8 @@ async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
     masks = run.masks
     numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
     tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))
-    # Text from before its label was registered has no id yet: it is altered so that it does not look like a token.
+    # A text that was stored before its label was registered has no id. It gets an invisible character, so that it does
+    # not look like a token.
     return {
         text: f"{LITERAL}_{tokens[text]}" if text in tokens else text.replace("_", "\N{LOW LINE}\N{WORD JOINER}")
         for text in texts

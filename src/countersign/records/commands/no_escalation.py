@@ -1,4 +1,4 @@
-"""Protection against escalation of rights: writing roles, grants and memberships cannot give rights that the caller
+"""Prevents escalation of rights: a caller who writes roles, grants and role memberships cannot give rights that it
 lacks."""
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ class _Approval(msgspec.Struct):
 
 
 async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
-    """The titles by which modules, restricted fields and approval settings refer to roles: a role with such a title
-    gives more than its grants."""
+    """Return the titles of roles that modules, restricted fields and approval settings name. A role with such a title
+    gives more rights than its grants."""
     fields = (each for model in registry.models.values() for each in model.fields.values())
     restricted = {role for each in fields for role in each.restricted}
     groups: set[str] = set()
@@ -39,15 +39,16 @@ async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
         try:
             found = msgspec.json.decode(text, type=_Approval)
         except msgspec.DecodeError:
-            # An unreadable setting requires approval, but of no role.
+            # An unreadable setting requires approval but names no role.
             continue
         groups |= {found.group} if found.group else set()
     return frozenset({ADMINISTRATOR, *registry.roles, *restricted, *groups})
 
 
 def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
-    """Whether the caller has all rights of the grant: its commands on all of its records, and its fields. A condition
-    on a field that the caller cannot read is refused: the matching records would reveal the value."""
+    """Return whether the caller has all rights of the grant: its commands on all of its records, and its fields. If the
+    grant has a condition on a field that the caller cannot read, the result is False, because the matching records
+    would reveal the value."""
     if caller.is_administrator:
         return True
     view = caller.view.models.get(grant.model)
@@ -59,7 +60,7 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
 
 
 def _has_command(view: ModelView, command: str, rows: Sequence[Where]) -> bool:
-    """Whether the view allows the command on every record that these conditions match."""
+    """Return whether the view allows the command on every record that these conditions match."""
     if command not in view.commands:
         return False
     own = view.rows.get(command, ())
@@ -79,12 +80,13 @@ def _has_fields(view: ModelView, grant: Grant) -> bool:
 
 
 def _named(view: ModelView, names: Names) -> Sequence[str]:
-    """The named fields; those that the model no longer has are ignored."""
+    """Return the named fields. Names of fields that the model no longer has are ignored."""
     return [each for each in view.model.fields if names == "*" or each in names]
 
 
 async def has_role(reader: Reader, registry: Registry, commands: Commands, caller: Caller, role_id: str) -> bool:
-    """Whether the caller has the role or, unless the title gives additional rights, all of its rights."""
+    """Return whether the caller has the role or all of its rights. If the title of the role gives additional rights,
+    the caller must have the role."""
     if caller.is_administrator:
         return True
     role = await reader.fetch_one(_ROLE, role_id)
@@ -99,7 +101,7 @@ async def has_role(reader: Reader, registry: Registry, commands: Commands, calle
 
 
 async def has_all_of(reader: Reader, registry: Registry, commands: Commands, caller: Caller, user_id: str) -> bool:
-    """Whether the caller has every role of the person, or all of their rights."""
+    """Return whether the caller has each role of the person or all rights of the role."""
     roles = [str(row[0]) for row in await reader.fetch(_ROLES_OF, user_id)]
     return all([await has_role(reader, registry, commands, caller, each) for each in roles])
 
@@ -110,12 +112,12 @@ Values = Mapping[str, Stored]
 async def require_no_escalation(
     run: Run, model: Declared, record_id: str, before: Values, after: Values, command: str
 ) -> None:
-    """Require that the caller who writes the record has all rights that it gives, and that user names are
-    distinguishable; `before` and `record_id` are empty for a new record.
+    """Require that the caller has all rights that the written record gives, and that user names are distinguishable.
+    For a new record, `before` and `record_id` are empty.
 
     Raises:
-        BadInput: it gives more rights; the title of a role is in use by modules or settings; or a user name is not
-            plain.
+        BadInput: the record gives more rights than the caller has; modules or settings name the title of a role; or a
+            user name can be confused with another.
     """
     if model.name == "role":
         await _require_title(run, before.get("title"), str(after["title"]), command)
@@ -123,7 +125,7 @@ async def require_no_escalation(
         is_own = run.caller.is_administrator or more <= run.caller.view.rights
     elif model.name == "grant":
         grant = grants.read_grant(run.engine.registry, tuple(after.get(each) for each in grants.COLUMNS))
-        # An unreadable grant is refused by its own check.
+        # The check of the model `grant` refuses an unreadable grant.
         is_own = grant is None or has_grant(run.caller, run.engine.commands, grant)
     elif model.name == "user_role":
         engine, role = run.engine, str(after["role"])
@@ -137,17 +139,18 @@ async def require_no_escalation(
 
 
 async def end_unsafe_links(run: Run, model: Declared, record_id: str, after: Values) -> None:
-    """End set-up links after such a record is written: their creators may have fewer rights than the person has now."""
+    """End the invitation links of people whose rights the written record may have extended. The creator of a link may
+    now have fewer rights than the invited person."""
     role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
     if role is not None:
         await invitations.end_links_of_members(run.transaction, str(role))
 
 
 async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
-    """Require that a new user name cannot be confused with another; `user_id` and `before` are empty for a new person.
+    """Require that a new user name cannot be confused with another. For a new person, `user_id` and `before` are empty.
 
     Raises:
-        BadInput: it can be, or another person has it, ignoring case.
+        BadInput: the name can be confused with another, or another person has it, ignoring case.
     """
     username = str(after["username"])
     if username == before.get("username"):
@@ -164,8 +167,8 @@ def _rights(role: Values) -> tuple[str, ...]:
 
 
 async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:
-    """Require that a title to which modules, restricted fields or settings refer is neither changed nor taken by
-    another role."""
+    """Refuse to change the title of a role, or to give it a title, if modules, restricted fields or settings name the
+    title. Only an administrator may create a role with such a title."""
     if before == after:
         return
     known = await known_titles(run.transaction, run.engine.registry)

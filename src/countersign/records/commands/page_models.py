@@ -1,4 +1,4 @@
-"""The models of pages: what a view, a dashboard, a favourite and a comment may contain, and who sees a comment."""
+"""Checks the records that pages store (views, dashboards, favourites and comments), and decides who sees a comment."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class ViewColumn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Tile(msgspec.Struct, forbid_unknown_fields=True):
-    """A tile of a dashboard: its kind, its place in a grid of twelve columns, and what it shows."""
+    """A tile of a dashboard: its kind, its position in a grid of twelve columns, and the data or text that it shows."""
 
     kind: Literal["kpi", "line", "area", "bars", "bar", "pivot", "list", "text"]
     x: Annotated[int, Meta(ge=0, le=11)] = 0
@@ -92,7 +92,7 @@ async def check_favourite(run: Run, values: Mapping[str, Stored]) -> None:
     """Require that a favourite leads to a page of this service.
 
     Raises:
-        BadInput: the path is not a path.
+        BadInput: the path is not an absolute path of this service.
     """
     path = str(values.get("path") or "")
     if not path.startswith("/") or path.startswith("//") or "\\" in path or any(each.isspace() for each in path):
@@ -107,7 +107,7 @@ async def check_comment(run: Run, values: Mapping[str, Stored]) -> None:
     """
     model, record_id = str(values.get("model")), str(values.get("record"))
     view = run.caller.view.models.get(model)
-    # While the service itself writes records, for example the demonstration data, there is no caller with a view.
+    # When the service itself writes records, for example demonstration data, the caller has no views.
     if run.caller.view.models and (view is None or not is_record_id(record_id)):
         raise no_such_record()
     if view is not None and not await unmask_input.exists(run, model, record_id):
@@ -157,7 +157,7 @@ def with_comments(caller: Caller, dialect: Dialect) -> Caller:
     def narrowed(rows: Rows) -> Rows:
         return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
 
-    # The other commands reach only records that are visible, too.
+    # The other commands reach only visible comments anyway.
     comments = replace(
         view, rows={name: narrowed(rows) if name in READING else rows for name, rows in view.rows.items()}
     )

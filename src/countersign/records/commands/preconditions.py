@@ -1,4 +1,4 @@
-"""Preconditions of writing a record: guards, row conditions, locks, revision, rules."""
+"""Checks the preconditions for writing a record: guards, row conditions, locks, the revision, and rules."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,17 +25,17 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 
 def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
-    """Return whether the stored values meet the condition. A condition means the same as in a filter."""
+    """Return whether the stored values meet the condition. The comparison is the same as in a filter."""
     field, stored = field_named(model, condition.field), values.get(condition.field)
     if condition.operator == "is_null":
         return (stored is None) == condition.value
     if condition.operator == "ne":
-        return stored is None or stored != _operand(field, condition.value)
+        return stored is None or stored != _stored_operand(field, condition.value)
     if stored is None:
         return False
     if condition.operator == "in":
-        return stored in [_operand(field, each) for each in cast("Sequence[object]", condition.value)]
-    operand = _operand(field, condition.value)
+        return stored in [_stored_operand(field, each) for each in cast("Sequence[object]", condition.value)]
+    operand = _stored_operand(field, condition.value)
     if condition.operator == "eq":
         return stored == operand
     if condition.operator == "contains":
@@ -43,7 +43,7 @@ def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> b
     return _RANGES[condition.operator](_compared(field, stored, operand))
 
 
-def _operand(field: Field, value: object) -> Stored:
+def _stored_operand(field: Field, value: object) -> Stored:
     return field.operand(today() if value is TODAY else value)
 
 
@@ -89,7 +89,8 @@ def are_met(model: Declared, values: Mapping[str, Stored], conditions: Sequence[
 def require_within_rows(
     view: ModelView | None, command: str, values: Mapping[str, Stored], record_id: str | None = None
 ) -> None:
-    """Require that the caller's command may use a record with these values. Row conditions also apply to new values.
+    """Require that the caller's row conditions for the command allow a record with these values. They apply to existing
+    records and to values to be written.
 
     Raises:
         BadInput: the command may not use the record. The error is the same as for a record that does not exist.
@@ -130,7 +131,7 @@ async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Store
 
 
 async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
-    """Like `require_unlocked`, but for a proposal: only the locks whose state the caller can see are checked.
+    """Do what `require_unlocked` does, for a proposal: check only the locks whose conditions the caller can read.
 
     Raises:
         BadInput: the record is locked.
@@ -158,31 +159,31 @@ def parent_of(run: Run, model: Declared) -> Declared | None:
 
 
 def are_locks_readable(run: Run, model: Declared) -> bool:
-    """Return whether the caller can see if a record of the model is locked."""
+    """Return whether the caller can find out if a record of the model is locked."""
     parent = parent_of(run, model)
     views = run.caller.view.models
     if not are_guards_readable(views.get(model.name), model.locked):
         return False
     if parent is None:
         return True
-    above = views.get(parent.name)
+    parent_view = views.get(parent.name)
     # The ref only identifies the record. To see its fields, the caller also needs a command that reads it.
-    is_read = above is not None and above.reads_any_by("get", "list", "search", "export")
-    return is_read and are_guards_readable(above, locks_of(model, parent))
+    is_read = parent_view is not None and parent_view.reads_any_by("get", "list", "search", "export")
+    return is_read and are_guards_readable(parent_view, locks_of(model, parent))
 
 
 def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> BadInput:
     """Return the error for a record that is locked because the record of `locked_with` meets `locked_while`."""
     if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
         return BadInput(f"{command} is not allowed in this state")
-    words = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
-    return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
+    conditions = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
+    return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {conditions}")
 
 
 def _refusal(run: Run, model: Declared, command: str) -> BadInput:
     if are_guards_readable(run.caller.view.models.get(model.name), model.locked):
-        words = queries.clauses(model.locked)
-        return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
+        conditions = queries.clauses(model.locked)
+        return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {conditions}")
     return BadInput(f"{command} is not allowed in this state")
 
 
@@ -220,7 +221,7 @@ async def require_rules(
         BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
             fields.
     """
-    await _require(run, model, values, rules_naming(model, written), _with_sent_refs(given), command)
+    await _require_met(run, model, values, rules_naming(model, written), _sent_fields(given), command)
 
 
 async def require_all_rules(
@@ -237,12 +238,12 @@ async def require_all_rules(
         BadInput: the record does not meet a rule. The error names the rule only if the caller reads or sent each of its
             fields.
     """
-    await _require(run, model, values, rules, _with_sent_refs(given), command)
+    await _require_met(run, model, values, rules, _sent_fields(given), command)
 
 
-def _with_sent_refs(given: Mapping[str, FieldInput]) -> list[str]:
-    """Return the names of the fields that the caller sent, without those that defaults, effects or other commands
-    set."""
+def _sent_fields(given: Mapping[str, FieldInput]) -> list[str]:
+    """Return the names of the fields that the caller sent, without the fields that a default, an effect or another
+    command has set."""
     return [name for name, each in given.items() if not each.is_default]
 
 
@@ -254,15 +255,15 @@ async def require_rules_as_seen(
     command: str,
     more: Collection[Where] = (),
 ) -> None:
-    """Like `require_rules`, but for a proposal: only the rules whose fields the caller sees are checked. `more` are the
-    rules of an action, which are checked too.
+    """Do what `require_rules` does, for a proposal: check only the rules whose fields the caller sees. `more` are
+    additional rules to check, those of an action.
 
     Raises:
         BadInput: the record would not meet a rule.
     """
     named = (*rules_naming(view.model, given), *more)
     rules = [each for each in named if is_rule_readable(run, view, each, given)]
-    await _require(run, view.model, values, rules, given, command)
+    await _require_met(run, view.model, values, rules, given, command)
 
 
 def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
@@ -271,7 +272,7 @@ def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
 
 
 def is_rule_readable(run: Run, view: ModelView, rule: Where, given: Collection[str]) -> bool:
-    """Return whether a caller who sends these fields can see if a record meets the rule."""
+    """Return whether a caller who sends these fields can find out if a record meets the rule."""
     return all(_knows(run, view, path, given) for path in _paths(rule))
 
 
@@ -281,12 +282,12 @@ def _knows(run: Run, view: ModelView, path: str, given: Collection[str]) -> bool
     if not dot or not is_known:
         return is_known
     ref = view.model.fields[name]
-    above = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
+    parent_view = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
     # If the caller sent the ref, the referenced record exists for the caller. A ref to any other record is refused.
-    return above is not None and above.knows(rest) and (name in given or above.reads_any_by(*READING))
+    return parent_view is not None and parent_view.knows(rest) and (name in given or parent_view.reads_any_by(*READING))
 
 
-async def _require(
+async def _require_met(
     run: Run,
     model: Declared,
     values: Mapping[str, Stored],
@@ -294,7 +295,8 @@ async def _require(
     known: Collection[str],
     command: str,
 ) -> None:
-    """`known` are the fields that the caller knows in addition to the fields that it reads."""
+    """Require that the record meets the rules. `known` names the fields that the caller knows in addition to the fields
+    that it reads."""
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:

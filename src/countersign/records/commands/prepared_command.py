@@ -1,4 +1,5 @@
-"""Commands with parsed input: their field inputs, and references to records of earlier steps."""
+"""Commands with parsed input: the inputs of their fields, and references to records that earlier steps of a plan
+create."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -13,11 +14,11 @@ from countersign.records.commands.errors import BadInput
 class FieldInput(msgspec.Struct, frozen=True, omit_defaults=True):
     """One value for one field.
 
-    `value_id` is set when the input was one placeholder token: the link to that value is kept. `is_plain_text` means
-    that a masked caller wrote the value in clear: it must not learn whether an equal value was there before. `origins`
-    are the values of all tokens in the input. `is_default` means that the value was not sent: it comes from the
-    declaration, an effect or another command. `sealed_id` is the value id under which a plan keeps a personal value,
-    which is not in `stored` then.
+    `value_id` is set if the input was one token of a linked field; the stored value keeps this value id.
+    `is_plain_text` means that a masked caller wrote the value in clear. Such a caller must not learn whether the record
+    had an equal value before. `origins` are the value ids of all tokens in the input. `is_default` means that the
+    caller did not send the value: it comes from the declaration, an effect or another command. `sealed_id` is set in a
+    stored plan: it is the value id of a personal value that the plan stores encrypted instead of in `stored`.
     """
 
     stored: Stored = None
@@ -29,10 +30,10 @@ class FieldInput(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlannedCommand(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A writing command with its input: prepared now, or a step of a plan.
+    """A writing command with its input, either prepared now or stored as a step of a plan.
 
-    `record_id` is its record (None for create); `revision` is that of the stored record. `cascade` is set for a
-    deletion that also applies `on_delete` of the references to the record.
+    `record_id` is the id of the record to change (None for create), and `revision` the revision of the stored record.
+    `cascade` is set for a deletion that also applies `on_delete` of the references to the record.
     """
 
     model: str
@@ -58,17 +59,20 @@ _PREFIX = "0" * 20
 
 
 def step_ref(step: int) -> str:
-    """The placeholder id of the record that the step creates; real ids are random and never have this prefix."""
+    """Return the placeholder id of the record that the step creates. It begins with `_PREFIX`; real ids are random and
+    never do."""
     return f"{step:024x}"
 
 
 def step_index(stored: object) -> int | None:
-    """The step that creates the record with this id; None for the id of an existing record."""
+    """Return the number of the step that creates the record with this placeholder id, or None for the id of an existing
+    record."""
     return int(stored, 16) if isinstance(stored, str) and stored.startswith(_PREFIX) else None
 
 
-def resolve_step_refs(model: Declared, body: Mapping[str, object], made: Mapping[str, str]) -> dict[str, object]:
-    """The input with placeholder ids in place of {"$step": n}; `made` is the model by placeholder id.
+def resolve_step_refs(model: Declared, body: Mapping[str, object], created: Mapping[str, str]) -> dict[str, object]:
+    """Return the input with placeholder ids instead of {"$step": n}. `created` maps placeholder ids to the models of
+    the records.
 
     Raises:
         BadInput: {"$step": n} is not in a ref, or does not name an earlier step that creates a record.
@@ -80,7 +84,7 @@ def resolve_step_refs(model: Declared, body: Mapping[str, object], made: Mapping
         members = cast("dict[str, object]", value)
         step = members[STEP]
         record_id = step_ref(step) if type(step) is int and 0 <= step < MAX_STEPS and len(members) == 1 else ""
-        if record_id not in made or not isinstance(model.fields.get(name), Ref):
+        if record_id not in created or not isinstance(model.fields.get(name), Ref):
             raise BadInput(f'{name}: {{"{STEP}": n}} must be in a ref and name an earlier step that creates a record')
         found[name] = record_id
     return found

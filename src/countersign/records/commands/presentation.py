@@ -1,4 +1,4 @@
-"""How models, fields and commands are presented to a caller in `GET /api/meta`, and the titles of records."""
+"""Describes models, fields and commands for a caller in `GET /api/meta`, and chooses the title fields of records."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,12 +29,12 @@ _IRREVERSIBLE = frozenset({"delete", "import", "reject", "withdraw", "propose", 
 
 
 def of_module(module: Module) -> dict[str, Any]:
-    """Return how a module is presented: its labels and its icon."""
+    """Return the labels and the icon of a module."""
     return {"labels": {"en": module.label, "de": module.label_de}, "icon": module.icon}
 
 
 def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> dict[str, Any]:
-    """Return how a model is presented to a caller. It names only fields and models that the caller sees."""
+    """Return the description of a model for a caller. It names only fields and models that the caller sees."""
     model, module = view.model, registry.module_of[view.model.name]
     return {
         "labels": {"en": model.label, "de": model.label_de},
@@ -51,7 +51,8 @@ def of_model(view: ModelView, views: Mapping[str, ModelView], registry: Registry
 
 
 def title_field(view: ModelView) -> str:
-    """Return the field that names a record for this caller: the title, else the field that stands for it, else `id`."""
+    """Return the field that names a record for this caller: `title_field` or, if the caller does not see it, `shown_as`
+    or `id`."""
     candidates = (view.model.title_field, view.model.shown_as)
     return next((name for name in candidates if name in view.fields), "id")
 
@@ -91,7 +92,7 @@ def label_of(model: str, name: str) -> Words:
 
 
 def risk_of(view: ModelView, name: str) -> RiskLevel:
-    """Return the risk of a command without regard to its input."""
+    """Return the risk of a command that does not depend on its input."""
     workflow = view.model.workflow
     move = None if workflow is None else workflow.moves.get(name)
     own: RiskLevel = DEFAULT_RISKS.get(name, "low") if move is None else move.risk
@@ -134,7 +135,8 @@ def _measure(view: ModelView, measure: Measure) -> dict[str, Any]:
 
 
 def _incoming(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> list[dict[str, Any]]:
-    """Return the models whose records refer to a record of this model, as far as the caller sees model and ref."""
+    """Return the models whose records refer to records of this model. Only models and refs that the caller sees are
+    included."""
     found: list[dict[str, Any]] = []
     for referrer in registry.referrers[view.model.name]:
         other = views.get(referrer.model.name)

@@ -1,4 +1,5 @@
-"""Checks before a proposal: a plan that is certain to fail is refused if the agent may see the reason."""
+"""Checks commands before an agent proposes them in a plan. A plan that would certainly fail is refused if the agent may
+see the reason."""
 
 from collections.abc import Collection, Mapping
 
@@ -35,7 +36,8 @@ async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Field
 async def require_changeable(
     run: Run, view: ModelView, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> None:
-    """The same checks for a change of a record, including a change of its parent.
+    """Check the locks, the rules and the unique values of a changed record, as far as the agent sees them. If the
+    parent record changes, check the locks of both parents.
 
     Raises:
         BadInput: the change is not possible.
@@ -53,7 +55,8 @@ async def require_changeable(
 
 
 async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: PreparedCommand) -> None:
-    """The same checks for a deletion and its cascade.
+    """Check the locks of a record to delete and of the records that the cascade deletes or changes, as far as the agent
+    sees them.
 
     Raises:
         BadInput: the record cannot be deleted, or a record of the cascade cannot be deleted or changed.
@@ -64,8 +67,8 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
     if not prepared.cascade:
         return
     found = await dependents.find(run, view.model.name, record.id, cascade=True, seen_by=run.caller.view)
-    along = dict.fromkeys((*found.deleted[1:], *(link.source for link in found.cleared)))
-    async for name, record_id in CooperativeIterator(along):
+    affected = dict.fromkeys((*found.deleted[1:], *(link.source for link in found.cleared)))
+    async for name, record_id in CooperativeIterator(affected):
         model = run.engine.registry.models[name]
         if (model.locked or model.locked_with) and not run.is_touched(record_id):
             other = await record_writer.find(run, model, None, record_id)
@@ -75,8 +78,8 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
 async def _require_totals(
     run: Run, view: ModelView, values: Mapping[str, Stored], before: Mapping[str, Stored] | None
 ) -> None:
-    """Require that visible totals of the record stay within the exact range of JSON clients; `before` are the values of
-    an existing record."""
+    """Require that JSON clients can represent the visible totals that include the record exactly. `before` are the
+    previous values of an existing record, or None."""
     for total in run.engine.registry.totals[view.model.name]:
         parent_id = values[total.by]
         is_known = before is None or (view.knows(total.of) and view.knows(total.by))
@@ -84,9 +87,9 @@ async def _require_totals(
             continue
         parent = await record_writer.find(run, total.parent, None, parent_id)
         was_counted = before is not None and before[total.by] == parent_id
-        left = _number(parent.values[total.field]) + _number(values[total.of])
-        left -= _number(before[total.of]) if before and was_counted else 0
-        record_writer.require_in_range(run, total.parent, {total.field: left})
+        total_after = _number(parent.values[total.field]) + _number(values[total.of])
+        total_after -= _number(before[total.of]) if before and was_counted else 0
+        record_writer.require_in_range(run, total.parent, {total.field: total_after})
 
 
 def _number(stored: Stored) -> int:
@@ -94,24 +97,26 @@ def _number(stored: Stored) -> int:
 
 
 async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
-    above = run.caller.view.models.get(total.parent.name)
+    parent_view = run.caller.view.models.get(total.parent.name)
     if run.is_touched(parent_id):
         return False
     return (
-        above is not None and above.knows(total.field) and await unmask_input.exists(run, total.parent.name, parent_id)
+        parent_view is not None
+        and parent_view.knows(total.field)
+        and await unmask_input.exists(run, total.parent.name, parent_id)
     )
 
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
-    """Whether an earlier step of the plan changes a record that this one refers to."""
+    """Return whether an earlier step of the plan changes a record to which these values refer."""
     return any(run.is_touched(each) for each in values.values() if isinstance(each, str))
 
 
 async def _require_unique(
     run: Run, view: ModelView, values: Mapping[str, Stored], given: Collection[str], own_id: str | None
 ) -> None:
-    """Require unique values among the records that the caller sees."""
-    # A caller without list, search and export must not learn that a record has this value.
+    """Require that no record that the caller sees has one of the unique values."""
+    # A caller that can use none of list, search and export must not learn that a record has this value.
     looked_up = next((each for each in ("list", "search", "export") if each in view.commands), None)
     if run.earlier or looked_up is None:
         return
@@ -124,7 +129,7 @@ async def _require_unique(
 
 
 def _unique_among(view: ModelView, name: str, values: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The combination of values that must be unique; empty if the caller does not see these fields."""
+    """Return the combination of values that must be unique. It is empty if the caller does not see these fields."""
     field = view.model.fields[name]
     names = (name,) if field.unique else (name, field.unique_with) if field.unique_with else ()
     is_seen = all(view.knows(each) and values[each] is not None for each in names)

@@ -1,4 +1,4 @@
-"""Parsing of filters and orders, their conditions as SQL, and conditions in words."""
+"""Parses filters and orders, converts conditions to SQL, and describes conditions in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from countersign.records.commands.errors import BadInput, refuse_unknown_keys, u
 
 
 class Parameters:
-    """The values of a statement under construction."""
+    """Collects the values of a statement while its text is built."""
 
     def __init__(self, *values: Value) -> None:
         self.values: list[Value] = list(values)
@@ -30,14 +30,14 @@ class Parameters:
 
 
 class DelegatedParameters(Parameters):
-    """Parameters of a statement that other code builds."""
+    """Passes the values of a part of a statement to the code that builds the whole statement."""
 
     def __init__(self, put: Callable[[Value], str]) -> None:
         super().__init__()
         self._put = put
 
     def put(self, value: Value) -> str:
-        """Add the value to that statement and return its placeholder."""
+        """Add the value to the whole statement and return its placeholder."""
         return self._put(value)
 
 
@@ -80,8 +80,8 @@ class OrderKey:
 class Query:
     """A query: conditions joined by AND, order keys, limit (None for all records) and offset.
 
-    `scattered` names fields whose filters match many records. For such a filter, the index of the order is faster than
-    the index of the field.
+    `scattered` names the filtered fields whose condition matches many records. For them, the index that provides the
+    order is faster than the index of the filtered field.
     """
 
     filter: tuple[Condition, ...] = ()
@@ -109,25 +109,25 @@ def read(body: Mapping[str, object], command: str) -> Query:
     return Query(
         filter=tuple(_condition(each) for each in _array(body, "filter", MAX_CONDITIONS, "conditions")),
         order=tuple(_key(each) for each in _array(body, "order", MAX_KEYS, "keys")),
-        limit=_whole(body, "limit", least=1, most=MAX_ROWS) if "limit" in body else None,
-        offset=_whole(body, "offset", least=0, most=LARGEST_OFFSET) if "offset" in body else 0,
+        limit=_integer(body, "limit", min_value=1, max_value=MAX_ROWS) if "limit" in body else None,
+        offset=_integer(body, "offset", min_value=0, max_value=LARGEST_OFFSET) if "offset" in body else 0,
     )
 
 
-def _array(body: Mapping[str, object], name: str, most: int, what: str) -> Sequence[object]:
+def _array(body: Mapping[str, object], name: str, max_items: int, what: str) -> Sequence[object]:
     value = body.get(name, ())
     if not isinstance(value, list | tuple):
         raise BadInput(f"{name} must be an array")
     items = cast("Sequence[object]", value)
-    if len(items) > most:
-        raise BadInput(f"{name} may hold {most} {what} at most")
+    if len(items) > max_items:
+        raise BadInput(f"{name} may hold {max_items} {what} at most")
     return items
 
 
-def _whole(body: Mapping[str, object], name: str, *, least: int, most: int) -> int:
+def _integer(body: Mapping[str, object], name: str, *, min_value: int, max_value: int) -> int:
     value = body[name]
-    if type(value) is not int or not least <= value <= most:
-        raise BadInput(f"{name} must be an integer from {least} to {most}")
+    if type(value) is not int or not min_value <= value <= max_value:
+        raise BadInput(f"{name} must be an integer from {min_value} to {max_value}")
     return value
 
 
@@ -174,7 +174,7 @@ _RELATIONS: Mapping[str, str] = {
 
 
 def clause(condition: Where) -> str:
-    """One condition, for example "party is set" or "stage is new or qualified"."""
+    """Return one condition in words, for example "party is set" or "stage is new or qualified"."""
     field, value = condition.field, condition.value
     if condition.operator == "is_null":
         return f"{field} is {'empty' if value else 'set'}"
@@ -189,12 +189,12 @@ def refusal(condition: Where) -> str:
 
 
 def clauses(conditions: Sequence[Where]) -> str:
-    """Return several conditions in words. All of them must be met."""
+    """Return conditions, all of which must be met, in words."""
     return joined([clause(each) for each in conditions], "and")
 
 
 def joined(words: Sequence[str], conjunction: str) -> str:
-    """A list in a sentence: "a, b or c"."""
+    """Return the words as a list in a sentence, such as "a, b or c"."""
     return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
@@ -208,10 +208,11 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-MAX_SINGLY = 100
-"""The maximum number of values of an `in` condition that are sent as one parameter each."""
+MAX_SINGLE_PARAMETERS = 100
+"""The maximum number of values for which an `in` condition has one parameter for each value. More values are sent as
+one JSON parameter."""
 
-SHOWN_US = 1_000
+DISPLAY_UNIT_US = 1_000
 """The number of microseconds in a millisecond, the unit in which instants are displayed."""
 
 _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -252,10 +253,10 @@ class Scope:
         if not rows:
             return "NULL"
         inner = Scope(self.dialect, self.parameters, f"{self.alias}_{field.name}")
-        ruled = any_of(inner, cast(ModelView, target).model, rows)
+        visible = any_of(inner, cast(ModelView, target).model, rows)
         return (
             f'CASE WHEN EXISTS (SELECT 1 FROM "{field.target}" AS {inner.alias} '
-            f"WHERE {inner.alias}.id = {plain} AND {ruled}) THEN {plain} END"
+            f"WHERE {inner.alias}.id = {plain} AND {visible}) THEN {plain} END"
         )
 
 
@@ -267,11 +268,11 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
     if not rows:
         return "1 = 0"
     plain = Scope(scope.dialect, scope.parameters, scope.alias)
-    alternatives = [all_of([_ruled(plain, model, each) for each in alternative]) for alternative in rows]
+    alternatives = [all_of([_row_condition(plain, model, each) for each in alternative]) for alternative in rows]
     return f"({' OR '.join(f'({each})' for each in alternatives)})"
 
 
-def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
+def _row_condition(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
     if not isinstance(rule, Where):
         return rule.sql(scope.alias, scope.parameters.put)
     value = today() if rule.value is TODAY else rule.value
@@ -327,15 +328,15 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         expression = f"+{expression}"
     put = scope.parameters.put
     if operator == "is_null":
-        return f"{expression} IS {_emptiness(name, value)}"
+        return f"{expression} IS {_null_keyword(name, value)}"
     if operator == "in":
-        values = dict.fromkeys(_operand(field, name, each) for each in _several(name, value))
-        return _among(scope, field, expression, list(values))
+        values = dict.fromkeys(_operand(field, name, each) for each in _array_of(name, value))
+        return _is_one_of(scope, field, expression, list(values))
     operand = _operand(field, name, value)
     if isinstance(field, Moment):
-        return _at(expression, operator, put, cast(int, operand))
+        return _compared_instants(expression, operator, put, cast(int, operand))
     if operator == "contains":
-        return _contained(scope, field, folded(cast(str, operand)))
+        return _contains(scope, field, folded(cast(str, operand)))
     return _compared_with(field, operator, expression, operand, put)
 
 
@@ -349,10 +350,10 @@ def _compared_with(
     return f"{expression} {_COMPARISON[operator]} {put(operand)}"
 
 
-def _at(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
+def _compared_instants(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
     """Return a comparison of instants as SQL. Microseconds are stored, but the comparison uses whole milliseconds, as
     displayed."""
-    first, after = -(-moment // SHOWN_US) * SHOWN_US, (moment // SHOWN_US + 1) * SHOWN_US
+    first, after = -(-moment // DISPLAY_UNIT_US) * DISPLAY_UNIT_US, (moment // DISPLAY_UNIT_US + 1) * DISPLAY_UNIT_US
     if operator == "eq":
         return f"({expression} >= {put(first)} AND {expression} < {put(after)})"
     if operator == "ne":
@@ -361,13 +362,13 @@ def _at(expression: str, operator: Operator, put: Callable[[Stored], str], momen
     return f"{expression} {'>=' if operator in ('gt', 'gte') else '<'} {put(bound)}"
 
 
-def _emptiness(name: str, value: object) -> str:
+def _null_keyword(name: str, value: object) -> str:
     if not isinstance(value, bool):
         raise BadInput(f"value of is_null on {name} must be true or false")
     return "NULL" if value else "NOT NULL"
 
 
-def _several(name: str, value: object) -> list[object]:
+def _array_of(name: str, value: object) -> list[object]:
     if not isinstance(value, list | tuple):
         raise BadInput(f"value of in on {name} must be an array")
     values = list(cast("Sequence[object]", value))
@@ -376,19 +377,20 @@ def _several(name: str, value: object) -> list[object]:
     return values
 
 
-def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]) -> str:
+def _is_one_of(scope: Scope, field: Field, expression: str, values: Sequence[Stored]) -> str:
     """Return the condition `expression IN values`. A few values become one parameter each, so that the planner can use
     them. More values become one JSON parameter, because both engines limit the number of parameters (API document,
     Limits)."""
     put = scope.parameters.put
     if isinstance(field, Moment):
-        expression = f"({expression} - {expression} % {SHOWN_US})"
-    if len(values) <= MAX_SINGLY:
+        expression = f"({expression} - {expression} % {DISPLAY_UNIT_US})"
+    if len(values) <= MAX_SINGLE_PARAMETERS:
         return f"{expression} IN ({', '.join(put(each) for each in values)})"
     listed = put(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
         return f"{expression} IN (SELECT value FROM json_each({listed}))"
-    # PostgreSQL builds an array once and looks its elements up in an index. It would join a table of values by a scan.
+    # PostgreSQL builds the array once and looks up its elements in an index. For a table of values, it would scan the
+    # whole table of the model.
     elements = f"jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
     return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
@@ -400,7 +402,7 @@ def _operand(field: Field, name: str, value: object) -> Stored:
         raise BadInput(f"value for {name} {error}") from error
 
 
-def _contained(scope: Scope, field: Field, needle: str) -> str:
+def _contains(scope: Scope, field: Field, needle: str) -> str:
     # Audit entries have no folded copies, so their stored texts (ids, command names and labels) are converted to lower
     # case.
     text = column(scope.alias, "id" if field is ID else field.name)

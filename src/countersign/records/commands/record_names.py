@@ -1,4 +1,5 @@
-"""The titles, subtitles and states of records as a caller sees them, for references, lists of hits and sentences."""
+"""Reads the titles, subtitles and states of records as a caller sees them. References, search hits and sentences show
+them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +17,10 @@ from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import RecordReader
 
 MAX_REFS = 10
-"""The maximum number of refs whose names a search may ask for."""
+"""The maximum number of refs in `expand` of a search."""
 
 Names = Mapping[str, Mapping[str, object]]
-"""For each ref, the names of the records that it refers to, by id."""
+"""Maps each ref to a map from the ids of the referenced records to their names."""
 
 
 class RecordLine(msgspec.Struct):
@@ -91,22 +92,22 @@ def read_refs(view: ModelView, body: Body) -> tuple[Ref, ...]:
     """Return the refs in `expand` of an input.
 
     Raises:
-        BadInput: it is not an array of refs that the caller sees.
+        BadInput: `expand` is not an array of refs that the caller sees.
     """
     return tuple(_ref(view, name) for name in read_fields(body, "expand", MAX_REFS))
 
 
-def read_fields(body: Body, member: str, most: int) -> tuple[str, ...]:
+def read_fields(body: Body, member: str, max_items: int) -> tuple[str, ...]:
     """Return the distinct names of fields in a member of an input.
 
     Raises:
-        BadInput: it is not an array of at most `most` strings.
+        BadInput: the member is not an array of at most `max_items` strings.
     """
     value = body.get(member, [])
-    several = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
-    if several is None or len(several) > most or not all(isinstance(each, str) for each in several):
-        raise BadInput(f"{member} must be an array of at most {most} names of fields")
-    return tuple(dict.fromkeys(cast("Sequence[str]", several)))
+    items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+    if items is None or len(items) > max_items or not all(isinstance(each, str) for each in items):
+        raise BadInput(f"{member} must be an array of at most {max_items} names of fields")
+    return tuple(dict.fromkeys(cast("Sequence[str]", items)))
 
 
 def _ref(view: ModelView, name: str) -> Ref:
@@ -119,13 +120,13 @@ def _ref(view: ModelView, name: str) -> Ref:
 
 
 async def names_of_refs(run: Run, refs: Sequence[Ref], rows: Sequence[Mapping[str, object]]) -> Names:
-    """Return the names of the records that these rows refer to: one statement for each model."""
+    """Return the names of the records that these rows refer to. One statement reads the names of each model."""
     wanted: dict[str, list[str]] = {}
     for ref in refs:
         ids = [str(row[ref.name]) for row in rows if row.get(ref.name) is not None]
         wanted.setdefault(ref.target, []).extend(ids)
     found = {target: await names(run, target, ids) for target, ids in wanted.items()}
-    run.spoken_of.update(target for target, ids in wanted.items() if ids)
+    run.mentioned_models.update(target for target, ids in wanted.items() if ids)
     return {
         ref.name: {
             str(row[ref.name]): found[ref.target][str(row[ref.name])]

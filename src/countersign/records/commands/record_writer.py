@@ -1,5 +1,5 @@
-"""Writing of one record in one transaction: its row, its vault entries, the totals that include it, and its audit
-entry."""
+"""Writes one record in one transaction: its row, its personal values in the vault, the totals that include it, and its
+audit entry."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -38,10 +38,10 @@ _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) V
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
-"""The maximum number of different token-like texts in one record."""
-_ONE_VALUE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+"""The maximum number of different texts in one record that look like placeholder tokens."""
+_LOCK_VALUE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-_DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
+_ALIAS_OF = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
 
 
 async def find(
@@ -50,7 +50,7 @@ async def find(
     """Return the record. With `locks`, also lock it until the transaction ends.
 
     Raises:
-        BadInput: the record does not exist or is not among the rows. The error is the same in both cases.
+        BadInput: the record does not exist, or `rows` do not include it. The error is the same in both cases.
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
@@ -73,8 +73,9 @@ async def insert(
     """Insert a record with these values and return its id. The values must include the defaults. Without `record_id`,
     the record gets a random id.
 
-    The model's rules and `shared_by` are not checked for restored records, which may come from an earlier version. The
-    unique values of restored records must differ exactly, even if the field's format treats them as equal.
+    The model's rules and `shared_by` are not checked for restored records, which may come from an earlier version. A
+    unique value of a restored record is taken only if another record has exactly this value; a value that differs in
+    case is not taken.
 
     Raises:
         BadInput: a unique value is taken, or the record does not meet a rule.
@@ -93,10 +94,10 @@ async def insert(
     await run.transaction.run(insert_statement(model), *bound)
     await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, given))
     await value_aliases.link_computed(run, model, record_id, given, values, {})
-    shown = await value_aliases.of_record(run, model, record_id, value_keys if run.domain else ())
+    aliases = await value_aliases.of_record(run, model, record_id, value_keys if run.domain else ())
     await _after_write(run, model, record_id, values, {})
     changes = {
-        name: [None, audit_copy(run, value, value_keys.get(name), shown.get(name))]
+        name: [None, audit_copy(run, value, value_keys.get(name), aliases.get(name))]
         for name, value in values.items()
         if value is not None
     }
@@ -105,7 +106,8 @@ async def insert(
 
 
 def _initial(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Return the totals of a new record, and the instants that the service sets."""
+    """Return the initial values that the service sets in a new record: totals of 0, and the current time in its time
+    stamps."""
     stamps = {name: clock.now() for name in STAMPED.get(model.name, ()) if given.get(name) is None}
     return {name: 0 for name, field in model.fields.items() if field.sum_of is not None} | stamps
 
@@ -113,7 +115,8 @@ def _initial(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
 async def _check_changed(
     run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored]
 ) -> None:
-    """Check the record as it is after the change, unless a deletion only clears its references."""
+    """Run the model's check on the record after the change. Skip the check if the deletion of another record only
+    clears references of this record."""
     if not _is_cascade(model, values):
         await _check(run, model, after)
 
@@ -141,16 +144,16 @@ async def update(
     personal = [name for name in personal_fields(model) if name in values]
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
     await _write(run, model, record, values, value_ids)
-    shown_before = await value_aliases.of_record(run, model, record.id, before)
-    taken = await value_aliases.take(run, model, changed)
+    aliases_before = await value_aliases.of_record(run, model, record.id, before)
+    new_aliases = await value_aliases.take(run, model, changed)
     await value_aliases.unlink(run, model, record.id, before)
-    await value_aliases.link(run, model, record.id, taken)
-    await value_aliases.link_computed(run, model, record.id, changed, values, shown_before)
-    shown_now = await value_aliases.of_record(run, model, record.id, value_keys)
+    await value_aliases.link(run, model, record.id, new_aliases)
+    await value_aliases.link_computed(run, model, record.id, changed, values, aliases_before)
+    aliases_after = await value_aliases.of_record(run, model, record.id, value_keys)
     changes = {
         name: [
-            audit_copy(run, record.values[name], before.get(name), shown_before.get(name)),
-            audit_copy(run, value, value_keys.get(name), shown_now.get(name)),
+            audit_copy(run, record.values[name], before.get(name), aliases_before.get(name)),
+            audit_copy(run, value, value_keys.get(name), aliases_after.get(name)),
         ]
         for name, value in values.items()
     }
@@ -160,8 +163,9 @@ async def update(
 
 
 def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
-    """Return whether these values only clear readonly references, which no caller sets: the record they referred to is
-    being deleted, whether or not its deleter sees what else this record says."""
+    """Return whether these values only clear readonly references. Callers cannot set readonly references, so the values
+    come from the deletion of the referenced record. The caller who deletes it may not see the other values of this
+    record."""
     return all(
         value is None and isinstance(model.fields[name], Ref) and model.fields[name].readonly
         for name, value in values.items()
@@ -171,31 +175,32 @@ def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
 def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
     """Return the values to set, including the computed values that change with them. For callers who see tokens, a
     recomputed personal value always counts as new, because an unchanged token would confirm a guess."""
-    made = computed(model, {**record.values, **values})
+    recomputed = computed(model, {**record.values, **values})
     return values | {
         name: value
-        for name, value in made.items()
+        for name, value in recomputed.items()
         if value != record.values.get(name)
         or (run.domain is not None and model.fields[name].personal and made_from(model, name) & values.keys())
     }
 
 
 async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
-    """Map each of these fields of the record to its value id and the key of its sealed copies."""
+    """Map each of these fields of the record to its value id in the vault and the key that encrypts copies of the
+    value."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
     return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
 
 
 async def delete(
-    run: Run, model: Declared, record: StoredRecord, command: str, gone: Container[tuple[str, str]] = ()
+    run: Run, model: Declared, record: StoredRecord, command: str, deleted: Container[tuple[str, str]] = ()
 ) -> None:
-    """Delete a locked record that no other record refers to. `gone` holds the model and the id of each record that is
-    deleted in the same transaction. The totals of these records are not updated."""
+    """Delete a locked record that no other record refers to. `deleted` contains the model and the id of each record
+    that is deleted in the same transaction. The totals of these records are not updated."""
     before = await _value_ids_before(run, record, record.value_ids)
-    shown = await value_aliases.of_record(run, model, record.id, before)
+    aliases = await value_aliases.of_record(run, model, record.id, before)
     changes = {
-        name: [audit_copy(run, value, before.get(name), shown.get(name)), None]
+        name: [audit_copy(run, value, before.get(name), aliases.get(name)), None]
         for name, value in record.values.items()
         if value is not None
     }
@@ -203,12 +208,12 @@ async def delete(
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
     await _delete_comments(run, model, record.id, command)
     await value_aliases.unlink(run, model, record.id, before)
-    await _after_write(run, model, record.id, {}, record.values, gone)
+    await _after_write(run, model, record.id, {}, record.values, deleted)
     await record_audit(run, command, model, record.id, changes)
 
 
 async def _delete_comments(run: Run, model: Declared, record_id: str, command: str) -> None:
-    """Delete the comments on a record, so that nothing said about it remains."""
+    """Delete the comments on a deleted record."""
     comments = run.engine.registry.models.get("comment")
     if comments is None or model is comments:
         return
@@ -238,11 +243,11 @@ async def record_audit(
 
 
 def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
-    """Return the copy of a value for audit entries and plans. A personal value is sealed under its vault key, so that
-    it can be erased.
+    """Return the copy of a value for audit entries and plans. A personal value is encrypted with its key in the vault.
+    When the vault deletes the key, the copy becomes unreadable.
 
-    `by_domain` maps token domains to the value ids that this value has in single domains. With them, a caller who wrote
-    the value in clear sees its own token.
+    `by_domain` maps a token domain (the scope in which tokens are valid) to the alias of the value, a value id that
+    only this domain uses. A caller who wrote the value in clear sees the token of the alias.
     """
     if value is None or key is None:
         return value
@@ -266,15 +271,15 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
 
 async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
     """Return whether the input changes the value. Text that a masked caller writes in clear always counts as a change.
-    A token is compared with the token that the caller was shown. Only the token of the current value leaves the value
-    unchanged, so no guess is confirmed."""
+    A token is compared with the token that the caller sees for the current value. A caller therefore cannot confirm a
+    guess of the value."""
     if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
         return given.stored != record.values[name]
     if given.is_plain_text:
         return True
     if given.value_id is None or run.domain is None:
         return given.stored != record.values[name]
-    row = await run.transaction.fetch_one(_DISPLAYED, model.name, record.id, name, run.domain.id)
+    row = await run.transaction.fetch_one(_ALIAS_OF, model.name, record.id, name, run.domain.id)
     return given.value_id != (record.value_ids[name] if row is None else row[0])
 
 
@@ -303,12 +308,13 @@ async def _take_value_ids(
     await _store_literals(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
     )
-    releasing = [each.id for each in before.values()]
-    return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, releasing), strict=True))
+    released_ids = [each.id for each in before.values()]
+    return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, released_ids), strict=True))
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:
-    """Store text that looks like a token but is not in the vault, so that it can be sent as a LITERAL token."""
+    """Store texts that look like placeholder tokens but are ordinary text. Responses to masked callers contain LITERAL
+    tokens instead of these texts."""
     grammar = run.engine.grammar
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
     if len(found) > MAX_LITERALS:
@@ -347,7 +353,8 @@ async def _require_unique(
     *,
     is_restored: bool = False,
 ) -> None:
-    """Require that the written unique values are unique. `after` holds all values of the record after the write."""
+    """Require that no other record has one of the written unique values. `after` contains all values of the record
+    after the write."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
@@ -398,12 +405,12 @@ def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
 async def _require_shared(
     run: Run, model: Declared, field: Field, parent_id: str, value: Stored, own_id: str | None
 ) -> None:
-    """Require that records with this value have the same `shared_by`. That field belongs to the record that
-    `unique_with` refers to."""
+    """Require that all records with this value refer, by `unique_with`, to records that are equal in the field
+    `shared_by`."""
     column, known = _compared(field, value)
     if run.engine.dialect == "postgres":
         # Serialize concurrent writes of the same value.
-        await run.transaction.fetch_one(_ONE_VALUE, f"{model.name}.{field.name} {known}")
+        await run.transaction.fetch_one(_LOCK_VALUE, f"{model.name}.{field.name} {known}")
     parent = cast("Ref", model.fields[field.unique_with]).target
     text = (
         f'SELECT 1 FROM "{model.name}" AS t JOIN "{parent}" AS p ON p.id = t."{field.unique_with}" '
@@ -419,8 +426,8 @@ async def _require_shared(
 async def _require_unshared(
     run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
 ) -> None:
-    """Require that no written field is the `shared_by` field of a referring record that has a value. No such record can
-    be added meanwhile, because adding one locks this record first."""
+    """Refuse the change of a field that is named by `shared_by` while a referring record has a value in the unique
+    field. No such record can be added at the same time, because adding it locks this record first."""
     for referrer in run.engine.registry.referrers[model.name]:
         child, ref = referrer.model, referrer.ref
         for name, field in child.fields.items():
@@ -477,12 +484,13 @@ async def _after_write(
     record_id: str,
     now: Mapping[str, Stored],
     before: Mapping[str, Stored],
-    gone: Container[tuple[str, str]] = (),
+    deleted: Container[tuple[str, str]] = (),
 ) -> None:
-    """Update the totals that include the record. If the record may affect rights, signal that they may have changed."""
+    """Update the totals that include the record. If the model defines rights, increase the version of the rights, so
+    that cached rights are read again."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
-            if (total.parent.name, parent_id) not in gone:
+            if (total.parent.name, parent_id) not in deleted:
                 await _recount(run, total, parent_id)
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
@@ -509,8 +517,8 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     text = f'SELECT {halves} FROM "{total.child.name}" WHERE "{total.by}" = $1'
     row = await run.transaction.fetch_one(text, parent_id)
     values: dict[str, Stored] = {total.field: 0 if row is None else total_of(*row)}
-    made = computed(parent, {**record.values, **values})
-    values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
+    recomputed = computed(parent, {**record.values, **values})
+    values = {name: each for name, each in (values | recomputed).items() if each != record.values.get(name)}
     if values:
         require_in_range(run, parent, values)
         await _write(run, parent, record, values, {})

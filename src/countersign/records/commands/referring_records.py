@@ -1,4 +1,4 @@
-"""The command `related`: the records that refer to one record, by model and reference."""
+"""The command `related`: returns the records that refer to one record, grouped by model and reference field."""
 
 import msgspec
 
@@ -15,8 +15,8 @@ MAX_ITEMS = 20
 
 
 class RelatedRecords(msgspec.Struct):
-    """The records of one model that refer to a record by one ref: how many there are, the newest of them, and the names
-    of the records that these refer to."""
+    """The records of one model that refer to a record by one ref: their number, the newest of them in `items`, and the
+    names of the records to which the items refer by other refs."""
 
     model: str
     field: str
@@ -26,8 +26,8 @@ class RelatedRecords(msgspec.Struct):
 
 
 async def related(run: Run, model: str, body: Body) -> list[RelatedRecords]:
-    """Return the records that refer to a record, for each ref that the caller sees in a model that it can list. It
-    counts only records that exist for the caller.
+    """Return the records that refer to a record, for each ref that the caller sees in a model that it can list. Only
+    records that the caller may see count.
 
     Raises:
         BadInput: a key is unknown, the limit is out of range, or the record does not exist for the caller.
@@ -42,7 +42,7 @@ async def related(run: Run, model: str, body: Body) -> list[RelatedRecords]:
         view = run.caller.view.models.get(referrer.model.name)
         if view is not None and view.sees_in_clear(referrer.ref.name) and _lists(view):
             found.append(await _related_by(run, view, referrer.ref, str(body["id"]), limit))
-            run.spoken_of.add(view.model.name)
+            run.mentioned_models.add(view.model.name)
     return found
 
 
@@ -68,7 +68,7 @@ def _is_other_ref(view: ModelView, name: str, ref: Ref) -> bool:
 
 
 def _newest_first(view: ModelView) -> list[dict[str, str]]:
-    """Return an order by the first date or instant that the caller reads."""
+    """Return an order that begins with the newest, by the first date or instant field that the caller reads."""
     fields = view.model.fields
     days = [name for name in view.fields if fields[name].kind in ("date", "moment") and view.sees_in_clear(name)]
     return [{"field": each, "dir": "desc"} for each in days[:1]]

@@ -1,4 +1,4 @@
-"""A running command: its caller, its transaction, and the engine that commands share."""
+"""Describes a running command: its caller, its transaction, and the engine that all commands share."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -23,25 +23,26 @@ from countersign.records.masking.vault import Vault
 
 
 class Rendering(Protocol):
-    """Renders the values of kind `structure` (plans, audit) for a viewer."""
+    """Renders the values of structure fields (JSON in plans and audit entries) for a viewer."""
 
     async def __call__(self, run: "Run", reading: RecordReader, values: list[list[Any]]) -> None:
-        """Replace each structure by what the viewer may see."""
+        """Replace each structure with the parts of it that the viewer may see."""
         ...
 
 
 Check = Callable[["Run", Mapping[str, Stored]], Awaitable[None]]
-"""Checks of a built-in model on a record's values beyond its fields; raises `Refused`."""
+"""A function that checks a record of a built-in model beyond the checks of its fields. It raises `Refused` if the
+values are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What commands use besides the database, made once per process.
+    """The objects that all commands share. Each process creates one engine.
 
-    `render` and `checks` are code of layers above: how structures are shown, and by model what else must hold for its
-    values. `commands` are the names of all commands by model, and `calls` notes what was called. The rest are caches:
-    the `readers` of views, the filters that match many records, with the number of uses left (see
-    `sqlite_index_hints`), and the known `positions` in long lists (see `seek_pagination`).
+    `render` and `checks` come from higher layers: `render` shows structures to a viewer, and `checks` maps a model to
+    the additional check of its records. `commands` maps a model to the names of its commands. `calls` is the log of
+    calls. The other members are caches: `readers` of views, `frequent_filters` that match many records with the number
+    of remaining uses (see `sqlite_index_hints`), and known `positions` in long lists (see `seek_pagination`).
     """
 
     records: Records
@@ -71,7 +72,7 @@ class Engine:
         return self.records.database.dialect
 
     def reading(self, caller: Caller, view: ModelView) -> RecordReader:
-        """The reader of the caller's view of a model, cached as long as the view."""
+        """Return the reader of the caller's view of a model. It is cached as long as the view exists."""
         key = (id(view), caller.domain.id if caller.domain is not None else "")
         found = self.readers.get(key)
         if found is not None and found[0] is view:
@@ -79,9 +80,9 @@ class Engine:
         if len(self.readers) >= MAX_READERS:
             self.readers.clear()
         bits = self.records.bits.get(view.model.name, {})
-        made = RecordReader(caller.view, view, self.dialect, bits, caller.domain)
-        self.readers[key] = (view, made)
-        return made
+        reader = RecordReader(caller.view, view, self.dialect, bits, caller.domain)
+        self.readers[key] = (view, reader)
+        return reader
 
 
 MAX_READERS = 10_000
@@ -89,7 +90,8 @@ MAX_READERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The author of a change in the audit: a person, an agent for a person, or an approver for an agent."""
+    """The author of a change, as audit entries name it: a person, an agent that acts for a person, or the person who
+    approves an agent's plan."""
 
     user_id: str
     agent_token: str | None = None
@@ -100,13 +102,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A command being run by a caller. `reader` reads inside the command's transaction, if it has one.
+    """A command that a caller runs. `reader` reads inside the command's transaction, if there is one.
 
-    `made` is the model of each record that an earlier step of the same plan creates, by its placeholder id.
-    `writer_domain` is the token domain of the author of the values, if that is not the caller: the values of an
-    approved plan are the agent's. `earlier` are the previous steps of the same plan. `stopping` is set when the server
-    stops, which ends a waiting command. `spoken_of` collects the models whose fields occur in structures of the
-    response.
+    `created` maps the placeholder id of each record that an earlier step of the same plan creates to its model.
+    `writer_domain` is the token domain (the scope in which placeholder tokens are valid) of the author of the values,
+    if the author is not the caller. For an approved plan, the author is the agent. `earlier` are the previous steps of
+    the same plan. `stopping` is set when the server stops, so that a waiting command ends. `mentioned_models` collects
+    the models whose fields occur in structures of the response.
     """
 
     engine: Engine
@@ -115,9 +117,9 @@ class Run:
     actor: Actor
     open_transaction: Transaction | None = None
     writer_domain: Domain | None = None
-    made: Mapping[str, str] = field(default_factory=dict[str, str])
+    created: Mapping[str, str] = field(default_factory=dict[str, str])
     stopping: asyncio.Event | None = None
-    spoken_of: set[str] = field(default_factory=set[str])
+    mentioned_models: set[str] = field(default_factory=set[str])
     earlier: tuple[PreparedCommand, ...] = ()
 
     @property
@@ -134,16 +136,16 @@ class Run:
 
     @property
     def masks(self) -> Masks | None:
-        """The caller's masks."""
+        """The object that converts value ids to the caller's tokens, or None if the caller has no domain."""
         return self.engine.masks.of_caller(self.caller)
 
     def view_of(self, model: str) -> ModelView:
-        """The caller's view of a model it may use."""
+        """Return the caller's view of a model that the caller may use."""
         return self.caller.view.models[model]
 
     def is_touched(self, record_id: str | None) -> bool:
-        """Whether an earlier step of the same plan changes the record or refers to it, so that its values before this
-        step are not known yet."""
+        """Return whether an earlier step of the same plan changes the record or refers to it. The values of the record
+        before this step are then not known yet."""
         if record_id is None:
             return False
         return any(
@@ -152,16 +154,16 @@ class Run:
         )
 
     def about_plan(self, plan_id: str) -> "Run":
-        """The same command, with the plan in its audit entries."""
+        """Return the same command with the plan's id in its audit entries."""
         return replace(self, actor=replace(self.actor, plan_id=plan_id))
 
     def within(self, transaction: Transaction) -> "Run":
-        """The same command, working in a transaction."""
+        """Return the same command, which then reads and writes in this transaction."""
         return replace(self, reader=transaction, open_transaction=transaction)
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator["Run"]:
-        """An atomic block: a transaction or, inside a transaction, a savepoint."""
+        """Run a block atomically: in a new transaction or, inside a transaction, in a savepoint."""
         if self.open_transaction is not None:
             async with self.open_transaction.savepoint():
                 yield self
@@ -171,10 +173,10 @@ class Run:
 
 
 def actor_of(caller: Caller, request_id: str) -> Actor:
-    """The caller as an actor in the audit."""
+    """Return the caller as the author of changes in audit entries."""
     token = caller.credential_id if caller.is_agent else None
     return Actor(caller.user_id, token, caller.agent, None, request_id)
 
 
 Body = Mapping[str, object]
-"""The decoded input of a command: plain JSON values."""
+"""The input of a command, decoded from JSON."""

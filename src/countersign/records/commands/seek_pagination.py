@@ -1,7 +1,8 @@
-"""Seek pagination: for any order, indexes find the rows after a known position.
+"""Seek pagination: finds the rows after a known position by indexes, for any order.
 
-The rows after a position are read in ranges, each from one index: rows that are equal in all keys and follow by id,
-then rows that are equal in all keys but the last and follow by that one, and so on.
+The rows after a position are read in ranges, each with one index. The first range contains the rows that equal the
+position in all keys and have a greater id. The second contains the rows that equal the position in all keys except the
+last one and have a greater last key, and so on.
 """
 
 from bisect import bisect_right
@@ -25,15 +26,17 @@ STEP = 1_000
 """The initial number of rows between two cached positions."""
 
 MAX_POSITIONS = 2_000
-"""The maximum number of cached positions of a list; beyond it, every second one is dropped and the step is doubled."""
+"""The maximum number of cached positions of a list. When there are more, every second position is removed and the step
+is doubled."""
 
 _VERSION = "SELECT sum(count) AS version FROM audit_lane"
 
 
 class SeekPosition(NamedTuple):
-    """A row of a list: the number of rows before it, and its values of the order keys, the id last.
+    """The position of a row in a list: the number of rows before it, and the values of its order keys. The last key is
+    the id.
 
-    Without keys it is the start of the list.
+    A position without keys is the start of the list.
     """
 
     offset: int
@@ -47,46 +50,46 @@ class KnownPositions:
         self.version: int | None = None
         self.step = step
         self._offsets = [0]
-        self._places = [SeekPosition(0)]
+        self._positions = [SeekPosition(0)]
 
     def before(self, offset: int) -> SeekPosition:
-        """The last position at or before the offset."""
-        return self._places[bisect_right(self._offsets, offset) - 1]
+        """Return the last cached position at or before the offset."""
+        return self._positions[bisect_right(self._offsets, offset) - 1]
 
     def holds(self, version: int) -> bool:
-        """Whether the positions are valid at this version; the first call sets their version."""
+        """Return whether the positions are valid for this version of the data. The first call sets the version."""
         if self.version is None:
             self.version = version
         return self.version == version
 
-    def add(self, place: SeekPosition) -> None:
+    def add(self, position: SeekPosition) -> None:
         """Add a position to the cache."""
-        at = bisect_right(self._offsets, place.offset)
-        if self._offsets[at - 1] == place.offset:
+        index = bisect_right(self._offsets, position.offset)
+        if self._offsets[index - 1] == position.offset:
             return
-        self._offsets.insert(at, place.offset)
-        self._places.insert(at, place)
-        if len(self._places) > MAX_POSITIONS:
+        self._offsets.insert(index, position.offset)
+        self._positions.insert(index, position)
+        if len(self._positions) > MAX_POSITIONS:
             self.step *= 2
-            self._offsets, self._places = self._offsets[::2], self._places[::2]
+            self._offsets, self._positions = self._offsets[::2], self._positions[::2]
 
 
 class Range(NamedTuple):
     """A range of rows after a position.
 
-    The rows are equal to the position in the first `depth` keys, and follow it by the next key, which is greater or,
-    with `is_empty`, NULL.
+    The rows equal the position in the first `depth` keys. Their next key is greater than that of the position or, with
+    `is_empty`, NULL.
     """
 
     depth: int
     is_empty: bool = False
 
 
-def ranges(place: SeekPosition) -> list[Range]:
-    """Return all ranges of rows after a position, in order."""
-    found = [Range(max(0, len(place.keys) - 1))]
-    for depth in range(len(place.keys) - 2, -1, -1):
-        if place.keys[depth] is not None:
+def ranges(position: SeekPosition) -> list[Range]:
+    """Return all ranges of rows after a position, in the order of the list."""
+    found = [Range(max(0, len(position.keys) - 1))]
+    for depth in range(len(position.keys) - 2, -1, -1):
+        if position.keys[depth] is not None:
             found += [Range(depth), Range(depth, is_empty=True)]
     return found
 
@@ -100,15 +103,16 @@ class ListQuery:
         self._query = query
 
     def identity(self) -> str:
-        """Return a text that is equal for lists with the same rows in the same order; the columns do not matter."""
+        """Return a text that is equal for lists with the same rows in the same order, regardless of their columns."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
         where = where_clause(scope, self._reading, self._rows, self._query)
         order = order_clause(order_terms(scope, self._reading, self._query))
         return repr((self._reading.view.model.name, where, order, parameters.values))
 
-    def keys(self, place: SeekPosition, piece: Range, skip: int) -> SelectStatement:
-        """Return the statement for the data version and the keys of the row after the first `skip` rows of the range.
+    def keys(self, position: SeekPosition, rows: Range, skip: int) -> SelectStatement:
+        """Return the statement that selects the version of the data and the keys of the row after the first `skip` rows
+        of the range.
 
         If the range has no such row, the keys are NULL.
         """
@@ -116,31 +120,35 @@ class ListQuery:
         scope = self._reading.scope(parameters)
         order = order_terms(scope, self._reading, self._query)
         columns = [each.expression for each in order]
-        text = f"{self._rest(columns, place, piece, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
+        text = f"{self._rows_of_range(columns, position, rows, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
         return _with_version(text, columns, parameters)
 
-    def page(self, place: SeekPosition, piece: Range, limit: int) -> SelectStatement:
-        """Return the statement for the data version and the first rows of the range, or NULLs if it is empty."""
+    def page(self, position: SeekPosition, rows: Range, limit: int) -> SelectStatement:
+        """Return the statement that selects the version of the data and the first rows of the range. If the range is
+        empty, the other columns are NULL."""
         parameters = Parameters()
         columns = self._reading.columns(self._reading.scope(parameters))
-        text = f"{self._rest(columns, place, piece, parameters)} LIMIT {parameters.put(limit)}"
+        text = f"{self._rows_of_range(columns, position, rows, parameters)} LIMIT {parameters.put(limit)}"
         return _with_version(text, columns, parameters)
 
-    def size(self, place: SeekPosition, piece: Range, most: int) -> SelectStatement:
-        """Return the statement for the data version and the number of rows in the range, counted up to `most`."""
+    def size(self, position: SeekPosition, rows: Range, max_rows: int) -> SelectStatement:
+        """Return the statement that selects the version of the data and the number of rows in the range. Counting stops
+        at `max_rows`."""
         parameters = Parameters()
-        text = f"{self._rest(['t.id'], place, piece, parameters)} LIMIT {parameters.put(most)}"
+        text = f"{self._rows_of_range(['t.id'], position, rows, parameters)} LIMIT {parameters.put(max_rows)}"
         return SelectStatement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
 
-    def _rest(self, columns: Sequence[str], place: SeekPosition, piece: Range, parameters: Parameters) -> str:
+    def _rows_of_range(
+        self, columns: Sequence[str], position: SeekPosition, rows: Range, parameters: Parameters
+    ) -> str:
         scope = self._reading.scope(parameters)
         where = where_clause(scope, self._reading, self._rows, self._query)
         order = order_terms(scope, self._reading, self._query)
-        conditions, rest = _after(order, place.keys, piece, parameters, scope.dialect)
+        conditions, order_within = _after(order, position.keys, rows, parameters, scope.dialect)
         names = ", ".join(f"{each} AS column__{number}" for number, each in enumerate(columns))
         return (
             f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([where, *conditions])} '
-            f"ORDER BY {order_clause(rest)}"
+            f"ORDER BY {order_clause(order_within)}"
         )
 
 
@@ -152,28 +160,28 @@ def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> 
 
 
 def _after(
-    order: Sequence[Term], keys: tuple[Stored, ...], piece: Range, parameters: Parameters, dialect: Dialect
+    order: Sequence[Term], keys: tuple[Stored, ...], rows: Range, parameters: Parameters, dialect: Dialect
 ) -> tuple[list[str], list[Term]]:
     """Return the conditions of a range and the order within it."""
     if not keys:
         return [], list(order)
     # What is equal everywhere is nothing to order by; but PostgreSQL does not see that of empty ones.
-    is_told = dialect == "postgres"
+    needs_null_keys = dialect == "postgres"
     conditions: list[str] = []
-    rest: list[Term] = []
-    for term, value in zip(order[: piece.depth], keys, strict=False):
+    order_within: list[Term] = []
+    for term, value in zip(order[: rows.depth], keys, strict=False):
         conditions.append(_is(term, value, parameters))
-        rest += [term] if value is None and is_told else []
-    term, value = order[piece.depth], keys[piece.depth]
-    if piece.is_empty:
+        order_within += [term] if value is None and needs_null_keys else []
+    term, value = order[rows.depth], keys[rows.depth]
+    if rows.is_empty:
         conditions.append(_is(term, None, parameters))
-        rest += [term] if is_told else []
+        order_within += [term] if needs_null_keys else []
     else:
         comparison = "<" if term.is_descending else ">"
-        is_last = piece.depth == len(order) - 1
+        is_last = rows.depth == len(order) - 1
         conditions.append(f"{term.expression} {comparison}{'=' if is_last else ''} {parameters.put(value)}")
-        rest.append(term)
-    return conditions, [*rest, *order[piece.depth + 1 :]]
+        order_within.append(term)
+    return conditions, [*order_within, *order[rows.depth + 1 :]]
 
 
 def _is(term: Term, value: Stored, parameters: Parameters) -> str:

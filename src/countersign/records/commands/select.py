@@ -53,8 +53,8 @@ def insert_statement(model: Declared) -> str:
     columns = ["id", *model.fields, *(f"{name}__folded" for name in _folded_fields(model))]
     columns += [f"{name}__value" for name in personal_fields(model)]
     names = ", ".join(f'"{name}"' for name in columns)
-    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
-    return f'INSERT INTO "{model.name}" ({names}, revision, changed) VALUES ({places}, 1, 0)'
+    placeholders = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    return f'INSERT INTO "{model.name}" ({names}, revision, changed) VALUES ({placeholders}, 1, 0)'
 
 
 def insert_values(
@@ -64,7 +64,7 @@ def insert_values(
     return [
         record_id,
         *(values.get(name) for name in model.fields),
-        *(_folded(values.get(name)) for name in _folded_fields(model)),
+        *(_folded_copy(values.get(name)) for name in _folded_fields(model)),
         *(value_ids.get(name) for name in personal_fields(model)),
     ]
 
@@ -75,7 +75,7 @@ def update_statement(
     """Return the UPDATE statement for some fields, with their folded copies and value ids, and its values. The
     statement also increases the revision and records which fields have changed."""
     columns: dict[str, Value] = dict(values)
-    columns |= {f"{name}__folded": _folded(values[name]) for name in _folded_fields(model) if name in values}
+    columns |= {f"{name}__folded": _folded_copy(values[name]) for name in _folded_fields(model) if name in values}
     columns |= {f"{name}__value": value_id for name, value_id in value_ids.items()}
     settings = ", ".join(f'"{name}" = ${number}' for number, name in enumerate(columns, 3))
     text = (
@@ -89,7 +89,7 @@ def _folded_fields(model: Declared) -> tuple[str, ...]:
     return tuple(name for name, field in model.fields.items() if field.is_folded)
 
 
-def _folded(value: Stored) -> Stored:
+def _folded_copy(value: Stored) -> Stored:
     return folded(value) if isinstance(value, str) else None
 
 
@@ -110,8 +110,8 @@ class Masks(Protocol):
 
 
 class CachedStatement(NamedTuple):
-    """A cached statement that reads one record. `day` is the day for which it was made, counted from 1970. `values` are
-    its values except the id."""
+    """A cached statement that reads one record. It is valid for one `day` (the number of days since 1970), because a
+    condition may contain the current day. `values` are its values except the id."""
 
     day: int
     text: str
@@ -126,26 +126,26 @@ class RecordReader:
     ) -> None:
         model = model_view.model
         self.view = model_view
-        self._whole = view
+        self._caller_view = view
         self._dialect: Dialect = dialect
         self._domain = domain
         self._bits = bits
         self.names = ("id", "revision", *model_view.fields)
-        self.kept: CachedStatement | None = None
+        self.cached: CachedStatement | None = None
         self.shape: Any = _shape(model.name, self.names)
-        places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
-        self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")
-        clear = [each for each in places if each not in self._masked]
-        self._shown = _shown(clear)
+        positions = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
+        self._masked = tuple((place, field) for place, field in positions if model_view.fields[field.name] == "masked")
+        clear = [each for each in positions if each not in self._masked]
+        self._conversions = _conversions(clear)
         self.texts = tuple(place for place, field in clear if field.is_folded)
-        self.structures = tuple((place, field.name) for place, field in places if isinstance(field, Structure))
+        self.structures = tuple((place, field.name) for place, field in positions if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
         self._text_places = _text_places(model_view, clear)
 
     @property
     def is_plain(self) -> bool:
         """Return whether rows can be sent as the database returns them."""
-        return not (self._masked or self._shown or self.structures)
+        return not (self._masked or self._conversions or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
         """The expressions to select, in the order of `names`."""
@@ -185,10 +185,11 @@ class RecordReader:
 
     def scope(self, parameters: Parameters) -> Scope:
         """Return the model's table as part of a statement for this view."""
-        return Scope(self._dialect, parameters, "t", self._whole)
+        return Scope(self._dialect, parameters, "t", self._caller_view)
 
     def length(self, rows: Sequence[Row], start: int = 0) -> int:
-        """Return the number of characters of all texts in the rows, whose records begin at the column `start`."""
+        """Return the number of characters of all texts in the rows. The columns of the record begin at the column
+        `start`."""
         columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True))
         if not columns:
             return 0
@@ -198,7 +199,7 @@ class RecordReader:
     def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
         """Return the rows with every value as displayed, and with placeholder tokens for masked values."""
         shown = [list(row) for row in rows]
-        for place, show in self._shown:
+        for place, show in self._conversions:
             for values in shown:
                 if values[place] is not None:
                     values[place] = show(values[place])
@@ -213,10 +214,10 @@ class RecordReader:
         return shown
 
     def members(self, records: Sequence[Record], names: Sequence[str]) -> list[dict[str, object]]:
-        """Return some members of records that this reader has made."""
-        places = [(name, self.names.index(name)) for name in names]
+        """Return some members of each record. The records must come from this reader."""
+        positions = [(name, self.names.index(name)) for name in names]
         return [
-            {name: values[place] for name, place in places} for values in map(msgspec.structs.astuple, records)
+            {name: values[place] for name, place in positions} for values in map(msgspec.structs.astuple, records)
         ]
 
     def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:
@@ -232,27 +233,27 @@ def _has_long_texts(view: ModelView) -> bool:
 
 
 def _text_places(view: ModelView, clear: Iterable[tuple[int, Field]]) -> tuple[int, ...]:
-    """Return the positions of the texts in a row: the id, and the fields that are neither masked nor rewritten."""
+    """Return the positions of the texts in a row: the id, and the text fields that the caller reads in clear."""
     return (0, *(place for place, field in clear if field.column == "TEXT" and view.fields[field.name] == "clear"))
 
 
-def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
+def _conversions(positions: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
     """Return the positions in a row whose stored values need conversion to JSON, each with its conversion."""
-    return tuple((place, field.show) for place, field in places if not field.shows_as_stored)
+    return tuple((place, field.show) for place, field in positions if not field.shows_as_stored)
 
 
 def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
     """Replace the value ids in the rows with placeholder tokens, in one batch."""
-    filled = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
-    numbers = iter(masks.tokens([each[place] for place, _, holders in filled for each in holders]))
-    for place, label, holders in filled:
+    columns = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
+    numbers = iter(masks.tokens([each[place] for place, _, holders in columns for each in holders]))
+    for place, label, holders in columns:
         for each, number in zip(holders, numbers, strict=False):
             each[place] = f"{label}_{number}"
 
 
 @lru_cache(maxsize=4096)
 def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
-    """Return a struct with these members. It is cached, since its creation compiles code."""
+    """Return a struct type with these members. The result is cached, because creating a type compiles code."""
     return msgspec.defstruct(
         name,
         [(f"m{place}", object) for place in range(len(members))],
@@ -260,11 +261,6 @@ def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
         frozen=True,
         gc=False,
     )
-
-
-MAX_INLINE = 200
-"""The maximum number of rows of a page that is read on the event loop. This applies only if indexes support the
-query."""
 
 
 class Term(NamedTuple):
@@ -318,7 +314,8 @@ def _page(
 
 
 def summed(scope: Scope, field: Field) -> list[str]:
-    """Return the expressions for the sum of a number (see `total_of`), and for the number of its values."""
+    """Return three expressions: two that together give the sum of a number field (see `total_of`), and the number of
+    records that have a value."""
     value = scope.value_of(field)
     return [*sum_columns(value), f"count({value})"]
 
@@ -326,10 +323,11 @@ def summed(scope: Scope, field: Field) -> list[str]:
 def page_with_total(
     reading: RecordReader, rows: Rows, query: Query, sums: Sequence[Field] = ()
 ) -> SelectStatement:
-    """Return the statement for the same page with the total number of matching records as the first column, followed by
-    three columns for each of the `sums` (see `summed`).
+    """Return the statement of `page` with additional first columns: the number of all matching records, and three
+    columns for each of the `sums` (see `summed`).
 
-    Neither depends on limit and offset. An empty page has one row, whose other columns are NULL.
+    These columns do not depend on limit and offset. For an empty page, the statement returns one row whose other
+    columns are NULL.
     """
     parameters = Parameters()
     scope = reading.scope(parameters)
@@ -339,7 +337,7 @@ def page_with_total(
     counted = f'SELECT {named} FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
-    # The left side has a single row. The page therefore keeps its order, whichever way the engine makes the join.
+    # The left side has a single row, so every join method preserves the order of the page.
     text = (
         f"SELECT {counts}, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
         "ON 1 = 1"
@@ -349,18 +347,18 @@ def page_with_total(
 
 def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """Return the statement for the record with this id, if the caller may see it."""
-    is_kept, day = rows is reading.view.visible, clock.now() // clock.DAY
-    if is_kept and reading.kept is not None and reading.kept.day == day:
-        return SelectStatement(reading.kept.text, [record_id, *reading.kept.values])
+    is_cacheable, day = rows is reading.view.visible, clock.now() // clock.DAY
+    if is_cacheable and reading.cached is not None and reading.cached.day == day:
+        return SelectStatement(reading.cached.text, [record_id, *reading.cached.values])
     parameters = Parameters(record_id)
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
     seen = queries.any_of(scope, reading.view.model, rows)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
-    if is_kept:
+    if is_cacheable:
         # Only two values differ between calls: the id, and the value of TODAY in a row condition, which changes at
         # midnight.
-        reading.kept = CachedStatement(day, text, parameters.values[1:])
+        reading.cached = CachedStatement(day, text, parameters.values[1:])
     return SelectStatement(text, parameters.values)
 
 
@@ -369,8 +367,8 @@ def lock_existing(
 ) -> SelectStatement:
     """Return the statement for the stored columns of a record among the rows.
 
-    With `locks`, the row is locked until the transaction ends, if the database engine needs this. The columns are id,
-    revision, changed, each field, then the value id of each personal field.
+    With `locks`, PostgreSQL locks the row until the transaction ends. SQLite needs no lock, because it has one writer
+    at a time. The columns are id, revision, changed, each field, then the value id of each personal field.
     """
     parameters = Parameters(record_id)
     scope = queries.Scope(dialect, parameters, "t")

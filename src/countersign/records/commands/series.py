@@ -1,4 +1,4 @@
-"""The command `series`: a count, sum, average or median of the visible records over time."""
+"""The command `series`: computes a count, sum, average or median of the visible records over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,15 +28,16 @@ MEMBERS = ("fn", "field", "date", "step", "from", "to", "by", "filter")
 MAX_POINTS = 400
 """The maximum number of points of a series. A page cannot show more."""
 MAX_GROUPS = 12
-"""The maximum number of groups that are answered: those with the largest totals."""
+"""The maximum number of groups in the response. It contains the groups with the largest totals."""
 MAX_CELLS = 20_000
-"""The maximum number of values that a statement returns: points times groups."""
+"""The maximum number of values that a statement returns. A series has one value for each point of each group."""
 
 _Number: TypeAlias = int | float | None
 
 
 class Point(msgspec.Struct):
-    """The value at one step, which begins on the day `at`. None: there is no value to average, or it is too large."""
+    """The value at one step, which begins on the day `at`. It is null if there are no numbers to average or if it is
+    too large."""
 
     at: str
     value: _Number
@@ -51,7 +52,7 @@ class SeriesGroup(msgspec.Struct):
 
 
 class Period(msgspec.Struct, rename={"first": "from", "last": "to"}):
-    """The period of equal length before the asked one."""
+    """The period of equal length before the requested period."""
 
     first: str
     last: str
@@ -62,7 +63,8 @@ class Period(msgspec.Struct, rename={"first": "from", "last": "to"}):
 class Series(msgspec.Struct):
     """A series: its points, the value over the whole period, its groups, and the previous period.
 
-    `is_cut` is true if there are more groups than are answered. `names` are the names of the records if `by` is a ref.
+    `is_cut` is true if there are more groups than the response contains. If `by` is a ref, `names` maps the keys of the
+    groups to the names of the records.
     """
 
     step: Step
@@ -88,7 +90,8 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """The values by step and group, and by group over the whole period. Without groups, the only key is empty."""
+    """`points` maps a step and a group to the value, and `totals` a group to the value over the whole period. Without
+    groups, there is one group with the key None."""
 
     points: Mapping[tuple[str, Stored], _Number]
     totals: Mapping[Stored, _Number]
@@ -105,7 +108,7 @@ async def series(run: Run, model: str, body: Body) -> Series:
     request = _read(run, model, body)
     length = (request.last - request.first).days + 1
     before = replace(request, first=request.first - timedelta(days=length), last=request.first - timedelta(days=1))
-    whole = await _cells(run, model, replace(request, by=None))
+    cells = await _cells(run, model, replace(request, by=None))
     previous = await _cells(run, model, replace(before, by=None))
     groups = [] if request.by is None else _groups(request, await _cells(run, model, request), request.by)
     shown = groups[:MAX_GROUPS]
@@ -114,8 +117,8 @@ async def series(run: Run, model: str, body: Body) -> Series:
         names = await record_names.names(run, request.by.target, [str(each.key) for each in shown if each.key])
     return Series(
         step=request.step,
-        points=_points(request, whole, None),
-        total=_total(request, whole, None),
+        points=_points(request, cells, None),
+        total=_total(request, cells, None),
         groups=shown,
         is_cut=len(groups) > MAX_GROUPS,
         previous=Period(
@@ -199,17 +202,18 @@ def _start(day: date, step: Step) -> date:
 
 
 def _buckets(first: date, last: date, step: Step) -> list[str]:
-    """Return the first days of all steps of the period, but one more than `MAX_POINTS` at most."""
+    """Return the first days of all steps of the period, at most `MAX_POINTS` + 1."""
     found: list[str] = []
     day = _start(first, step)
     while day <= last and len(found) <= MAX_POINTS:
         found.append(day.isoformat())
-        day = _start(day + timedelta(days=_LONGER[step]), step)
+        day = _start(day + timedelta(days=_MAX_DAYS[step]), step)
     return found
 
 
-_LONGER: Mapping[Step, int] = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
-"""At least as many days as the step has; from its first day on they end in the next step."""
+_MAX_DAYS: Mapping[Step, int] = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+"""The maximum number of days of each step. The first day of a step plus this number of days is always in the next
+step."""
 
 
 def _bucket(scope: Scope, field: Field, step: Step) -> str:
@@ -230,15 +234,15 @@ def _bucket(scope: Scope, field: Field, step: Step) -> str:
 
 async def _cells(run: Run, model: str, request: _Request) -> _Cells:
     if request.fn == "median":
-        halves = [await _rows(run, _median(run, model, request, is_whole=each)) for each in (False, True)]
-        return _Cells(_medians(halves[0]), {key: value for (_, key), value in _medians(halves[1]).items()})
-    rows = await _rows(run, _added(run, model, request))
+        medians = [await _rows(run, _median(run, model, request, is_whole=each)) for each in (False, True)]
+        return _Cells(_medians(medians[0]), {key: value for (_, key), value in _medians(medians[1]).items()})
+    rows = await _rows(run, _sums(run, model, request))
     totals: dict[Stored, list[int]] = {}
     points: dict[tuple[str, Stored], _Number] = {}
     for bucket, key, *parts in rows:
-        count, total, filled = int(parts[0]), total_of(parts[1], parts[2]), int(parts[3])
-        points[bucket, key] = _value(request.fn, count, total, filled)
-        totals[key] = [a + b for a, b in zip(totals.get(key, [0, 0, 0]), (count, total, filled), strict=True)]
+        count, total, value_count = int(parts[0]), total_of(parts[1], parts[2]), int(parts[3])
+        points[bucket, key] = _value(request.fn, count, total, value_count)
+        totals[key] = [a + b for a, b in zip(totals.get(key, [0, 0, 0]), (count, total, value_count), strict=True)]
     return _Cells(points, {key: _value(request.fn, *parts) for key, parts in totals.items()})
 
 
@@ -249,11 +253,11 @@ async def _rows(run: Run, statement: SelectStatement) -> list[Row]:
     return rows
 
 
-def _value(fn: Function, count: int, total: int, filled: int) -> _Number:
+def _value(fn: Function, count: int, total: int, value_count: int) -> _Number:
     if fn == "count":
         return count
     if fn == "avg":
-        return _rounded(total, filled) if filled else None
+        return _rounded(total, value_count) if value_count else None
     return total if abs(total) <= LARGEST else None
 
 
@@ -267,7 +271,7 @@ def _medians(rows: Sequence[Row]) -> dict[tuple[str, Stored], _Number]:
     middles: dict[tuple[str, Stored], list[int]] = {}
     for bucket, key, value in rows:
         middles.setdefault((bucket, key), []).append(int(value))
-    return {cell: _rounded(sum(several), len(several)) for cell, several in middles.items()}
+    return {cell: _rounded(sum(values), len(values)) for cell, values in middles.items()}
 
 
 def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> tuple[Scope, str, str]:
@@ -286,7 +290,7 @@ def _parts(run: Run, model: str, request: _Request, parameters: Parameters) -> t
     return scope, key, all_of(found)
 
 
-def _added(run: Run, model: str, request: _Request) -> SelectStatement:
+def _sums(run: Run, model: str, request: _Request) -> SelectStatement:
     parameters = Parameters()
     scope, key, where = _parts(run, model, request, parameters)
     sums = ["0", "0", "0"] if request.field is None else summed(scope, request.field)
@@ -314,23 +318,24 @@ def _median(run: Run, model: str, request: _Request, *, is_whole: bool) -> Selec
     return SelectStatement(text, parameters.values)
 
 
-def _nothing(fn: Function) -> _Number:
+def _empty_value(fn: Function) -> _Number:
     return 0 if fn in ("count", "sum") else None
 
 
 def _points(request: _Request, cells: _Cells, key: Stored) -> list[Point]:
     """Return a point for every step of the period."""
-    nothing = _nothing(request.fn)
+    empty = _empty_value(request.fn)
     steps = _buckets(request.first, request.last, request.step)
-    return [Point(at, cells.points.get((at, key), nothing)) for at in steps]
+    return [Point(at, cells.points.get((at, key), empty)) for at in steps]
 
 
 def _total(request: _Request, cells: _Cells, key: Stored) -> _Number:
-    return cells.totals.get(key, _nothing(request.fn))
+    return cells.totals.get(key, _empty_value(request.fn))
 
 
 def _groups(request: _Request, cells: _Cells, by: Field) -> list[SeriesGroup]:
-    """Return the groups, the largest total first, and the group without a value last among equals."""
+    """Return the groups, those with the largest totals first. Among groups with equal totals, the group without a value
+    is last."""
     keys = sorted(cells.totals, key=lambda key: (-(cells.totals[key] or 0), key is None, str(key)))
     return [
         SeriesGroup(None if key is None else by.show(key), _total(request, cells, key), _points(request, cells, key))

@@ -1,8 +1,9 @@
-"""Index hints for pages on SQLite, whose planner ignores the limit.
+"""Finds index hints for pages on SQLite, because the planner of SQLite ignores the limit.
 
-For a filter that matches very many records, SQLite uses the filter's index and sorts all matches for one page. Scanning
-the index of the order is faster, since matches are frequent. So the matches of a filter are counted, up to a few
-thousand, and its index is not used if there are that many. PostgreSQL's planner does this itself.
+For a filter that matches very many records, SQLite uses the index of the filtered field and sorts all matches for one
+page. Scanning the index that provides the order is faster, because it meets matching records often. The module
+therefore counts the matches of a filter up to `MANY_ROWS`. If there are so many, the statement does not use the index
+of the filtered field. PostgreSQL's planner decides this itself.
 """
 
 import hashlib
@@ -15,17 +16,18 @@ from countersign.records.commands.run import Run
 
 MANY_ROWS = 2_000
 CACHED_CALLS = 200
-"""The number of calls for which a count of many matches is reused: such counts seldom drop."""
+"""The number of calls for which the result "many matches" is reused. The number of matches seldom becomes small
+again."""
 
 MAX_KNOWN = 10_000
-_BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
+_INDEXED_OPERATORS = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
 async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
-    """The query, with `scattered` set to the filters that should not use their index."""
+    """Return the query with `scattered` set to the filtered fields whose index the statement should not use."""
     if run.engine.dialect != "sqlite" or not _is_ordered_page(view, query):
         return query
-    candidates = [each for each in query.filter if each.field != query.order[0].field and _is_by_index(view, each)]
+    candidates = [each for each in query.filter if each.field != query.order[0].field and _uses_index(view, each)]
     for each in candidates:
         if not await _matches_many(run, view, each):
             return query
@@ -33,16 +35,16 @@ async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
 
 
 def _is_ordered_page(view: ModelView, query: Query) -> bool:
-    """Whether an index other than that of the id provides the order of the page."""
+    """Return whether an index other than the index of the id provides the order of the page."""
     if query.limit is None or not query.order:
         return False
     first = view.model.fields.get(query.order[0].field)
     return first is not None and first.index
 
 
-def _is_by_index(view: ModelView, condition: Condition) -> bool:
+def _uses_index(view: ModelView, condition: Condition) -> bool:
     field = view.model.fields.get(condition.field)
-    return field is not None and field.index and condition.operator in _BY_INDEX
+    return field is not None and field.index and condition.operator in _INDEXED_OPERATORS
 
 
 async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool:
@@ -51,7 +53,7 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     (where,) = queries.filter_clauses(scope, view, [condition])
     limit = parameters.put(MANY_ROWS)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
-    # A filter may be megabytes long, and there may be many of them.
+    # Use a digest as the key, because the cache may contain many filters, each megabytes long.
     known = run.engine.frequent_filters
     key = hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
     if known.get(key):

@@ -1,4 +1,5 @@
-"""Limits guesses of placeholder tokens, which stand for personal data: how many unknown ones a caller may send."""
+"""Limits how many unknown placeholder tokens a caller may send, because a caller could guess tokens of personal
+values."""
 
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.records.access.view import Caller
@@ -9,7 +10,7 @@ WINDOW_S = 600
 
 
 class TokenGuessLimit:
-    """The unknown tokens of each caller, over all workers of the node."""
+    """Counts the unknown tokens of each caller. All worker processes of the machine share the counters."""
 
     def __init__(self, counters: SharedMemoryCounters) -> None:
         self._counters = counters
@@ -18,7 +19,7 @@ class TokenGuessLimit:
         """Count one more unknown token.
 
         Raises:
-            TooManyUnknownTokens: there were more than `MAX_UNKNOWN_TOKENS` within `WINDOW_S` seconds.
+            TooManyUnknownTokens: the caller sent more than `MAX_UNKNOWN_TOKENS` within `WINDOW_S` seconds.
         """
         name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
         quota = self._counters.hit_now(name, MAX_UNKNOWN_TOKENS, WINDOW_S)

@@ -1,4 +1,5 @@
-"""Conversion of a caller's JSON to stored values. It checks fields and lengths, and replaces placeholder tokens."""
+"""Converts a caller's JSON to stored values: checks fields and lengths, and replaces placeholder tokens with their
+values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +19,11 @@ from countersign.records.commands.select import StoredRecord
 from countersign.records.masking import placeholder_tokens
 from countersign.records.masking.placeholder_tokens import PlaceholderToken
 
-GROWN = 8 * MAX_LONGTEXT_LENGTH
-"""The number of characters up to which repeated additions may always extend a long text.
+MAX_GROWN_LENGTH = 8 * MAX_LONGTEXT_LENGTH
+"""The number of characters up to which a masked caller can always append to a long text.
 
-A text longer than twice this number is refused. In between, an addition is refused at random, because a fixed limit
-would reveal the original length of the text.
+A longer text is refused at random, and a text longer than twice this number always. A fixed limit would reveal the
+length of the existing text.
 """
 
 
@@ -32,16 +33,16 @@ def require_fitting(
     """Require that the text fits the field, before its tokens are replaced.
 
     A text that consists of one token always fits, because the token's value was checked when it was written. In any
-    other text, each token counts as the longest single-line text. A long text may contain one token of a long text,
-    which does not count. An agent can therefore append to notes without learning their length.
+    other text, each token counts as the longest single-line text. One token in a long text may stand for another long
+    text; the value of this token does not count. An agent can therefore append to notes without learning their length.
 
     Raises:
         BadValue: the text does not fit.
     """
-    is_alone = [token.text for token in found if token.label != LITERAL] == [text]
+    is_one_token = [token.text for token in found if token.label != LITERAL] == [text]
     _require_labels(field, [token for token in found if token.label in long_labels])
-    if not is_alone:
-        _require_room(field, text, found, meanings, long_labels)
+    if not is_one_token:
+        _require_length(field, text, found, meanings, long_labels)
 
 
 def _require_labels(field: Text, long: Sequence[PlaceholderToken]) -> None:
@@ -51,7 +52,7 @@ def _require_labels(field: Text, long: Sequence[PlaceholderToken]) -> None:
         raise BadValue("may hold one placeholder token of a long text")
 
 
-def _require_room(
+def _require_length(
     field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
 ) -> None:
     counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
@@ -59,8 +60,8 @@ def _require_room(
         raise BadValue(
             f"must have {field.max_length} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
         )
-    whole = len(text) + sum(len(meanings[token.text]) for token in found)
-    if whole > GROWN and whole > GROWN + int.from_bytes(ids.random_bytes(8)) % GROWN:
+    length = len(text) + sum(len(meanings[token.text]) for token in found)
+    if length > MAX_GROWN_LENGTH and length > MAX_GROWN_LENGTH + int.from_bytes(ids.random_bytes(8)) % MAX_GROWN_LENGTH:
         raise BadValue("has grown too long: write it anew")
 
 
@@ -75,7 +76,7 @@ _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
 _ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
 _ALIASES_OF_ALL = "SELECT value_id, model, record_id, field FROM pii_alias WHERE value_id IN ({places})"
-_PLANNED = """
+_VALUE_IN_PLAN = """
 SELECT v.sealed
 FROM plan_value AS v
 JOIN plan AS p ON p.id = v.plan_id
@@ -86,8 +87,8 @@ WHERE v.value_id = $1 AND p.state = 'pending' AND p.person = $2 AND p.agent = $3
 async def read_fields(
     run: Run, view: ModelView, body: Mapping[str, object], *, inputs: frozenset[str] = frozenset()
 ) -> dict[str, FieldInput]:
-    """Return the fields of an input in declared order. Callers may set a field in `inputs`, the inputs of an action, if
-    they see the field.
+    """Return the fields of an input in declared order. `inputs` names the inputs of an action: a caller may set them if
+    it sees them, even if it may not write them otherwise.
 
     Raises:
         BadInput: a field is unknown or hidden (the error is the same in both cases) or read-only for the caller, a
@@ -116,7 +117,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
     is_masked = view.fields[field.name] == "masked"
     given = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
-        value, given = await _swapped(run, field, value, name, is_masked=is_masked)
+        value, given = await _replaced(run, field, value, name, is_masked=is_masked)
     try:
         stored = _stored(field, value, given)
     except BadValue as error:
@@ -127,15 +128,16 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
 
 
 def _is_blank(field: Field, value: object) -> bool:
-    """Return whether the value is a blank text for a field with a format. Such a text means no value."""
+    """Return whether the value is a blank text and the field has a format. A blank text then means no value."""
     return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
 def _stored(field: Field, value: object, given: FieldInput) -> Stored:
     """Return the value as stored.
 
-    For a text with tokens, the length was checked before the tokens were replaced, and the format is not checked. The
-    writer therefore learns neither the length of the result nor whether it matches the format of the field.
+    For a text with tokens, `require_fitting` has checked the length before the tokens were replaced, and the format is
+    not checked. The writer therefore learns neither the length of the replaced text nor whether it matches the format
+    of the field.
     """
     return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
@@ -147,12 +149,13 @@ def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
-    """Return whether the record exists for the caller. Hidden and missing records take the same code path."""
+    """Return whether the record exists and the caller may see it. The steps are the same for hidden and missing
+    records."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable or not record_id:
         return False
-    if record_id in run.made:
-        return run.made[record_id] == model
+    if record_id in run.created:
+        return run.created[record_id] == model
     parameters = Parameters(record_id)
     scope = queries.Scope(run.engine.dialect, parameters, "t")
     seen = queries.any_of(scope, view.model, view.visible)
@@ -161,7 +164,7 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
 
 
 async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
-    """Return the record with its refs as the caller sees them. A ref to a record that does not exist for the caller is
+    """Return the record with its refs as the caller sees them. A ref to a record that the caller may not see is
     empty."""
     values = dict(record.values)
     for name in view.fields:
@@ -174,9 +177,9 @@ async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> Stored
 def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Return the given fields without those that do not change from the caller's point of view.
 
-    A ref that is empty both for the caller and in the input does not change, because emptying a hidden ref would reveal
-    that it exists. A linked value that a masked caller reads in clear and sends again does not change either. Any other
-    value that a masked caller writes in clear counts as new.
+    A ref that the caller sees as empty and sends as empty does not change. If a hidden ref were emptied, the change
+    would reveal that it exists. A linked value that a masked caller reads in clear and sends again does not change
+    either. Any other value that a masked caller writes in clear counts as changed.
     """
     return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
 
@@ -214,10 +217,10 @@ async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dic
     return dict(await run.reader.fetch(text, *parameters.values))
 
 
-async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
+async def _replaced(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
     """Return the text in which all tokens are replaced by their values in a single pass."""
     grammar = run.engine.grammar
-    if not grammar.might_matter(text):
+    if not grammar.might_hold_token_or_near_miss(text):
         return text, FieldInput(None)
     found = grammar.tokens(text)
     labels = {token.label for token in found}
@@ -229,21 +232,21 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     known = await _resolved(run, found)
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)
-    swapped = placeholder_tokens.replace_tokens(grammar, text, meanings)
+    replaced = placeholder_tokens.replace_tokens(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
-    return swapped, FieldInput(None, _link(text, found, field, origins), False, origins)
+    return replaced, FieldInput(None, _link(text, found, field, origins), False, origins)
 
 
 def _require_alone(field: Field, text: str, found: Sequence[PlaceholderToken], name: str) -> None:
-    """Require that a token in a field with a format is the whole text. With other text around the token, the response
-    would reveal whether the combined text matches the format."""
+    """Require that a token in a field with a format is the whole text. Otherwise the response would reveal whether the
+    token's value, combined with the other text, matches the format."""
     has_format = isinstance(field, Text) and field.has_format
     if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
 async def _resolved(run: Run, found: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
-    """Return the value of each token. Each different token is looked up once."""
+    """Map the text of each token to its value id and its value. Each different token is looked up once."""
     different = {token.text: token for token in found}
     return {text: await resolve(run, token) for text, token in different.items()}
 
@@ -266,8 +269,8 @@ def _refuse_near_miss(run: Run, text: str) -> None:
 
 
 def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
-    """Return the value id if the text consists of a single token with the field's own linked label. The stored value
-    then keeps this value id."""
+    """Return the value id of the token if the text consists of this one token, and the token has the label of the
+    field, which must be linked. The stored value then keeps the value id."""
     own = [token.text for token in found if token.label == field.personal]
     return origins[0] if field.linked and own == [text] else None
 
@@ -319,7 +322,7 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
         text = await text_in(run, model, field, f"{field}__value", value_id)
         if text is not None:
             return text
-    return await _planned(run, value_id)
+    return await _text_in_plan(run, value_id)
 
 
 def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
@@ -335,7 +338,7 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
 async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
     """Return the ids of those values that a record visible to the caller contains. Occurrences in hidden records are
     not revealed."""
-    found = await _standing(run, value_ids, fields_labelled(run, label))
+    found = await _occurring_in(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
         text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
@@ -349,7 +352,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
     """Return the ids of those values that a field visible to the caller contains. The values may belong to any domain.
     With `in_clear`, only fields that the caller reads in clear count."""
     seen = [each for each in fields_labelled(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
-    found = await _standing(run, value_ids, seen)
+    found = await _occurring_in(run, value_ids, seen)
     parameters = Parameters()
     text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
     for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
@@ -358,7 +361,7 @@ async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, 
     return frozenset(found)
 
 
-async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
+async def _occurring_in(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
     """Return the ids of those values that occur in one of these fields in a record visible to the caller."""
     found: set[int] = set()
     for model, field in among_fields:
@@ -374,8 +377,9 @@ async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[t
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
-    """Return the condition that a record shows its own value id and not an alias. Text that the caller wrote in clear
-    does not count as an occurrence. Otherwise, an old token could become valid again and confirm a guess."""
+    """Return the SQL condition that the caller's token of the field comes from the record's own value id, not from an
+    alias (a value id of one domain). A field with an alias contains text that the caller wrote in clear. If it counted
+    as an occurrence, an old token could become valid again and confirm a guess."""
     if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
         return ""
     names = (view.model.name, field, run.caller.domain.id)
@@ -406,11 +410,11 @@ async def contains_value(run: Run, model: str, field: str, record_id: str | None
     return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
 
 
-async def _planned(run: Run, value_id: int) -> str | None:
+async def _text_in_plan(run: Run, value_id: int) -> str | None:
     """Return the text of the value if a pending plan of the same agent contains it."""
     if run.caller.agent is None:
         return None
-    row = await run.reader.fetch_one(_PLANNED, value_id, run.caller.user_id, run.caller.agent)
+    row = await run.reader.fetch_one(_VALUE_IN_PLAN, value_id, run.caller.user_id, run.caller.agent)
     if row is None:
         return None
     keys = await run.engine.vault.keys(run.reader, [value_id])
@@ -418,7 +422,7 @@ async def _planned(run: Run, value_id: int) -> str | None:
 
 
 def refuse_tokens(run: Run, text: str, place: str) -> None:
-    """Refuse tokens in text for people or queries, such as a reason, a label or the value of a filter.
+    """Refuse tokens in a text that is never unmasked, such as a reason, a label or the value of a filter.
 
     Raises:
         BadInput: the caller is masked, and the text contains a token.

@@ -1,4 +1,4 @@
-"""Workflow actions with guards, inputs and effects, and the command `update`, which may run an action."""
+"""Runs workflow actions with their guards, inputs and effects, and the command `update`, which may run an action."""
 
 from collections.abc import Mapping
 from typing import NoReturn
@@ -33,8 +33,8 @@ _SETTING = "SELECT value FROM setting WHERE title = $1"
 
 
 class LinkedText(str):
-    """A linked value in the record that an effect reads. If the effect writes the value unchanged, its token stays the
-    same."""
+    """A value of a linked field (a field in which equal values have equal placeholder tokens), as an effect reads it.
+    If the effect writes the value unchanged, its token stays the same."""
 
     __slots__ = ("label", "value_id")
 
@@ -44,23 +44,24 @@ class LinkedText(str):
     @classmethod
     def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
         """Return the text with the label and the value id of its token."""
-        made = cls(text)
-        made.label, made.value_id = label, value_id
-        return made
+        linked = cls(text)
+        linked.label, linked.value_id = label, value_id
+        return linked
 
 
 async def linked_value_ids(
     run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
 ) -> dict[str, int]:
-    """Map each linked field of the record, combined with the inputs of an action, to the value id of the token that the
-    caller sees."""
+    """Map each linked field to the value id of the token that the caller sees. The inputs of an action replace values
+    of the record."""
     unchanged = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
     given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
     return await value_aliases.displayed(run, model, record.id, unchanged) | given
 
 
 class EffectContext:
-    """The `Work` of one effect. It collects the changes to its own record, and the action writes them."""
+    """The implementation of `Work`, the object that an effect receives. It collects the changes of the action's record;
+    the action writes them after the effect."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class EffectContext:
         self._command = command
         known = value_ids or {}
         shown = {
-            name: None if value is None else _shown(model.fields[name], value, known.get(name))
+            name: None if value is None else _effect_value(model.fields[name], value, known.get(name))
             for name, value in values.items()
         }
         self._record: Mapping[str, object] = {"id": record_id, **shown}
@@ -85,7 +86,8 @@ class EffectContext:
 
     @property
     def record(self) -> Mapping[str, object]:
-        """Return the record as stored before the action, combined with the action's inputs. Every field is in clear."""
+        """Return the record as stored before the action, with the action's inputs in place of the stored values. Every
+        field is in clear."""
         return self._record
 
     @property
@@ -99,7 +101,7 @@ class EffectContext:
         Raises:
             BadInput: a value is invalid for its field.
         """
-        self.changes |= _read(self._run, self._model, values)
+        self.changes |= _field_inputs(self._run, self._model, values)
 
     async def create(self, model: str, /, **values: object) -> str:
         """Create a record of another model and return its id.
@@ -109,7 +111,7 @@ class EffectContext:
                 be locked.
         """
         declared = self._run.engine.registry.models[model]
-        given = _read(self._run, declared, values)
+        given = _field_inputs(self._run, declared, values)
         for name, field in declared.fields.items():
             if name not in given and field.default is not None:
                 given[name] = FieldInput(crud.default(self._run, field), is_default=True)
@@ -138,7 +140,7 @@ class EffectContext:
         record = record_of(declared, row)
         value_ids = await linked_value_ids(self._run, declared, record, {})
         shown = {
-            name: None if value is None else _shown(declared.fields[name], value, value_ids.get(name))
+            name: None if value is None else _effect_value(declared.fields[name], value, value_ids.get(name))
             for name, value in record.values.items()
         }
         return {"id": record_id, **shown}
@@ -160,11 +162,11 @@ class EffectContext:
         row = await self._run.transaction.fetch_one(text, *bound)
         return 0 if row is None else int(row[0])
 
-    def _matching(self, what: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
-        given = _read(self._run, self._run.engine.registry.models[model], values)
+    def _matching(self, selected: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
+        given = _field_inputs(self._run, self._run.engine.registry.models[model], values)
         tests = [f'"{name}" = ${number}' for number, name in enumerate(given, 1)]
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f'SELECT {what} FROM "{model}"{where}', [each.stored for each in given.values()]
+        return f'SELECT {selected} FROM "{model}"{where}', [each.stored for each in given.values()]
 
     async def next_number(self, sequence: str) -> int:
         """Return the next number of the sequence, which starts at 1. The number is rolled back if the action fails, so
@@ -183,26 +185,27 @@ class EffectContext:
         raise BadInput(reason)
 
 
-def _shown(field: Field, value: Stored, value_id: int | None) -> object:
+def _effect_value(field: Field, value: Stored, value_id: int | None) -> object:
     if isinstance(value, str) and value_id is not None:
         return LinkedText.of(value, field.personal, value_id)
     return field.show(value)
 
 
-def _read(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, FieldInput]:
+def _field_inputs(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, FieldInput]:
     found: dict[str, FieldInput] = {}
     for name, value in values.items():
         field = model.field(name)
         try:
-            found[name] = _given(run, field, value)
+            found[name] = _field_input(run, field, value)
         except BadValue as error:
             raise BadInput(f"{model.name}.{name} {error}") from error
     return found
 
 
-def _given(run: Run, field: Field, value: object) -> FieldInput:
-    """Return a value as if the caller had written it: by its token if it has one, otherwise in clear. A value that an
-    effect derives from a guess must not be linked to existing values. The same applies to the guess itself."""
+def _field_input(run: Run, field: Field, value: object) -> FieldInput:
+    """Return a value that an effect writes, as an input of the caller. An unchanged linked value keeps its token. Any
+    other value counts as written in clear: if it could get the token of an equal existing value, a caller could confirm
+    a guess."""
     if value is None:
         return FieldInput(None, is_default=True)
     if isinstance(value, LinkedText):
@@ -242,8 +245,8 @@ async def check_action(run: Run, view: ModelView, command: str, body: Body) -> P
 async def check_move(
     run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
 ) -> PreparedCommand:
-    """Like `check_action`, but for a record that is already read. `allowed` are the fields that the input may set in
-    addition to the action's inputs."""
+    """Do what `check_action` does, for a record that is already read. `allowed` names the fields that the input may set
+    in addition to the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
     seen = await unmask_input.seen_record(run, view, record)
@@ -283,20 +286,20 @@ async def _require_as_seen(
     values: Mapping[str, Stored],
     given: Mapping[str, FieldInput],
 ) -> None:
-    """Check the preconditions that the caller can see: state, inputs, required records and rules. This refuses a
-    proposal that is certain to fail."""
+    """Check the preconditions that the caller can see: state, inputs, required records and rules. A proposal that does
+    not meet them would certainly fail, so it is refused."""
     if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
         _require_state(view.model, view, record, move)
     if all(name in view.fields for name in move.inputs):
         _require_inputs(view.model, view, move, values)
     if _sees_records(run, view, move):
         await _require_records(run, view.model, record, move)
-    left = {**values, **{name: each.stored for name, each in _left_out(view.model, move, given).items()}}
+    after = {**values, **{name: each.stored for name, each in _values_of_omitted(view.model, move, given).items()}}
     known = [*given, *(name for name in move.optional if name in view.fields)]
-    await preconditions.require_rules_as_seen(run, view, left, known, f"{view.model.name}.{move.name}", move.rules)
+    await preconditions.require_rules_as_seen(run, view, after, known, f"{view.model.name}.{move.name}", move.rules)
 
 
-def _left_out(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+def _values_of_omitted(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """Return the values that optional fields get when the input omits them or sets them to null."""
     found: dict[str, FieldInput] = {}
     for name, value in move.optional.items():
@@ -315,8 +318,8 @@ def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], al
 
 
 def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
-    """Return whether the caller can see if the action is allowed. For this, it must see the state, the fields of guards
-    and rules, the inputs that are set already, and the required records."""
+    """Return whether the caller can find out if the action is allowed. The caller must see the state, the inputs, the
+    fields of guards and rules, and the required records."""
     workflow = view.model.workflow
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
     sees_inputs = all(name in view.fields for name in move.inputs)
@@ -331,7 +334,7 @@ def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
 
 
 def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
-    """Return whether the caller can see if the records that the action needs exist."""
+    """Return whether the caller can find out if the records that the action needs exist."""
     for name in move.needs_records:
         child = run.caller.view.models.get(name)
         if child is None or not child.reads_any_by("list", "search", "export"):
@@ -347,16 +350,16 @@ async def _require_records(run: Run, model: Declared, record: StoredRecord, move
         if not await record_writer.is_referred_to(run, name, ref, record.id):
             command, view = f"{model.name}.{move.name}", run.caller.view.models.get(model.name)
             is_seen = view is not None and _sees_records(run, view, move)
-            said = f": it needs at least one {name}; create one first" if is_seen else ""
-            raise BadInput(f"{command} is not allowed in this state{said}")
+            reason = f": it needs at least one {name}; create one first" if is_seen else ""
+            raise BadInput(f"{command} is not allowed in this state{reason}")
 
 
 def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
     governed = "" if model.workflow is None else model.workflow.field
     now = record.values[governed]
     if now not in move.sources:
-        said = f": {governed} is {now}" if view is not None and view.sees_in_clear(governed) else ""
-        raise BadInput(f"{model.name}.{move.name} is not allowed in this state{said}")
+        reason = f": {governed} is {now}" if view is not None and view.sees_in_clear(governed) else ""
+        raise BadInput(f"{model.name}.{move.name} is not allowed in this state{reason}")
 
 
 def _require_inputs(model: Declared, view: ModelView | None, move: Move, values: Mapping[str, Stored]) -> None:
@@ -386,16 +389,17 @@ async def apply_action(run: Run, prepared: PreparedCommand) -> str:
 
 
 def sets_more(move: Move, given: Mapping[str, object]) -> bool:
-    """Return whether the input sets fields other than the action's inputs. An update that runs an action may do so."""
+    """Return whether the input sets fields other than the action's inputs. This is possible if an update runs the
+    action."""
     return not given.keys() <= set(move.accepted_fields)
 
 
 async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
-    """Check the fields that are not inputs of the action as an update would: the record must not be locked, and it must
-    stay within the caller's rows."""
+    """Check the fields that are not inputs of the action like the fields of an update: the record must not be locked,
+    and after the change it must still be among the rows that the caller may update."""
     await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
-    left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
-    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
+    after = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
 
 
 async def perform(
@@ -413,7 +417,7 @@ async def perform(
     values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
     preconditions.require_guards(model, view, move.guards, values, command)
     await _require_records(run, model, record, move)
-    given = dict(inputs) | _left_out(model, move, inputs)
+    given = dict(inputs) | _values_of_omitted(model, move, inputs)
     values |= {name: each.stored for name, each in given.items()}
     await preconditions.require_all_rules(run, model, values, move.rules, given, command)
     given |= {name: FieldInput(None, is_default=True) for name in move.clears}
@@ -430,7 +434,8 @@ async def perform(
 
 
 async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand:
-    """Read the input and compare it with the record. The result may be an action instead of an update.
+    """Read the input and compare it with the record. If the input changes the state, return the action that leads to
+    the new state instead of an update.
 
     Raises:
         BadInput: the record does not exist, has changed since `revision` or is locked. A field is unknown or invalid.
@@ -449,18 +454,20 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
             move = workflow.between(str(now), str(target))
             if move is None or move.name not in view.commands:
                 raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {target}")
-            return await _moved(run, view, record, move, body)
-    preconditions.require_within_rows(view, "update", _left(record, given), record.id)
+            return await _check_state_change(run, view, record, move, body)
+    preconditions.require_within_rows(view, "update", _values_after(record, given), record.id)
     await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
     return PreparedCommand(view.model.name, "update", record.id, record.revision, given)
 
 
-async def _moved(run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body) -> PreparedCommand:
+async def _check_state_change(
+    run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body
+) -> PreparedCommand:
     governed = "" if view.model.workflow is None else view.model.workflow.field
     rest = {name: value for name, value in body.items() if name != governed}
     prepared = await check_move(run, view, record, move, rest, allowed=frozenset(view.writable))
     if sets_more(move, prepared.given):
-        preconditions.require_within_rows(view, "update", _left(record, prepared.given), record.id)
+        preconditions.require_within_rows(view, "update", _values_after(record, prepared.given), record.id)
     return prepared
 
 
@@ -476,13 +483,13 @@ async def apply_update(run: Run, prepared: PreparedCommand) -> str:
     if model.locked_with and model.locked_with in prepared.given:
         moved = {model.locked_with: prepared.given[model.locked_with].stored}
         await preconditions.require_unlocked(run, model, {**record.values, **moved}, prepared.id)
-    left = _left(record, prepared.given)
-    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
-    await no_escalation.require_no_escalation(run, model, record.id, record.values, left, prepared.id)
+    after = _values_after(record, prepared.given)
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", after, record.id)
+    await no_escalation.require_no_escalation(run, model, record.id, record.values, after, prepared.id)
     await record_writer.update(run, model, record, prepared.given, prepared.id)
-    await no_escalation.end_unsafe_links(run, model, record.id, left)
+    await no_escalation.end_unsafe_links(run, model, record.id, after)
     return record.id
 
 
-def _left(record: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, Stored]:
+def _values_after(record: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, Stored]:
     return {**record.values, **{name: each.stored for name, each in given.items()}}

@@ -1,4 +1,5 @@
-"""Placeholder tokens: their grammar in text, and the keyed permutation between value ids and token numbers.
+"""Finds and replaces placeholder tokens in texts, and converts value ids to token numbers and back with a keyed
+permutation.
 
 The permutation is a balanced Feistel network of 8 rounds over two halves of 24 bits, like FF1 (NIST SP 800-38G). Four
 rounds suffice for a strong pseudorandom permutation (Luby and Rackoff 1988). The round function encrypts a half and the
@@ -33,7 +34,7 @@ class PlaceholderToken(NamedTuple):
 
 
 # The cheapest test for a token looks for an underscore followed by a digit.
-_SIGN = re.compile(r"_[0-9]")
+_TOKEN_SIGN = re.compile(r"_[0-9]")
 
 
 class Grammar:
@@ -54,9 +55,9 @@ class Grammar:
 
     def might_hold_token(self, text: str) -> bool:
         """Return whether the text may contain a token. If the result is False, the text certainly contains none."""
-        return _SIGN.search(text) is not None
+        return _TOKEN_SIGN.search(text) is not None
 
-    def might_matter(self, text: str) -> bool:
+    def might_hold_token_or_near_miss(self, text: str) -> bool:
         """Return whether the text may contain a token or a near miss. If the result is False, the text certainly
         contains neither."""
         return self._word.search(text) is not None
@@ -72,7 +73,7 @@ class Grammar:
         tokens = iter(self.tokens(text))
         token = next(tokens, None)
         for found in self._near.finditer(text):
-            # Both lists are ordered from left to right, so each token is passed only once.
+            # Tokens and near misses are both ordered from left to right, so the loop visits each token only once.
             while token is not None and token.end < found.end():
                 token = next(tokens, None)
             if token is None or found.start() < token.start:
@@ -81,21 +82,21 @@ class Grammar:
 
 
 def replace_tokens(grammar: Grammar, text: str, meanings: Mapping[str, str]) -> str:
-    """Replace each token in the text with its meaning. A token without a meaning stays unchanged."""
+    """Replace each token in the text with its text in `meanings`. A token that is not in `meanings` stays unchanged."""
     pieces: list[str] = []
-    place = 0
+    position = 0
     for token in grammar.tokens(text):
         if token.text in meanings:
-            pieces += (text[place : token.start], meanings[token.text])
-            place = token.end
-    return "".join((*pieces, text[place:]))
+            pieces += (text[position : token.start], meanings[token.text])
+            position = token.end
+    return "".join((*pieces, text[position:]))
 
 
 SIZE = 1 << 48
 """The exclusive upper bound of token numbers."""
 
 ROUNDS = 8
-MAX_TOGETHER = 1_024
+MAX_BATCH = 1_024
 
 _HALF = 24
 _LANE = 128
@@ -111,16 +112,16 @@ class Permutation:
 
     def encode(self, ids: Sequence[int]) -> list[int]:
         """Return the token numbers of the ids, in the same order. Each id must be below 2^48."""
-        return self._through(ids, range(ROUNDS), swapped=False)
+        return self._permute(ids, range(ROUNDS), swapped=False)
 
     def decode(self, numbers: Sequence[int]) -> list[int]:
-        """Return the ids of the token numbers, in the same order. Each number must be below 2^48."""
-        return self._through(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
+        """Return the ids that correspond to the token numbers, in the same order. Each number must be below 2^48."""
+        return self._permute(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
 
-    def _through(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
+    def _permute(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
         found: list[int] = []
-        for start in range(0, len(numbers), MAX_TOGETHER):
-            found += self._batch(numbers[start : start + MAX_TOGETHER], rounds, swapped=swapped)
+        for start in range(0, len(numbers), MAX_BATCH):
+            found += self._batch(numbers[start : start + MAX_BATCH], rounds, swapped=swapped)
         return found
 
     def _batch(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
@@ -146,7 +147,7 @@ def _padded(numbers: Sequence[int]) -> list[int]:
     return padded
 
 
-@lru_cache(maxsize=2 * MAX_TOGETHER)
+@lru_cache(maxsize=2 * MAX_BATCH)
 def _ones(count: int) -> int:
     """Return the number that has a 1 in each of `count` lanes."""
     return sum(1 << _LANE * lane for lane in range(count))
@@ -167,7 +168,7 @@ class DomainMasks:
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
         """Return the token numbers of the value ids, in the same order."""
-        if len(ids) > MAX_TOGETHER:
+        if len(ids) > MAX_BATCH:
             # Do not cache the numbers of a large read, because they would evict frequently used numbers.
             return self._permutation.encode(ids)
         known = self._known
@@ -185,7 +186,8 @@ class DomainMasks:
 
 
 class MaskStore:
-    """The masks of the callers of this process. They are created once for each domain."""
+    """The masks (which convert value ids to token numbers and back) for the callers of this process. Each domain has
+    one."""
 
     def __init__(self) -> None:
         self._known: dict[Domain, DomainMasks] = {}
@@ -194,7 +196,7 @@ class MaskStore:
         """Return the masks of the caller's domain, or None if the caller has no domain."""
         if caller.domain is None:
             return None
-        # The lookup includes the key of the domain, because a reopened domain has another key.
+        # The cache is keyed by the domain with its key, because a domain gets a new key when it is opened again.
         found = self._known.get(caller.domain)
         if found is None:
             if len(self._known) >= MAX_DOMAINS:

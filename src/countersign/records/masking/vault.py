@@ -1,5 +1,5 @@
 """The vault. It stores the value ids from which placeholder tokens are computed, their reference counts, and the keys
-that seal copies of the values."""
+that encrypt (seal) copies of the values."""
 
 import base64
 import hashlib
@@ -21,14 +21,14 @@ _KEY_BYTES = 16
 _NONCE_BYTES = 12
 _HASH_BYTES = 20
 AT_ONCE = 500
-"""The maximum number of values in one statement, since a statement supports about 32,000 parameters."""
+"""The maximum number of values in one statement. A statement supports about 32,000 parameters."""
 
 _Item = TypeVar("_Item")
 _Entry: TypeAlias = tuple[int, bytes | None, bytes]
 """The id, the hash and the key in a row of the vault."""
 
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
-_HOLD = """
+_ADD_OR_REFERENCE = """
 INSERT INTO pii_value (id, label, hash, key, refs, domain_id)
 SELECT coalesce(
         (SELECT known.id FROM pii_value AS known WHERE known.hash = new.hash),
@@ -43,11 +43,11 @@ _ROW_TYPES = ("bigint", "text", "bytea", "bytea", "bigint", "text", "bigint")
 _FIND = "SELECT id, hash, key FROM pii_value WHERE hash IN ({hashes})"
 _TAKEN = "SELECT id FROM pii_value WHERE id IN ({ids})"
 _ADD = "INSERT INTO pii_value (id, label, hash, key, refs, domain_id) VALUES ($1, $2, $3, $4, $5, $6)"
-_RAISE = "UPDATE pii_value SET refs = refs + $2 WHERE id = $1"
-_HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
-_LINKED = "SELECT id, label, hash, key FROM pii_value WHERE id IN ({ids}) AND hash IS NOT NULL"
+_ADD_REFERENCES = "UPDATE pii_value SET refs = refs + $2 WHERE id = $1"
+_ADD_REFERENCE = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
+_LINKED_ROWS = "SELECT id, label, hash, key FROM pii_value WHERE id IN ({ids}) AND hash IS NOT NULL"
 _RELEASE = "UPDATE pii_value SET refs = refs - $2 WHERE id = $1"
-_FORGET = "DELETE FROM pii_value WHERE id = $1 AND refs <= 0"
+_DELETE_UNREFERENCED = "DELETE FROM pii_value WHERE id = $1 AND refs <= 0"
 _ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
 _ALIASES_OF = "SELECT field, domain_id, value_id FROM pii_alias WHERE model = $1 AND record_id = $2"
 _DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
@@ -55,14 +55,15 @@ _ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_i
 
 
 class ValueKey(NamedTuple):
-    """A value id and the key that seals copies of the value."""
+    """A value id and the key that encrypts copies of the value."""
 
     id: int
     key: bytes
 
 
 class PersonalValue(NamedTuple):
-    """A value to which a reference is stored. Linked values with the same label and text share one id."""
+    """A personal value with the label of its field. Linked values with the same label and text share one value id, so
+    they have the same token."""
 
     label: str
     text: str
@@ -70,7 +71,7 @@ class PersonalValue(NamedTuple):
 
 
 class Vault:
-    """The vault of a database. It never stores a value. For a linked value, it stores a keyed hash."""
+    """The vault of a database. It stores no values. For a linked value, it stores a keyed hash."""
 
     def __init__(self, secret: bytes, dialect: Dialect = "sqlite") -> None:
         """Derive the keys from `secret`, the secret of the database. `dialect` determines whether there may be
@@ -80,73 +81,75 @@ class Vault:
         self._seal_key = derive_key(secret, b"", "vault/seal")
 
     async def hold(
-        self, transaction: Transaction, wanted: Sequence[PersonalValue], releasing: Collection[int] = ()
+        self, transaction: Transaction, values: Sequence[PersonalValue], releasing: Collection[int] = ()
     ) -> list[ValueKey]:
-        """Add a reference to each value, and return the value ids and keys in the order of `wanted`.
+        """Add a reference to each value, and return the value ids and keys in the order of `values`.
 
         The id of a linked value is derived from the value, so a value that is deleted and written again gets the same
         id. Other values get random ids.
 
-        `releasing` are the ids that the same transaction releases next. Their rows are locked together with the other
-        rows. All transactions lock rows in the same order, so that two transactions never wait for each other.
+        `releasing` are the ids that the same transaction releases next. Their rows are locked together with the rows of
+        the values. All transactions lock rows in the same order, so two transactions never wait for each other.
         """
-        hashes = list(map(self._hash_of, wanted))
+        hashes = list(map(self._hash_of, values))
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
             place: [_id_of(hashed), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
-            for place, hashed, each in zip(places, hashes, wanted, strict=True)
+            for place, hashed, each in zip(places, hashes, values, strict=True)
         }
-        value_keys = {place: _held(row) for place, row in rows.items()}
-        value_keys |= await self._insert_all(transaction, await self._untouched(transaction, releasing) | rows)
+        value_keys = {place: _value_key(row) for place, row in rows.items()}
+        value_keys |= await self._insert_all(transaction, await self._rows_to_lock(transaction, releasing) | rows)
         return [value_keys[place] for place in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
-        """Add a reference to each row, in the order of the hashes. Return the id and key of each stored row that has a
-        hash, keyed by that hash."""
+        """Add references to the rows, in the order of their hashes. Map the hash of each row that has one to the id and
+        key of the stored row."""
         value_keys: dict[bytes, ValueKey] = {}
-        insert = _insert_alone if self._dialect == "sqlite" else _insert
-        for some in _parts([rows[place] for place in sorted(rows)]):
-            inserted = await insert(transaction, some)
+        insert = _insert_with_one_writer if self._dialect == "sqlite" else _insert
+        for batch in _batches([rows[place] for place in sorted(rows)]):
+            inserted = await insert(transaction, batch)
             linked = ((number, hashed, key) for number, hashed, key in inserted if hashed is not None)
             value_keys |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked}
         return value_keys
 
-    async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
-        """Return existing rows whose reference counts do not change. They are written only to lock them."""
+    async def _rows_to_lock(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
+        """Return the rows of these values with a reference count of 0 to add. Writing them changes nothing but locks
+        the rows."""
         if not value_ids or self._dialect == "sqlite":
             # SQLite needs no locks, because it allows only one writer at a time.
             return {}
         return {
             bytes(hashed): [value_id, label, hashed, key, 0, None]
-            async for some in CooperativeIterator(_parts(list(value_ids)), 1)
-            for value_id, label, hashed, key in await transaction.fetch(_LINKED.format(ids=_places(some)), *some)
+            async for batch in CooperativeIterator(_batches(list(value_ids)), 1)
+            for value_id, label, hashed, key in await transaction.fetch(_LINKED_ROWS.format(ids=_places(batch)), *batch)
         }
 
-    def _hash_of(self, wanted: PersonalValue) -> bytes | None:
-        return self._hash(wanted.label, wanted.text) if wanted.linked else None
+    def _hash_of(self, value: PersonalValue) -> bytes | None:
+        return self._hash(value.label, value.text) if value.linked else None
 
     async def hold_again(self, transaction: Transaction, value_id: int) -> ValueKey | None:
         """Add a reference to the value with this id. Return None if the value is deleted."""
-        row = await transaction.fetch_one(_HOLD_AGAIN, value_id)
+        row = await transaction.fetch_one(_ADD_REFERENCE, value_id)
         return None if row is None else ValueKey(row[0], bytes(row[2]))
 
     async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
-        """Return a separate value id for a domain. It is never merged with the id of an equal value (design, 4.4)."""
+        """Create a value id that only one domain uses (an alias). An equal value never gets the same id (design,
+        4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
-        return _held(row)
+        return _value_key(row)
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
-        """Remove a reference from each value. A value without references is deleted, and its sealed copies become
-        unreadable."""
+        """Remove a reference from each value. A value without references is deleted with its key, so its encrypted
+        copies become unreadable."""
         released = sorted(value_ids)
         if len(released) > 1:
             # Lock the rows first, in the order that `hold` uses.
             await self.hold(transaction, (), released)
         async for value_id in CooperativeIterator(released):
             await transaction.run(_RELEASE, value_id, 1)
-            await transaction.run(_FORGET, value_id)
+            await transaction.run(_DELETE_UNREFERENCED, value_id)
 
     async def add_alias(
         self, transaction: Transaction, model: str, record_id: str, field: str, domain_id: str, value_id: int
@@ -156,7 +159,8 @@ class Vault:
         await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
 
     async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
-        """Map each field of the record to the value ids that apply only in single domains, keyed by domain."""
+        """Map each field of the record to its aliases: the id of a domain to the value id that only this domain
+        uses."""
         found: dict[str, dict[str, int]] = {}
         for field, domain_id, value_id in await reader.fetch(_ALIASES_OF, model, record_id):
             found.setdefault(field, {})[domain_id] = value_id
@@ -173,17 +177,18 @@ class Vault:
         """Map those values that still exist to their keys."""
         return {
             row[0]: bytes(row[1])
-            async for some in CooperativeIterator(_parts(value_ids), 2)
-            for row in await reader.fetch(_KEYS.format(ids=_places(some)), *some)
+            async for batch in CooperativeIterator(_batches(value_ids), 2)
+            for row in await reader.fetch(_KEYS.format(ids=_places(batch)), *batch)
         }
 
     def seal(self, key: bytes, text: str) -> str:
-        """Return a sealed copy of the value as base64 text. It is readable as long as the value exists in the vault."""
+        """Return an encrypted copy of the value as base64 text. The copy is readable as long as the value exists in the
+        vault."""
         nonce = ids.random_bytes(_NONCE_BYTES)
         return base64.b64encode(nonce + self._cipher(key).encrypt(nonce, text.encode(), None)).decode()
 
     def unseal(self, key: bytes, sealed: str) -> str | None:
-        """Return the value in a sealed copy, or None if it was sealed with another key."""
+        """Return the value in an encrypted copy, or None if the copy was encrypted with another key."""
         raw = base64.b64decode(sealed)
         try:
             return self._cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
@@ -191,7 +196,7 @@ class Vault:
             return None
 
     def keyed(self, data: bytes) -> bytes:
-        """Return a keyed hash. It reveals whether values are equal, and nothing else."""
+        """Return a keyed hash of the data. Without the key, hashes reveal only whether the data is equal."""
         return hashlib.blake2b(data, key=self._hash_key, digest_size=_HASH_BYTES, person=b"keyed").digest()
 
     def _cipher(self, key: bytes) -> AESGCM:
@@ -201,7 +206,7 @@ class Vault:
         return hashlib.blake2b(f"{label}\0{text}".encode(), key=self._hash_key, digest_size=_HASH_BYTES).digest()
 
 
-def _parts(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
 
 
@@ -215,7 +220,7 @@ async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list
         ", ".join(f"${width * row + place}::{kind}" for place, kind in enumerate(_ROW_TYPES, 1))
         for row in range(len(rows))
     )
-    text = _HOLD.format(rows=", ".join(f"({group})" for group in groups))
+    text = _ADD_OR_REFERENCE.format(rows=", ".join(f"({group})" for group in groups))
     values = [value for row in rows for value in (*row, _second_id(row))]
     entries = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
     if len(entries) != len(rows):
@@ -223,34 +228,34 @@ async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list
     return entries
 
 
-async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
+async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
     """Like `_insert`, but for databases that have only one writer at a time.
 
-    SQLite keeps a journal for each statement that may fail after its first row. A statement that inserts several rows
-    or has DO UPDATE is such a statement. To truncate this journal, SQLite visits all pages that the transaction has
-    changed, so n such statements take time proportional to n * n.
+    SQLite keeps a journal for each statement that may fail after its first row. This includes statements that insert
+    several rows or have DO UPDATE. To truncate this journal, SQLite visits all pages that the transaction has changed.
+    The time for n such statements is therefore proportional to n * n.
     """
-    known = await _known(transaction, [row[2] for row in rows if row[2] is not None])
+    known = await _stored_entries(transaction, [row[2] for row in rows if row[2] is not None])
     new = [row for row in rows if row[2] not in known]
     await _give_free_ids(transaction, new)
     for row in new:
         await transaction.run(_ADD, *row)
     for row in rows:
         if row[2] in known:
-            await transaction.run(_RAISE, known[row[2]][0], row[4])
+            await transaction.run(_ADD_REFERENCES, known[row[2]][0], row[4])
     return [*known.values(), *map(_entry, new)]
 
 
-async def _known(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
-    """Map those of the hashes that are stored to their entries."""
+async def _stored_entries(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
+    """Map each stored hash to its entry."""
     found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
     return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
 
 
 async def _give_free_ids(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
-    """Give new ids to linked values whose ids other values have taken."""
-    wanted = [row[0] for row in rows]
-    found = await transaction.fetch(_TAKEN.format(ids=_places(wanted)), *wanted) if wanted else []
+    """Give the second id to each linked value whose first id belongs to another value."""
+    first_ids = [row[0] for row in rows]
+    found = await transaction.fetch(_TAKEN.format(ids=_places(first_ids)), *first_ids) if first_ids else []
     taken = {row[0] for row in found}
     for row in rows:
         if row[0] in taken and row[2] is not None:
@@ -262,7 +267,7 @@ def _entry(row: list[Value]) -> _Entry:
 
 
 def _new_id() -> int:
-    # The id is random, so that the id of a deleted value is not used again for another value.
+    # Use a random id, so that another value does not get the id of a deleted value.
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
 
 
@@ -275,12 +280,12 @@ def _linked_id(hashed: bytes, start: int = 0) -> int:
 
 
 def _second_id(row: list[Value]) -> int:
-    """Return the second id of a value, for the case that another value has its first id. This happens once in 2^48
-    values."""
+    """Return the second id of a value. A value gets its second id if another value has its first id, which happens
+    about once in 2^48 values."""
     return _new_id() if row[2] is None else _linked_id(_bytes(row[2]), ID_BITS // 8)
 
 
-def _held(row: list[Value]) -> ValueKey:
+def _value_key(row: list[Value]) -> ValueKey:
     return ValueKey(int(str(row[0])), _bytes(row[3]))
 
 
