@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from countersign.records.access.view import Domain
 from countersign.records.masking.placeholder_tokens import (
-    MAX_KNOWN,
     MAX_BATCH,
+    MAX_KNOWN,
     ROUNDS,
     SIZE,
     DomainMasks,

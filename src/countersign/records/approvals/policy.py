@@ -189,11 +189,10 @@ async def _requires_by_setting(run: Run, prepared: PreparedCommand) -> bool:
     required = [each for each in settings if each is not None and each.n > 0]
     if not required or any(each.when is None for each in required):
         return bool(required)
-    conditions = [condition_of(each.when) for each in required if each.when is not None]
-    return any([await _is_condition_met(run, prepared, each) for each in conditions])
+    return any([await _is_met(run, prepared, condition_of(each.when)) for each in required if each.when is not None])
 
 
-async def _is_condition_met(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
+async def _is_met(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
     """Return whether the record meets the condition before or after the command. The result is also True if the agent
     cannot read the fields of the condition. Otherwise the response would reveal that the record does not meet the
     condition."""
