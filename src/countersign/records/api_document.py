@@ -1,4 +1,4 @@
-"""The API as a caller sees it: commands and models, and the schemas of inputs and records."""
+"""Describes the API for a caller: commands and models, and the schemas of inputs and records."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -316,7 +316,8 @@ def _counted(view: ModelView) -> Schema:
 
 
 def _one_of(names: list[str]) -> Schema:
-    """A string that is one of the names. An empty enum is left out: some MCP clients refuse all tools for it."""
+    """Return the schema of a string that is one of the names. An empty enum is left out, because some MCP clients
+    refuse all tools if one schema contains it."""
     return {"type": "string", "enum": names} if names else {"type": "string"}
 
 

@@ -1,4 +1,4 @@
-"""The assembly of the records service: its resources and its routes."""
+"""Assembles the records service: opens its resources and declares its routes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -129,7 +129,8 @@ def database_file(settings: Settings) -> Path:
 
 
 def places_of(settings: Settings, database: Database | None) -> InstallationPlaces:
-    """Return the places that contain the id of the installation. The files belong to the store."""
+    """Return the places in which the id of the installation is stored. The records service has no files, because they
+    belong to the store."""
     return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
 
 
@@ -243,7 +244,7 @@ def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
 
 @asynccontextmanager
 async def tended(service: RecordsService) -> AsyncGenerator[None]:
-    """During the block, send webhooks and e-mails. Handle expired data every minute."""
+    """During the block, send webhooks and e-mails, write the log of calls, and clean up every minute (see `tend`)."""
     engine, callers = service.engine, service.callers
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
@@ -255,8 +256,8 @@ async def tended(service: RecordsService) -> AsyncGenerator[None]:
 
 
 async def tend(service: RecordsService) -> None:
-    """Expire the plans that are due. Delete old sign-in failures, old webhook deliveries and old outcomes of keyed
-    calls."""
+    """End the plans whose time to decide is over. Delete old sign-in failures, webhook deliveries, logged calls, and
+    stored outcomes of calls with an Idempotency-Key."""
     await decisions.expire_plans(service.engine)
     async with service.records.database.transaction() as transaction:
         await sessions.forget_old_failures(transaction)

@@ -196,10 +196,11 @@ class AuditEntry(
 
 
 PAGE_MODELS = frozenset({"view", "favourite", "dashboard", "comment"})
-"""The models of pages. Agents have none of them, so that a person's notes and layouts do not become their input."""
+"""The models that pages use. Agents have no access to them, so that a person's notes and layouts do not become input of
+agents."""
 
 STAMPED: Mapping[str, tuple[str, ...]] = {"comment": ("written_at",)}
-"""By model, the instants that the service sets when a record is created."""
+"""Maps a model to the time stamps that the service sets when a record is created."""
 
 _KEPT = ("get", "list", "search", "create", "update", "delete")
 _NAME_LENGTH = 200
@@ -262,7 +263,7 @@ CURRENCY = DeclaredSetting(
     ),
     help="The currency of all amounts, which pages show beside them",
 )  # fmt: skip
-"""A currency has two decimals here, because fields of money hold hundredths."""
+"""The setting for the currency. Only currencies with two decimals are listed, because money fields store hundredths."""
 
 MODULE = Module(
     "base",

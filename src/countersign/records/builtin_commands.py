@@ -1,4 +1,4 @@
-"""The built-in commands that are not generated, such as `session.revoke` and `user.invite`."""
+"""The commands of the built-in models that are not generated, such as `session.revoke` and `user.invite`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ class AuditFault(msgspec.Struct):
 class AuditReport(msgspec.Struct):
     """The result of verifying the whole audit. The verification started at `checked_at`.
 
-    Only administrators see the number of entries and the defects. To other callers, they would reveal how many entries
-    are hidden.
+    Only administrators see the number of entries and the defects. Other callers could find out from them how many
+    entries are hidden.
     """
 
     is_intact: bool
@@ -179,7 +179,7 @@ MAX_CALLS = 200
 
 
 class CallEntry(msgspec.Struct):
-    """A call of an agent: what it called, on which record, how it ended and how long it took; never the content."""
+    """A call of an agent: the tool, the record, the result and the duration, without input and output."""
 
     number: int
     at: str
@@ -215,7 +215,7 @@ async def _calls(run: Run, model: str, body: Body) -> object:
 
 
 async def _deactivate(run: Run, model: str, body: Body) -> object:
-    """Switch a person off. It is the update of `is_active`, with all its checks."""
+    """Deactivate a person: run `user.update` with `is_active` set to false, with all its checks."""
     target_id = _only_id(body, "user.deactivate")
     async with run.writing() as inside:
         view = inside.view_of("user")

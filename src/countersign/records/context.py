@@ -17,15 +17,15 @@ class Records:
     """A running records service.
 
     `root_url` has no trailing slash. `is_loopback` is true if the service is reachable only from this machine.
-    `versions` reads the version number of access rights, and `plan_version` the version number of the last change of a
-    plan. Both numbers are at least as new as the call.
+    `versions` reads the version number of access rights, and `plan_version` the number of the last change of a plan.
+    Both include every change that was committed before the call.
 
     `bits` maps each model to its fields, and each field to its bit in the masks of records. The bits are read from the
     installed schema, and no bit is ever reused.
 
-    `secret` consists of 32 random bytes that belong to this database and are sealed under the master key. The keys of
-    token domains, the vault's hashes and the audit's chains are derived from the secret, so that they do not change
-    with the master key.
+    `secret` consists of 32 random bytes that belong to this database and are stored encrypted with the master key. The
+    keys of token domains, of the vault's hashes and of the audit's chains are derived from the secret, so that they do
+    not change with the master key.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""The demonstration data: four people with well-known passwords, and the same records in every installation."""
+"""Creates the demonstration data: four people with well-known passwords, and the same records in every installation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -218,8 +218,8 @@ class _Seeder:
             await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
 
     def _contact(self, number: int) -> dict[str, str]:
-        """Return the contact of a lead. Several leads share a contact, as in real data. Agents recognize this by equal
-        tokens."""
+        """Return the contact of a lead. Several leads share a contact, as in real data. Agents recognize a shared
+        contact by equal tokens."""
         if number % 4 == 0:
             return {"contact_name": self._person(), "contact_email": f"lead{number // 8}@mail.example"}
         party, name, email = _choice(self._parties)

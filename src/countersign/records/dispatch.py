@@ -1,4 +1,4 @@
-"""Dispatch for REST, MCP and batch plans. It runs a command for a caller, or stores the command as a plan."""
+"""Runs a command for a caller, or stores the command as a plan. REST and MCP share this module."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND tit
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """The value that a command returned, and the fields of its model that were withheld. If the command became a plan,
-    the value is a `Proposal`.
+    """The value that a command returned, and the fields that are hidden from the caller (`denied`). If the command
+    became a plan, the value is a `Proposal`.
 
     `is_replayed` is true if an earlier call with the same Idempotency-Key ran the command.
     """
@@ -58,7 +58,7 @@ class Dispatch:
         key: object = None,
         stopping: asyncio.Event | None = None,
     ) -> CommandOutcome:
-        """Run a command of the view (see `require_command`). If an agent may only propose it, store it as a plan.
+        """Run a command of the view (see `require_command`). If the command needs approval, store it as a plan.
 
         `key` is the Idempotency-Key as sent. With a key, a writing command runs once, and a repeated call receives the
         response of the first call. Read commands ignore the key. A waiting command ends when `stopping` is set.
@@ -85,7 +85,8 @@ class Dispatch:
             self.engine.calls.note(caller, f"{view.model.name}.{name}", body.get("id"), result, started_s)
 
     async def _note_guessing(self, run: Run, view: ModelView) -> None:
-        """Record the guessing attempt in the audit and the log, since the transaction of the command is rolled back."""
+        """Record the guessing attempt in the audit and the log. A separate transaction is needed, because the
+        transaction of the command is rolled back."""
         telemetry.logger("masking").warning("too many unknown tokens", user_id=run.caller.user_id)
         async with self.engine.records.database.transaction() as transaction:
             await record_writer.record_audit(run.within(transaction), "base.unknown_tokens", view.model, None, {})
@@ -109,7 +110,7 @@ class Dispatch:
                 record_id = await command.apply(inside, prepared)
                 return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
-            # The checks found no obstacle, so another call must have written meanwhile.
+            # The checks succeeded, so a concurrent call must have written in the meantime.
             raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
@@ -145,7 +146,7 @@ class Dispatch:
 
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
-    """Return the withheld fields of the model and of the other models whose fields occur in this response."""
+    """Return the hidden fields of the model and of the other models whose fields occur in this response."""
     if not run.mentioned_models:
         return view.denied
     others = [other.denied for name, other in run.caller.view.models.items() if name in run.mentioned_models]

@@ -1,4 +1,4 @@
-"""The columns that the records service encrypts under the master key. All other keys are derived from the secret of the
+"""The columns that the records service encrypts with the master key. All other keys are derived from the secret of the
 service."""
 
 from countersign.kernel.webhooks import receivers

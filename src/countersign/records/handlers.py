@@ -1,4 +1,4 @@
-"""The handlers of the documented addresses. A handler converts a request to a command, and the result to a response."""
+"""The handlers of the documented endpoints. A handler converts a request to a command, and the result to a response."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ LINK = ("Link", '</mcp>; rel="mcp"')
 
 
 class Token(msgspec.Struct):
-    """A bearer token, shown once."""
+    """A bearer token. Only this response contains it."""
 
     token: str
 
 
 class Commands(msgspec.Struct):
-    """What the caller may use."""
+    """The commands that the caller may use."""
 
     commands: list[dict[str, Any]]
 
@@ -51,11 +51,11 @@ class Handlers:
     own: BuiltinCommands
 
     async def liveness(self, _: RecordsRequest) -> Response:
-        """That the service answers; it looks at nothing else."""
+        """Return 200. The response proves only that the service answers requests."""
         return Response(200, b'{"status":"ok"}', JSON)
 
     async def login(self, call: RecordsRequest) -> Response:
-        """A session token for a user name and a password."""
+        """Sign in with a user name and a password, and return a session token."""
         body = _body(call, "username", "password")
         username, password = body.get("username"), body.get("password")
         if not isinstance(username, str) or not isinstance(password, str):
@@ -69,7 +69,7 @@ class Handlers:
             raise
 
     async def agent_token(self, call: RecordsRequest) -> Response:
-        """A token by which an agent acts for the person who calls."""
+        """Issue a token with which an agent acts for the calling person."""
         if call.caller.is_agent:
             raise NotFound("not found")
         body, key = decode.json_object(call.body), call.headers.get(idempotency.HEADER)
@@ -85,12 +85,12 @@ class Handlers:
         return Response(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
 
     async def commands(self, call: RecordsRequest) -> Response:
-        """What the caller may use."""
+        """Return the commands that the caller may use."""
         approvals = await self._approvals()
         return _tagged(call, Commands(api_document.command_list(call.caller, approvals, self.own)))
 
     async def meta(self, call: RecordsRequest) -> Response:
-        """Modules, models, readable fields and actions visible to the caller."""
+        """Return the modules, models, readable fields and actions that are visible to the caller."""
         found = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
         api_document.name_currency(found, await self.dispatch.currency())
         answer = _tagged(call, found)
@@ -98,7 +98,7 @@ class Handlers:
         return answer
 
     async def openapi(self, call: RecordsRequest) -> Response:
-        """The OpenAPI document of what the caller may use."""
+        """Return the OpenAPI document of the commands that the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         on = messages.revision_names(with_2026=records.settings.mcp_2026)
         return _tagged(call, openapi_document.openapi_document(call.caller, records.root_url, approvals, self.own, on))

@@ -1,4 +1,4 @@
-"""The first page of a person: plans that wait, records that are due, tickets, recent records, and activity."""
+"""Collects the data of a person's first page: pending plans, due records, tickets, recent records, and activity."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ _OPEN_TONES = ("info", "cyan", "violet", "warn")
 
 
 class RecentRecord(msgspec.Struct):
-    """A record that the person opened, and when."""
+    """A record that the person opened, with the time."""
 
     record: RecordLine
     at: str
@@ -40,7 +40,7 @@ class DueRecord(msgspec.Struct):
 
 
 class OpenRecords(msgspec.Struct):
-    """The open records of the person in one model: how many, and the first by their date."""
+    """The open records of the person in one model: their number, and the first of them in the order of their dates."""
 
     model: str
     owner_field: str
@@ -60,7 +60,7 @@ class FeedEntry(msgspec.Struct):
 
 
 class WaitingPlans(msgspec.Struct):
-    """The plans that wait for a decision: how many, how many of high risk, and the newest."""
+    """The pending plans: their number, the number of those with a high risk, and the newest of them."""
 
     count: int
     high: int
@@ -68,7 +68,7 @@ class WaitingPlans(msgspec.Struct):
 
 
 class Home(msgspec.Struct):
-    """What a person finds on the first page."""
+    """The data of the first page."""
 
     waiting: WaitingPlans
     due: list[OpenRecords]
@@ -130,7 +130,8 @@ def _owner_field(view: ModelView) -> Ref | None:
 
 
 def _date_field(view: ModelView) -> Field | None:
-    """Return the date by which a record is due: that of the last measure with a date, or else the last date."""
+    """Return the date field by which a record is due: the date field of the last measure that has one or, without such
+    a measure, the last date field."""
     measured = [each.date for each in view.model.measures if each.date and view.sees_in_clear(each.date)]
     dates = [name for name in view.fields if view.model.fields[name].kind == "date" and view.sees_in_clear(name)]
     names = measured or dates
@@ -138,7 +139,8 @@ def _date_field(view: ModelView) -> Field | None:
 
 
 async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
-    """Return the person's open records: all that are assigned, and those of its own that are due within two weeks."""
+    """Return the person's open records: all records that are assigned to the person or, in models without an assignee,
+    the person's records that are due within two weeks."""
     owner, day = _owner_field(view), _date_field(view)
     if owner is None or (day is None and owner.name != _ASSIGNEE):
         return None
@@ -149,14 +151,14 @@ async def _open_records(run: Run, view: ModelView) -> OpenRecords | None:
     page = await list_search.search(run, view.model.name, query)
     rows = run.engine.reading(run.caller, view).members(page.rows, ("id", by))
     days = {str(row["id"]): row[by] for row in rows}
-    # Without a date, the order is that of the ids, which say nothing.
+    # Without a date field, the records are ordered by id, and no date is shown.
     shown = by if by != "id" else None
     items = [DueRecord(line, days[line.id] if shown else None) for line in await find.lines(run, view, list(days))]
     return OpenRecords(view.model.name, owner.name, shown, page.total, items)
 
 
 def _soon(owner: Ref, day: Field | None) -> list[dict[str, object]]:
-    """Return the condition that a record of the person is due within two weeks. It does not apply to tickets."""
+    """Return the condition that a record of the person is due within two weeks. For tickets, return no condition."""
     if owner.name == _ASSIGNEE or day is None:
         return []
     last = clock.rfc3339(clock.later(clock.now(), seconds=DUE_DAYS * 86_400))[:10]

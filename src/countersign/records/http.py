@@ -39,7 +39,8 @@ def route(
     handler: Callable[[RecordsRequest], Awaitable[Response]],
     **options: Unpack[Options],
 ) -> Route[Records]:
-    """Return a raw route, whose handler decodes the body. The checks of an input depend on what the caller may see."""
+    """Return a raw route. Its handler decodes the body, because the checks of an input depend on what the caller may
+    see."""
     defaults: Options = {"signed_in": True, "takes": JSON, "body_limit": BODY_LIMIT}
     return routing.route(method, path, handler, answers={}, body=bytes, **(defaults | options))
 
@@ -84,14 +85,16 @@ def _detail(refused: Refused) -> str:
 
 
 class Envelope(msgspec.Struct):
-    """The answer of a command that was carried out (API document, Command envelope)."""
+    """The response to a command that was run (API document, Command envelope). `denied` lists the fields that are
+    hidden from the caller."""
 
     denied: tuple[str, ...]
     value: object
 
 
 def is_whole_list(command: str, body: Body) -> bool:
-    """Return whether the command lists every visible record. Such a list may be larger than the memory."""
+    """Return whether the command lists every visible record. Such a list is streamed, because it may be larger than the
+    memory."""
     return command == "list" and "limit" not in body
 
 

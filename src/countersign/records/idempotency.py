@@ -1,11 +1,12 @@
-"""Storage of the result of a command that was sent with an Idempotency-Key. The result is stored together with the
-effect of the command, and a repeated call receives it.
+"""Stores the outcome of a command that was sent with an Idempotency-Key. The outcome is stored in the same transaction
+as the effect of the command, and a repeated call receives it.
 
-The outcome is stored, and not the bytes of the response. A repeated call renders the outcome with the current rights of
-the caller, so it never reveals more than reading the same record at that time.
+The bytes of the response are not stored. A repeated call renders the outcome with the caller's current rights, so it
+never reveals more than reading the same record at that time would.
 
-The stored outcome is encrypted under the key, and only a hash of the key is stored. A personal value in the outcome is
-a copy under the value's own key in the vault, as in the audit. Erasing the value therefore also erases this copy.
+The stored outcome is encrypted with the Idempotency-Key, and only a hash of the Idempotency-Key is stored. A personal
+value in the outcome is encrypted with the value's own key in the vault, as in the audit. Erasing the value deletes its
+key, so the copy becomes unreadable.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,12 +37,12 @@ REPLAYED_META = "idempotency-replayed"
 """The member of the `_meta` of an MCP result that marks the result of an earlier call."""
 
 Command: TypeAlias = Callable[[Run], Awaitable[object]]
-"""A command together with its input. It returns the value of the response."""
+"""A function that runs a command with its input and returns the value of the response."""
 
 
 class RecordOutcome(msgspec.Struct, tag="record"):
-    """The command returned this record, with copies of the fields that the caller saw (None: read them again). `sight`
-    is a digest of the caller's view of the model."""
+    """The command returned this record. `fields` are copies of the fields that the caller saw, or None if a repeated
+    call reads the record again. `sight` is a digest of the caller's view of the model."""
 
     id: str
     revision: int
@@ -50,8 +51,8 @@ class RecordOutcome(msgspec.Struct, tag="record"):
 
 
 class ValueOutcome(msgspec.Struct, tag="value"):
-    """The command returned this value; it is returned again while the digest of the caller's view is `sight` (empty:
-    always)."""
+    """The command returned this value. A repeated call returns the value if the digest of the caller's view is still
+    `sight`, or in any case if `sight` is empty."""
 
     value: msgspec.Raw
     sight: str
@@ -65,8 +66,8 @@ class ProposalOutcome(msgspec.Struct, tag="proposal"):
 
 
 class RefusalOutcome(msgspec.Struct, tag="refusal"):
-    """The command was refused. The reason is shown while the digest of the caller's view is `sight` and the caller sees
-    the record `record_id`, if it saw it then."""
+    """The command was refused. A repeated call shows the reason if the digest of the caller's view is still `sight`. If
+    `record_id` is set, the caller saw this record and must still see it."""
 
     reason: str
     members: dict[str, Any]
@@ -143,7 +144,8 @@ class KeyedCalls:
                 value, refused = None, error
                 outcome = await _refusal(inside, call, error)
             else:
-                # This is outside the `try`, because an error raised here must not commit the effect as a refusal.
+                # This is outside the `try`. Otherwise, an error raised here would be stored as a refusal although the
+                # effect is committed.
                 refused = None
                 outcome = await _outcome(inside, call, value)
             answer = Response(200, _encoded(outcome))
@@ -155,8 +157,8 @@ class KeyedCalls:
 
 def _encoded(outcome: Outcome) -> bytes:
     """Return the stored form of the outcome. If a record is larger than 1 MiB, only its id is stored, and the record is
-    read again. If a refusal is larger, its reason is not stored. A value, such as the errors of an import, cannot be
-    recomputed and is stored whatever its size."""
+    read again. If a refusal is larger than 1 MiB, its reason is not stored. A value, such as the errors of an import,
+    cannot be recomputed and is stored whatever its size."""
     encoded = encode(outcome)
     if len(encoded) <= idempotency.MAX_STORED_BYTES:
         return encoded

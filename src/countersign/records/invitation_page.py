@@ -71,7 +71,7 @@ class InvitationPage:
 
 
 def _members(raw: bytes) -> Mapping[str, str]:
-    """Return the members of a query or a form. Malformed data are ignored, so the form then counts as incomplete."""
+    """Return the members of a query or a form. Malformed data give no members, so the form counts as incomplete."""
     try:
         return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MAX_FIELDS, errors="strict"))
     except ValueError:

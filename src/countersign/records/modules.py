@@ -1,5 +1,5 @@
-"""Loading of the enabled modules: `base`, and the modules that the operator selects. Modules are found by their entry
-points."""
+"""Loads the enabled modules: `base`, and the modules that the operator selects. Modules are found by the entry points
+of installed packages."""
 
 import os
 import sys

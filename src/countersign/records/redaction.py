@@ -1,4 +1,5 @@
-"""Redaction of plans and audit entries: every value is shown as the viewer's view of its model allows."""
+"""Redacts plans and audit entries for a viewer: each value is shown in clear, masked or not at all, as the viewer's
+view of its model allows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -32,7 +33,8 @@ _Changes: TypeAlias = Mapping[str, list[object]]
 
 
 class _Copy(msgspec.Struct):
-    """The copy of a personal value in audit and plans."""
+    """The copy of a personal value in audit entries and plans: its value id, its encrypted text, and its aliases (the
+    value ids that only one token domain uses, keyed by domain)."""
 
     value: int
     sealed: str = ""
@@ -40,7 +42,7 @@ class _Copy(msgspec.Struct):
 
 
 async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
-    """Replace each structure with what the viewer may see of it.
+    """Replace each structure with the parts of it that the viewer may see.
 
     Raises:
         LookupError: a model has structures without a renderer.
@@ -59,7 +61,7 @@ async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> No
 
 
 async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, int]) -> None:
-    """Fill the counts of agents' tokens."""
+    """Fill in the numbers of calls and proposals of agent tokens."""
     names = ("calls_24h", "refused_24h", "proposals_open")
     for start in range(0, len(values), ENTRIES_TOGETHER):
         some = values[start : start + ENTRIES_TOGETHER]
@@ -71,8 +73,8 @@ async def _tokens(run: Run, values: Sequence[list[Any]], places: Mapping[str, in
 
 
 async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
-    """Show audit entries: the changes of those fields that the viewer sees now. What it saw at the time of the change
-    does not matter."""
+    """Show audit entries with the changes of the fields that the viewer sees now, regardless of the fields that it saw
+    at the time of the change."""
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
         model = values[places["model"]] if "model" in places else ""
@@ -90,7 +92,7 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
 
 
 async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
-    """Return a past version of a record, from copies of fields that the viewer sees now."""
+    """Return a past version of a record. `copies` contains the copies of the fields that the viewer sees now."""
     opened = _Copies(run)
     await opened.find([(view, name, value) for name, value in copies.items()])
     return {name: opened.shown(view, name, value) for name, value in copies.items()}
@@ -182,7 +184,7 @@ class _Copies:
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
         """Return a value as the viewer sees the field: in clear, as a token, or erased. A ref to a hidden record is
-        empty, as in the record itself. Token-like text becomes a LITERAL token."""
+        empty, as in the record itself. Ordinary text that looks like a token becomes a LITERAL token."""
         plain = self._plain(view, name, value)
         if isinstance(plain, str) and view.sees_in_clear(name):
             return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain, self._literals)
@@ -195,7 +197,7 @@ class _Copies:
         if isinstance(field, Ref):
             return self._ref(field, value)
         if not isinstance(value, dict):
-            # A copy that was made before the field became personal has no token.
+            # The copy was made before the field became personal, so the value has no token.
             return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
         return self._personal(view, name, msgspec.convert(value, _Copy))
 
@@ -213,13 +215,13 @@ class _Copies:
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
         if not copy.sealed:
-            # A plan stores its texts separately, and deletes them when it is decided.
+            # The texts of a plan are stored separately, and deleted when the plan is decided.
             return WITHHELD if copy.value in self._withheld else self._texts.get(copy.value, ERASED)
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
     def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
-        """Return whether a record visible to the viewer still contains the value. Without this check, a shared value
-        that is not erased would reveal that a hidden record contains it."""
+        """Return whether a record visible to the viewer still contains the value. Otherwise the value is shown as
+        erased. If it were shown, the viewer would learn that a hidden record contains it."""
         if copy.value not in self._keys:
             return False
         is_alone = not view.model.fields[name].linked or copy.value in self._texts
@@ -235,8 +237,8 @@ class _Copies:
 
 
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
-    """Show a plan: its input and diff according to the viewer's rights, and its digest and effects only to viewers who
-    may decide."""
+    """Show a plan. Input, diff and effects are limited to the parts that the viewer sees. The digest is hidden from
+    agents, and details of an error from everybody except the person who decided."""
     plan_id = str(values[0])
     plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.mentioned_models.update(step.model for step in plan_steps)
@@ -261,7 +263,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 async def _summarize(
     run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step], raw: msgspec.Raw | None
 ) -> None:
-    """Fill the fields that say the plan in one line. They are made from what this viewer sees of the plan."""
+    """Fill in the summary of the plan. It is computed from the parts of the plan that this viewer sees."""
     if not {"input", "diff", "why", "agent", "title"} <= places.keys():
         return
     shown = {name: values[places[name]] for name in ("why", "agent", "input", "diff")}
@@ -282,7 +284,7 @@ async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) ->
 async def _mark_overtaken(
     run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step]
 ) -> None:
-    """Mark a pending plan as stale if its records have changed. Only viewers who may decide see the mark."""
+    """Mark a pending plan as stale if its records have changed. Agents do not see the mark."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
     if values[places["state"]] == "pending" and await staleness.is_stale(run, plan_steps):
@@ -297,7 +299,7 @@ def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 
 async def _spoken(run: Run, structure: object) -> object:
-    """Return names and texts of people and agents, with LITERAL tokens for token-like text."""
+    """Return the structure with LITERAL tokens instead of ordinary texts that look like tokens."""
     literals = await mask_output.literals(run, list(_texts(structure)))
 
     def shown(part: object) -> object:
@@ -321,7 +323,8 @@ def _texts(structure: object) -> Iterator[str]:
 
 
 async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
-    """Return the value ids of the texts that are hidden from the viewer although it reads their fields."""
+    """Return the value ids of the texts that are hidden from the viewer, although the viewer reads the fields that
+    contain them."""
     found: set[int] = set()
     async for step in CooperativeIterator(plan_steps):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
@@ -331,7 +334,8 @@ async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
-    """Hide the digest and the error from an agent, because they may depend on values that it may not see."""
+    """Hide the digest and the error's details from an agent, because they may depend on values that the agent may not
+    see."""
     if "digest" in places:
         values[places["digest"]] = None
     _keep_from_others(values, places)
@@ -346,7 +350,7 @@ def _keep_from_others(values: list[Any], places: Mapping[str, int]) -> None:
 
 
 def _kind_of(error: object, *, is_stale: bool) -> str | None:
-    """Return the kind of an error. Other viewers see it instead of the error's text."""
+    """Return the kind of an error, which other viewers see instead of the error's text."""
     if error is None:
         return None
     return "stale" if is_stale else "refused"

@@ -32,14 +32,15 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     read it.
 
     Raises:
-        DecryptionFailed: the secret was not sealed with this master key.
+        DecryptionFailed: the secret was encrypted with another master key.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is None:
         fresh = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
             if await transaction.run(_STORE, NAME, encrypt(master, fresh, PURPOSE)):
-                # Start the audit together with the secret, because its empty heads must be signed only once.
+                # Start the audit together with the secret, because the heads of its empty chains must be signed only
+                # once.
                 await Chain(database.dialect, fresh).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
@@ -51,7 +52,7 @@ async def require(database: Database, master: MasterKey) -> None:
     """Require that the master key decrypts the secret, if the secret exists. This function never creates a secret.
 
     Raises:
-        DecryptionFailed: the secret was not sealed with this master key.
+        DecryptionFailed: the secret was encrypted with another master key.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is not None:

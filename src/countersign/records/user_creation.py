@@ -1,4 +1,4 @@
-"""Creation of a person: a user record with its roles and an optional password."""
+"""Creates a person: a user record with its roles and an optional password."""
 
 from collections.abc import Sequence
 

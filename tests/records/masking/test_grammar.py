@@ -74,7 +74,7 @@ def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
     for around in (text, f"Write to {text}, please", f"EMAIL_5 {text} EMAIL_6"):
         assert text not in found(around)
         assert GRAMMAR.near_miss(around) == text
-        assert GRAMMAR.might_matter(around)
+        assert GRAMMAR.might_hold_token_or_near_miss(around)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_no_text_has_a_token_where_the_quick_look_says_there_is_none(text: str) 
     if found(text):
         assert GRAMMAR.might_hold_token(text)
     if found(text) or GRAMMAR.near_miss(text):
-        assert GRAMMAR.might_matter(text)
+        assert GRAMMAR.might_hold_token_or_near_miss(text)
 
 
 @given(TEXTS, st.sampled_from(LABELS), st.integers(0, 10**15 - 1))
