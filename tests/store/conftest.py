@@ -31,7 +31,10 @@ from tests.store.ask.shelf import stocked
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
-WATCHED = ("auth", "batch", "library", "personal", "redeem", "releases", "tools")
+WATCHED = (
+    *("apidocs", "auth", "batch", "catalog", "jobs", "library", "personal", "redeem", "releases"),
+    *("signing_keys", "statistics", "tools", "webhooks"),
+)
 """The folders of tests whose requests may not wait inside their transactions."""
 ROOT_URL = "http://127.0.0.1:8480"
 Result = TypeVar("Result")

@@ -74,7 +74,8 @@ async def test_latest_is_the_newest_stable_release_with_its_sizes(world: World) 
     await world.product("north", "one", platforms=["windows", "linux"])
     owner = await world.person("owner@north.example", north="owner")
     await release(world, owner, "1.0.0-beta.1", "beta")
-    first = (await item(world))["latest"]
+    shown = await item(world)
+    first = shown["latest"]
     await release(world, owner, "1.0.0", "stable")
     await release(world, owner, "1.1.0-beta.1", "beta")
     async with world.store.database.transaction() as transaction:
@@ -82,7 +83,7 @@ async def test_latest_is_the_newest_stable_release_with_its_sizes(world: World) 
             (("b.zip", "windows", 30), ("a.zip", "windows", 20), ("c.zip", "linux", 10), ("d.txt", None, 5))
         ):
             await transaction.run(RELEASED, f"a{number}", name, size, "0" * 64, platform, "1.0.0")
-        await projection.refresh(transaction, (await item(world))["id"], reindex=False)
+        await projection.refresh(transaction, shown["id"], reindex=False)
 
     latest = (await item(world))["latest"]
 

@@ -334,14 +334,20 @@ async def test_sizes_of_a_cover_are_kept_by_the_collector(shop: Shop, monkeypatc
 async def test_a_size_of_a_cover_that_was_removed_before_it_was_referenced_is_stored_again(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reserve, removed = blobs.reserve, list[str]()
+    put, reserve, digests, removed = blobs.put, blobs.reserve, list[str](), list[str]()
+
+    async def noted(database: Database, store: BlobStore, data: bytes) -> str:
+        digests.append(await put(database, store, data))
+        return digests[-1]
 
     async def late(database: Database, store: BlobStore, stored: Sequence[tuple[str, int]]) -> list[blobs.Reservation]:
         if not removed:
-            removed.append(stored[-1][0])
+            # The smaller sizes are stored before the cover itself.
+            removed.append(digests[0])
             assert await blobs.remove_noted(database, store, removed[0])
         return await reserve(database, store, stored)
 
+    monkeypatch.setattr(blobs, "put", noted)
     monkeypatch.setattr(blobs, "reserve", late)
 
     assert (await send(shop, landscape())).status_code == 201
