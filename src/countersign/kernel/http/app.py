@@ -1,4 +1,5 @@
-"""The application: match, rate limit, authenticate, decode, handle, encode; refusals become problem details."""
+"""The HTTP application: it matches, limits, authenticates and decodes each request, runs its handler, and encodes the
+response. A refusal becomes an error response."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
@@ -43,8 +44,8 @@ _CREDENTIALS = ("authorization", "x-api-key")
 _NO_HEADERS = Headers([])
 _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
 ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
-"""The memory for compressed bodies of cached responses, and for those of documents. No setting changes the second
-limit."""
+"""The maximum memory for compressed bodies of cached responses, and for compressed documents, in bytes. No setting
+changes the limit for documents."""
 
 AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
@@ -65,7 +66,7 @@ class Authenticator(Protocol[AuthenticatedCallerT]):
         ...
 
     def admit(self, caller: AuthenticatedCallerT, scope: str | None) -> None:
-        """Check that the caller may use a route that needs this scope (None: any credential).
+        """Check that the caller may use a route that needs this scope. Without a scope, any credential is sufficient.
 
         Raises:
             Refused: the caller has no credential (401), or the credential lacks the scope (403).
@@ -77,7 +78,8 @@ class ErrorRenderer(Protocol):
     """The service's own format of errors."""
 
     def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
-        """Return the response to a refused request for `target`. There is no `route` in a batch, or if none matches."""
+        """Return the response to a refused request for `target`. In a batch, or if no route matches, there is no
+        `route`."""
         ...
 
 
@@ -177,7 +179,8 @@ class App(Generic[ContextT]):
 
     async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
         if exchange.started:
-            # The head is already sent, so only an aborted connection shows the client that the body is incomplete.
+            # The head is already sent. Abort the connection, because this is the only way to show the client that the
+            # body is incomplete.
             raise ConnectionAbortedError(refused.code)
         answer = self._policy.render_error(refused, route, exchange.target, exchange.headers.get("accept"))
         await exchange.answer(self._with_caching(answer))
@@ -188,8 +191,8 @@ class App(Generic[ContextT]):
         return answer
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
-        """Return the request's route and path parameters. A refusal at this stage counts against the rate limit,
-        too."""
+        """Return the request's route and path parameters. A request that is refused here is also counted by the rate
+        limit."""
         try:
             if not exchange.names_its_host:
                 raise invalid_parameter("Host", "must be sent exactly once")
@@ -205,8 +208,8 @@ class App(Generic[ContextT]):
         return route, path
 
     async def _answered_from_memory(self, exchange: Exchange) -> bool:
-        """Answer an anonymous repeated request from the cache if it has a response for the current versions of the
-        data."""
+        """Answer an anonymous request from the cache, if the cache has a response for the current versions of the data.
+        Return whether the request was answered."""
         headers = exchange.headers
         if any(headers.get(name) is not None for name in _CREDENTIALS):
             return False
@@ -216,7 +219,7 @@ class App(Generic[ContextT]):
         target = (exchange.raw_path, exchange.query_string)
         if not self._pages.is_repeat(target):
             return False
-        # Read the versions before making the response, which may then be newer than its versions, but never older.
+        # Read the versions before the data. The data may then be newer than its versions, but never older.
         exchange.versions = await self._versions()
         page = self._pages.get(target, exchange.versions)
         if page is None:
@@ -267,7 +270,8 @@ class App(Generic[ContextT]):
             await self._prepare_before_batch(route, call, exchange, raw)
         except Exception as error:  # as in `answer_subrequest`
             return partial(_same_answer, self._subrequest_error(error, exchange))
-        # `settle` waits until an effect is durable; the outer transaction has not committed by then.
+        # `settle` waits until an effect is durable, but the outer transaction is not committed yet. Do not call it
+        # here.
         return partial(self._send_prepared, replace(route, settle=None), call, exchange, raw)
 
     async def _send_prepared(
@@ -306,7 +310,7 @@ class App(Generic[ContextT]):
         if route.prepare_before_batch is None:
             return
         key = _key(route, call, exchange, raw)
-        # A request whose response is stored is not counted: it is only replayed.
+        # A request whose response is already stored is not counted, because its response is only replayed.
         if key is None or await idempotency.find(self._own.database, key) is None:
             call.prepared = await route.prepare_before_batch(call)
             call.is_prepared = True
@@ -314,7 +318,7 @@ class App(Generic[ContextT]):
     async def _decode(
         self, caller: RequestCaller, route: Route[ContextT], path: dict[str, str], exchange: Exchange
     ) -> tuple[AnyCall[ContextT], bytes]:
-        """The decoded request of a caller whose request was counted, and the bytes of its body."""
+        """Count and decode the request. Return the decoded request and the bytes of its body."""
         if route.scope is not None or route.signed_in:
             self._authenticator.admit(caller, route.scope)
         query = _query(route, exchange)
@@ -324,7 +328,7 @@ class App(Generic[ContextT]):
     async def _run(
         self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes, database: Database
     ) -> Response:
-        """The response of the route, with the given database."""
+        """Run the route with the given database and return its response."""
         if exchange.method in ("GET", "HEAD"):
             await _prepare(route, call)
             return await self._read(route, call, exchange)
@@ -357,7 +361,7 @@ class App(Generic[ContextT]):
         )
 
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> RequestCaller:
-        """The caller; an invalid credential counts against the client's address."""
+        """Return the caller. A request with an invalid credential is counted by the client's address."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
             return await self._authenticator.caller_of(headers, exchange.address, route)
@@ -483,7 +487,7 @@ def _key(
     if not route.writes:
         return None
     path = exchange.raw_path.decode("latin-1")
-    # The key covers the parameters (org) as well: a retry must repeat them.
+    # The key also covers the query parameters (org), so a retry must repeat them.
     content = b"%b\0%b" % (exchange.query_string, raw)
     return idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
 
@@ -539,7 +543,7 @@ async def _replay(route: Route[ContextT], call: AnyCall[ContextT], stored: idemp
 
 
 def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
-    """Raises NotAcceptable when Accept excludes all media types of the route (RFC 9110 §12.5.1)."""
+    """Raise NotAcceptable if Accept excludes all media types of the route (RFC 9110 §12.5.1)."""
     if accept is None or "*/*" in accept:
         return
     offered = {kind.split(";")[0] for kind in (*route.produces, PROBLEM_JSON)}

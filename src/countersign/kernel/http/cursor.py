@@ -1,4 +1,4 @@
-"""Page cursors: signed, opaque positions with the filter that they belong to."""
+"""Page cursors: signed and opaque texts that contain a position in a list and the filter of the list."""
 
 import base64
 import binascii
@@ -37,14 +37,14 @@ _decoder = msgspec.json.Decoder(Position)
 
 
 def write(signer: Signer, position: Position) -> str:
-    """The position as opaque text of [A-Za-z0-9_-]."""
+    """Return the position as an opaque text of the characters A-Z, a-z, 0-9, _ and -."""
     payload = _encoder.encode(position)
     return base64.urlsafe_b64encode(signer.sign(payload) + payload).rstrip(b"=").decode()
 
 
 def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
-    """The position that `write` encoded, if the cursor belongs to this list. `keys` are the types of the list's sort
-    key; without them, the types are not checked.
+    """Return the position that `write` encoded. `keys` are the types of the list's sort key. Without `keys`, the types
+    are not checked.
 
     Raises:
         InvalidCursor: the cursor is forged, truncated, from another list, or in an outdated format.

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, which stop slow clients and memory exhaustion.
+"""Extends uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, against slow clients and memory exhaustion.
 
-Twice a second, one sweep over the open connections checks all deadlines. For each request this costs only a few
-assignments, which is less than the timer that uvicorn would set for each response.
+Twice a second, a loop over the open connections (a sweep) checks all deadlines. A request then needs only a few
+assignments, which take less time than the timer that uvicorn sets for each response.
 """
 
 import asyncio
@@ -46,14 +46,14 @@ class Deadlines:
 
 
 class _LimitExceeded(Exception):
-    """Ends the parsing after a limit was exceeded; the connection is closed by then."""
+    """Ends the parsing after a limit was exceeded. The connection is already closed."""
 
 
 class _PipelineFlow(FlowControl):
     """Pauses reading while pipelined requests wait.
 
-    uvicorn alone would resume reading after each response and each read of a body, and thus accept more requests than
-    it answers.
+    uvicorn resumes reading after each response and each read of a body. It would therefore accept more requests than it
+    answers.
     """
 
     def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
@@ -70,7 +70,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     """One connection, with the phase of the request that its client sends and the start of that phase.
 
     uvicorn tracks the request that is being answered (`cycle`, `pipeline`). A client may send its next request before
-    the response, so this class tracks the request that is being received separately.
+    it gets the response. This class therefore tracks the request that is being received separately.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     @property
     def has_spoken(self) -> bool:
-        """Whether the client has sent a part of a request."""
+        """Return whether the client has sent a part of a request."""
         return self._phase != _SILENT
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -104,7 +104,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Notify the request that is being answered. uvicorn would notify the last request that was received.
 
-        Requests refer to their connection, so drop them: otherwise each connection would be a reference cycle.
+        Then remove the references to requests. They refer to their connection, so each connection would otherwise be a
+        reference cycle.
         """
         super().connection_lost(exc)
         if self._answering is not None:
@@ -117,9 +118,9 @@ class DeadlineProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Receive bytes of a header or a body.
 
-        More than 64 KiB in a row outside of a body (a header, trailers, a chunk's extension) are refused with 431.
-        Bytes that are read together with the end of the previous request are not counted, so that a pipelined header
-        may have up to twice that size.
+        Refuse more than 64 KiB in a row outside of a body (a header, trailers, a chunk's extension) with 431. Bytes
+        that are read together with the end of the previous request do not count, so a pipelined header may have up to
+        twice this size.
         """
         self._framing_bytes += len(data)
         if self._framing_bytes >= MAX_HEADER_BYTES:
@@ -140,8 +141,8 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
 
     def on_message_begin(self) -> None:
-        """The first byte of a request starts the time of its header. A client with more than MAX_PIPELINED waiting
-        requests is disconnected."""
+        """Start the time of the header at the first byte of a request. Disconnect a client with more than MAX_PIPELINED
+        waiting requests."""
         if len(self.pipeline) >= MAX_PIPELINED:
             self.transport.close()
             raise _LimitExceeded
@@ -150,8 +151,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Receive a header field. The parser also passes trailers to this method; they are dropped, since they must not
-        be mistaken for header fields (RFC 9110 §6.5.1)."""
+        """Receive a header field. The parser also passes trailers to this method. Drop them, because they must not be
+        treated as header fields (RFC 9110 §6.5.1)."""
         if self._phase == _BODY:
             return
         if len(self.headers) >= MAX_HEADERS:
@@ -160,7 +161,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The end of the header starts the time of the body."""
+        """Start the time of the body at the end of the header."""
         super().on_headers_complete()
         if not self.pipeline:
             self._answering = self.cycle
@@ -169,21 +170,21 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._framing_bytes = self._body_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """Each part of the body extends the time allowed for the body."""
+        """Extend the time allowed for the body with each part of the body."""
         self._framing_bytes = 0
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Record that the request is complete: until the response, no time counts against the client."""
+        """Record that the request is complete. Until the response is sent, no deadline of the client runs."""
         self._phase = _BETWEEN
         self._framing_bytes = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """After a response, start the next waiting request, or the idle time of the connection.
+        """After a response, start the next waiting request. If there is none, start the idle time of the connection.
 
-        This replaces uvicorn's method, which would set a timer per response: the sweep closes idle connections.
+        This replaces uvicorn's method, which sets a timer for each response. Here, the sweep closes idle connections.
         """
         self._since_s = self.loop.time()
         if self.transport.is_closing():
@@ -214,11 +215,12 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse(_TIMEOUT)
 
     def _is_answering(self) -> bool:
-        """Whether a response is pending. Responses are sent in order, so it is enough to check the last request."""
+        """Return whether a response is pending. Responses are sent in order, so it is enough to check the last
+        request."""
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _allowed_s(self) -> float:
-        """The time limit of the current phase.
+        """Return the time limit of the current phase in seconds.
 
         After an early response, the rest of the body is read and discarded for a moment, so that the client can read
         the response before the connection closes.
@@ -232,9 +234,9 @@ class DeadlineProtocol(HttpToolsProtocol):
         return math.inf if self._is_answering() else limits.idle_s
 
     def _is_stalled(self, now_s: float) -> bool:
-        """Whether the client has not received buffered data for too long. Data that the application adds to the buffer
-        does not count as progress. Only a buffer that has drained enough to accept more data does
-        (`resume_writing`)."""
+        """Return whether the client has not received buffered data for too long. Only a buffer that has drained enough
+        to accept more data counts as progress (`resume_writing`). Data that the application adds to the buffer does
+        not."""
         unsent = self.transport.get_write_buffer_size()
         if unsent == 0 or unsent < self._unsent_bytes:
             self._unsent_since_s = now_s
@@ -249,14 +251,14 @@ class DeadlineProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _may_speak(self) -> bool:
-        """Whether the client would relate a response to the request that it is sending."""
+        """Return whether the client would assign a response to the request that it is sending."""
         if self._phase == _BODY:
             return not self.pipeline and not self.cycle.response_started
         return (self._phase == _HEADER or self._framing_bytes > 0) and not self._is_answering()
 
 
 def open_connections(state: ServerState) -> list[DeadlineProtocol]:
-    """The open connections."""
+    """Return the open connections."""
     connections: set[Any] = state.connections
     return [each for each in connections if isinstance(each, DeadlineProtocol)]
 
@@ -265,7 +267,7 @@ async def sweep_connections(state: ServerState) -> None:
     """Sweep a worker's connections until cancelled, and keep its Date header current."""
     loop = asyncio.get_running_loop()
     while True:
-        # Replace only the first entry, since a shutdown appends a header to every response.
+        # Replace only the first entry, because a shutdown appends a header for every response to the list.
         state.default_headers[:1] = [(b"date", clock.http_date().encode())]
         now_s = loop.time()
         for connection in open_connections(state):

@@ -1,4 +1,4 @@
-"""Decoding the query string and the body of a request into the structs that a route declares."""
+"""Decodes the query string and the body of a request into the structs that a route declares."""
 
 import types
 import typing
@@ -81,10 +81,11 @@ def _text(raw: str) -> str | None:
 
 
 def query(values: dict[str, str], shape: type[StructT]) -> StructT:
-    """Convert the parameters to the route's struct; numbers and booleans are parsed from their text.
+    """Convert the parameters to the route's struct. Numbers and booleans are parsed from their text.
 
     Raises:
-        InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; the refusal names it.
+        InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range. The refusal names the
+            parameter.
     """
     try:
         decoded = msgspec.convert(values, shape, strict=False)
@@ -93,7 +94,8 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         name = place.lstrip("/").split("/")[0]
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
-        # Refuse what only msgspec accepts: "null" as absent, "1e3" and "5.0" as integers, and "1" and "True" as true.
+        # Refuse forms of values that only msgspec accepts: "null" for an absent value, "1e3" and "5.0" for integers,
+        # and "1" and "True" for true.
         value = getattr(decoded, name, text)
         if value is None or (type(value) in (int, bool) and str(value).lower() != text):
             raise invalid_parameter(name, _plain_form(value))
@@ -101,14 +103,14 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
 
 
 def _plain_form(value: object) -> str:
-    """The error text that names the canonical spelling of a value."""
+    """Return the error text that names the canonical spelling of a value."""
     if isinstance(value, bool):
         return "must be true or false"
     return "must not be null" if value is None else f"must be written as {value}"
 
 
 def form(body: bytes, shape: type[StructT]) -> StructT:
-    """Convert a form-encoded body to the route's struct; empty values count as omitted (RFC 6749 §3.2). A member that
+    """Convert a form-encoded body to the route's struct. Empty values count as omitted (RFC 6749 §3.2). A member that
     accepts a list may be repeated (RFC 8707 §2).
 
     Raises:
@@ -132,7 +134,7 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
 
 @lru_cache(maxsize=256)
 def _repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
-    """The members that accept a list."""
+    """Return the names of the members that accept a list."""
     hints = typing.get_type_hints(shape)
     return frozenset(
         name for name, hint in hints.items() if any(typing.get_origin(each) is list for each in typing.get_args(hint))
@@ -156,7 +158,7 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
 
 
 def json_object(body: bytes) -> dict[str, object]:
-    """Parse a JSON body whose members the service checks itself; an empty body is an empty object.
+    """Parse a JSON body whose members the service checks itself. An empty body counts as an empty object.
 
     Raises:
         InvalidRequest: the body is not a JSON object, or `json_reader.read` refuses it.
@@ -177,7 +179,7 @@ def _invalid_json(error: json_reader.InvalidJson) -> InvalidRequest:
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
-    """Convert the body to the route's struct; if no member is required, the body may be empty.
+    """Convert the body to the route's struct. If no member is required, the body may be empty.
 
     Raises:
         UnsupportedMediaType: the body is neither JSON nor, if the route accepts forms, a form.
@@ -194,7 +196,7 @@ def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form:
 
 
 def require_media_type(content_type: str | None, expected: str) -> None:
-    """Check the Content-Type of a body that the handler decodes itself; the charset may be given as UTF-8.
+    """Check the Content-Type of a body that the handler decodes itself. The only accepted charset is UTF-8.
 
     Raises:
         UnsupportedMediaType: the Content-Type is missing, or is not the expected one.
@@ -207,7 +209,7 @@ def require_media_type(content_type: str | None, expected: str) -> None:
 
 @lru_cache(maxsize=256)
 def may_be_left_out(shape: type[msgspec.Struct]) -> bool:
-    """Whether all members of the body are optional."""
+    """Return whether all members of the body are optional."""
     return not any(field.required for field in msgspec.structs.fields(shape))
 
 
@@ -244,24 +246,24 @@ def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tup
 
 
 def unknown_here(known: Collection[str]) -> str:
-    """The error text for an unknown parameter or member."""
+    """Return the error text for an unknown parameter or member."""
     return f"is unknown here (known: {', '.join(known)})" if known else "is unknown here"
 
 
 def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
-    """The allowed values of the field at the path, from its Literal."""
+    """Return the allowed values of the field at the path, from its Literal."""
     return _literals(_hint(shape, steps)) or ["the documented values"]
 
 
 def _names(hint: Any) -> list[str]:
-    """The names of a struct's members on the wire."""
+    """Return the names of a struct's members in JSON."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return [field.encode_name for field in msgspec.structs.fields(hint)]
     return []
 
 
 def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
-    """The type of the field at the path."""
+    """Return the type of the field at the path."""
     found: Any = shape
     for step in steps:
         hint: Any = found
@@ -275,7 +277,8 @@ def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
 
 
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
-    """The description of the pattern that msgspec names, from its metadata (`extra={"needs": …}`)."""
+    """Return the description of the pattern that msgspec's message names. The description is in the metadata of the
+    field (`extra={"needs": …}`)."""
     waiting: list[Any] = [shape]
     seen: set[Any] = set()
     while waiting:
@@ -292,7 +295,7 @@ def _needs(shape: type[msgspec.Struct], words: str) -> str:
 
 
 def _bare(hint: Any) -> Any:
-    """The type without constraints and without None."""
+    """Return the type without constraints and without None."""
     while typing.get_origin(hint) in (typing.Annotated, typing.Union, types.UnionType):
         parts = [part for part in typing.get_args(hint) if part is not type(None)]
         if typing.get_origin(hint) is not typing.Annotated and len(parts) > 1:

@@ -1,5 +1,5 @@
-"""Deprecation: it is announced in headers (RFC 9745, RFC 8594) at least 90 days before the sunset, and refused
-afterwards.
+"""Deprecation of routes, parameters and members. It is announced in headers (RFC 9745, RFC 8594) at least 90 days
+before the sunset. After the sunset, requests that use what was deprecated are refused.
 
 An option deprecates a route. The annotation `deprecated` of a field deprecates a parameter or a member.
 """
@@ -59,13 +59,13 @@ class Deprecation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the sunset has passed."""
+        """Return whether the sunset has passed."""
         return clock.now() >= clock.from_datetime(_midnight(self.sunset))
 
 
 def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
-    """The annotation of a deprecated field. A parameter, or a member of a body, is refused after its sunset
-    (MemberGone); a member of a response is announced until a new version removes it.
+    """Return the annotation of a deprecated field. A parameter, or a member of a body, is refused after its sunset
+    (MemberGone). For a member of a response, the deprecation is announced until a new version removes the member.
 
     Raises:
         ValueError: the sunset is less than 90 days after the announcement.
@@ -86,7 +86,7 @@ def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
 
 
 def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
-    """The deprecations in these shapes of responses, at any depth."""
+    """Return the deprecations in these shapes of responses, at any depth."""
     found: dict[Deprecation, None] = {}
     for kind in inspect.multi_type_info(shapes):
         found.update(dict.fromkeys(_within(kind, set())))
@@ -94,7 +94,7 @@ def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
 
 
 def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[Deprecation, ...]:
-    """The deprecations of the parameters that were sent.
+    """Return the deprecations of the parameters that were sent.
 
     Raises:
         MemberGone: the sunset of one of the parameters has passed.
@@ -104,7 +104,7 @@ def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[De
 
 
 def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
-    """The deprecations of the body's own members that differ from their default.
+    """Return the deprecations of the body's top-level members whose values differ from their defaults.
 
     Raises:
         MemberGone: the sunset of one of the members has passed.
@@ -176,7 +176,7 @@ def _within(kind: Any, seen: set[type]) -> Iterator[Deprecation]:
 
 
 def _parts(kind: Any) -> Iterable[Any]:
-    """The item types of a container or a union."""
+    """Return the item types of a container or a union."""
     if isinstance(kind, inspect.UnionType):
         return kind.types
     if isinstance(kind, inspect.TupleType):

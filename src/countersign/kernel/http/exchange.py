@@ -1,4 +1,5 @@
-"""One HTTP exchange on the wire, and the trusted proxies. No other module reads or writes ASGI messages."""
+"""One HTTP request with its response as ASGI messages, and the trusted proxies. No other module reads or writes ASGI
+messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
@@ -13,11 +14,11 @@ from countersign.settings import BadSetting, Settings
 
 
 class TrustedProxies:
-    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). A network may be written with any of its
-    addresses (`10.42.3.1/16`)."""
+    """The addresses and networks of trusted proxies (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`). A network may be written
+    with any of its addresses (`10.42.3.1/16`)."""
 
     def __init__(self, text: str) -> None:
-        """Parse a list that is separated by commas.
+        """Parse a comma-separated list.
 
         Raises:
             ValueError: an entry with a slash is not a network; the message names the entry.
@@ -41,7 +42,7 @@ class TrustedProxies:
 
 
 def configured_proxies(settings: Settings) -> TrustedProxies:
-    """The configured proxies.
+    """Return the configured proxies.
 
     Raises:
         BadSetting: an entry with a slash is not a network.
@@ -92,7 +93,8 @@ class Exchange:
         self.receive = receive
         self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
         self.send = send
-        # Require exactly one Host header (RFC 9112 §3.2): of several, a proxy might choose a different one.
+        # Require exactly one Host header (RFC 9112 §3.2). If there were several, a proxy might use a different one than
+        # this service.
         hosts = [name for name, _ in scope["headers"]].count(b"host")
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         client = scope.get("client")
@@ -116,7 +118,7 @@ class Exchange:
         return self.root_path + (self.raw_path + query).decode("latin-1")
 
     async def body(self, limit: int) -> bytes:
-        """The complete body.
+        """Return the complete body.
 
         Raises:
             BodyTooLarge: the body has, or its Content-Length announces, more than `limit` bytes.
@@ -140,7 +142,7 @@ class Exchange:
                 return b"".join(pieces)
 
     async def answer(self, answer: Response) -> None:
-        """Write the response of a handler or a refusal. HEAD gets the headers only."""
+        """Write the response of a handler or a refusal. The response to HEAD has only headers."""
         pairs = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers]
         if answer.etag is not None:
             pairs.append((b"etag", answer.etag.encode()))
@@ -154,8 +156,8 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, body: AsyncIterator[bytes]) -> None:
-        """Send the pieces while the client is connected. The server accepts data for a disconnected client as well, so
-        that a large blob would otherwise be read to its end."""
+        """Send the pieces while the client is connected. The server also accepts data for a disconnected client, so a
+        large blob would otherwise be read to its end."""
         gone = asyncio.create_task(self._gone())
         try:
             async for piece in body:
@@ -168,12 +170,12 @@ class Exchange:
                 await body.aclose()
 
     async def _gone(self) -> None:
-        """Wait until the client has closed the connection; discards the data that it sends until then."""
+        """Wait until the client has closed the connection. Discard the data that the client sends until then."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
     async def write(self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        """Write a body that is in memory."""
+        """Write a response whose body is in memory."""
         headers = list(pairs)
         if status not in (204, 304):
             headers.append((b"content-length", b"%d" % len(body)))
@@ -185,8 +187,7 @@ class Exchange:
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
-            # The response already has the headers of the limit that was exceeded; omit the headers of the caller's
-            # quota.
+            # The response already has the headers of the exceeded limit, so omit the headers of the caller's quota.
             self.limits = ()
         further = self.limits + self.notices
         if self.deprecations:
@@ -200,7 +201,8 @@ class Exchange:
 
 
 def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:
-    """The client's IP address. X-Forwarded-For is read from the right, as far as its addresses are trusted proxies."""
+    """Return the client's IP address. X-Forwarded-For is read from right to left, and addresses of trusted proxies are
+    skipped."""
     client = scope.get("client")
     address: str = client[0] if client else "local"
     if address not in trusted_proxies:
@@ -214,8 +216,8 @@ def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) ->
 
 
 def _counted(address: str) -> str:
-    """Return the form of an address for limits and logs: an IPv6 address becomes its /64 network, since one client owns
-    it."""
+    """Return the form of an address for limits and logs. An IPv6 address becomes its /64 network, because one client
+    usually owns the whole network."""
     if ":" not in address:
         return address
     try:

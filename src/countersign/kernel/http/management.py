@@ -23,9 +23,9 @@ from countersign.kernel.http.response import Response, json
 from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxes
 
 PATIENCE_S = 2.0
-"""Timeout of a worker's answer."""
+"""The maximum time to wait for the answer of a worker."""
 CHECK_S = 5.0
-"""Timeout of the checks, which run concurrently. A probe must wait longer."""
+"""The maximum time of the checks, which run concurrently. A probe needs a longer timeout."""
 MEASURE_S = 5.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 ALIVE, NUMBERS, CHECKS, MEASURES = "alive", "numbers", "checks", "measures"
@@ -42,14 +42,15 @@ MEASURED = metrics.gauge(
 
 
 class Check(NamedTuple):
-    """A precondition for answering requests; `run` returns its finding, or raises."""
+    """A precondition for answering requests. `run` returns the finding as text, or raises an exception if the check
+    fails."""
 
     name: str
     run: Callable[[], Awaitable[str]]
 
 
 class ServiceChecks(NamedTuple):
-    """The checks of one service, and its metrics that are read on demand."""
+    """The checks of one service, and the function that reads those of its metrics that are computed on demand."""
 
     name: str
     checks: Sequence[Check]
@@ -65,7 +66,7 @@ class Finding(msgspec.Struct):
 
 
 class Readiness(msgspec.Struct):
-    """The response of /readyz; `failing` names the checks that failed."""
+    """The response of /readyz. `failing` names the checks that failed."""
 
     status: Literal["ready", "not ready"]
     failing: list[str]
@@ -73,8 +74,8 @@ class Readiness(msgspec.Struct):
 
 
 class WorkerState(msgspec.Struct, omit_defaults=True):
-    """One worker in the response of /livez. `restarts` counts replacement processes; `stalls` those that were killed
-    because their event loop stalled."""
+    """One worker in the response of /livez. `restarts` is the number of replacement processes, and `stalls` the number
+    of processes that were killed because their event loop stalled."""
 
     worker: int
     service: str
@@ -87,7 +88,7 @@ class WorkerState(msgspec.Struct, omit_defaults=True):
 
 
 class Liveness(msgspec.Struct):
-    """The response of /livez; `silent` are the numbers of the workers that do not answer."""
+    """The response of /livez. `silent` lists the numbers of the workers that do not answer."""
 
     status: Literal["alive", "not alive"]
     workers: int
@@ -104,7 +105,7 @@ class MeasuredValue(msgspec.Struct):
 
 
 def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Awaitable[bytes]]:
-    """The answers of a worker to the management process."""
+    """Return a function that answers the questions of the management process to a worker."""
 
     async def answer(question: str) -> bytes:
         if question == NUMBERS:
@@ -121,7 +122,7 @@ def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Await
 
 
 async def silent_workers(siblings: WorkerMailboxes) -> list[int]:
-    """The workers that do not answer, by their numbers."""
+    """Return the numbers of the workers that do not answer."""
     answers = await siblings.ask(ALIVE, PATIENCE_S)
     return [index for index, answer in enumerate(answers) if answer is None]
 
@@ -240,7 +241,7 @@ class ManagementApp:
         return msgspec.json.decode(answer, type=list[Finding])
 
     def _worker_of(self, service: str, missing: Sequence[int]) -> int | None:
-        """A worker of the service that answers."""
+        """Return the number of a worker of the service that answers, or None."""
         numbers = (each for each in range(self._siblings.count) if self._board.programs[each] == service)
         return next((each for each in numbers if each not in missing), None)
 
@@ -255,7 +256,7 @@ class ManagementApp:
         return metrics.text(parts, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
-        """The values that one worker of the service reads on demand."""
+        """Return the values that one worker of the service reads on demand."""
         worker = self._worker_of(service, missing)
         answer = None
         if worker is not None:
@@ -266,7 +267,7 @@ class ManagementApp:
         return [metrics.Sample(metrics.FAMILIES[each.family], each.value, each.labels) for each in measures]
 
     def _replaced(self) -> list[metrics.Sample]:
-        """The restarts and stalls of each program."""
+        """Return the numbers of restarts and stalls of each program."""
         samples: list[metrics.Sample] = []
         for program in dict.fromkeys(self._board.programs):
             slots = [self._board[number] for number, each in enumerate(self._board.programs) if each == program]
@@ -284,7 +285,7 @@ async def _run_check(check: Check) -> Finding:
         async with asyncio.timeout(CHECK_S):
             return Finding(check.name, "ok", await check.run())
     except Refused as refused:
-        # Add the notes of the exception, which callers of the API do not see, but the operator should.
+        # Add the notes of the exception. Callers of the API do not see them, but the operator should.
         detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
         return Finding(check.name, "failed", str(telemetry.redacted(detail)))
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Refusals as problem details (RFC 9457) that combine both documented error formats."""
+"""Converts refusals to problem details (RFC 9457) that combine both documented error formats."""
 
 from http import HTTPStatus
 from typing import Any
@@ -43,7 +43,7 @@ class NotAcceptable(Refused):
 
 
 class InternalError(Refused):
-    """A fault of the service itself; it is logged under the request's id."""
+    """A fault of the service itself. The fault is logged with the request's id."""
 
     status = 500
     code = "internal_error"
@@ -52,11 +52,11 @@ class InternalError(Refused):
 
 
 def problem(refused: Refused, root_url: str, target: str) -> Response:
-    """The refusal as application/problem+json: the documented members, the `message` of the short format, and the two
-    members that OAuth and auth.md clients read (agent-auth 7.1).
+    """Return the refusal as application/problem+json. It contains the documented members, the `message` of the short
+    format, and the two members that OAuth and auth.md clients read (agent-auth 7.1).
 
-    `target` is the requested address: an absolute URI, or a path with its query below `root_url`. Without a `root_url`
-    there is no `instance`.
+    `target` is the requested address: an absolute URI, or a path with its query below `root_url`. If `root_url` is
+    empty, the member `instance` is omitted.
     """
     body: dict[str, Any] = {
         "type": f"{root_url}/problems/{refused.code.replace('_', '-')}",
@@ -90,7 +90,7 @@ def _instance(root_url: str, target: str) -> str:
 
 
 def oauth_error(refused: Refused) -> Response:
-    """The refusal in the format of RFC 6749 §5.2, which is also the documented short format."""
+    """Return the refusal in the format of RFC 6749 §5.2, which is also the documented short format."""
     body = {
         "error": _oauth_code(refused),
         "error_description": refused.detail,
@@ -105,5 +105,5 @@ def oauth_error(refused: Refused) -> Response:
 
 
 def _oauth_code(refused: Refused) -> str:
-    """The error code for OAuth and auth.md, which differs from the API's code in one case."""
+    """Return the error code for OAuth and auth.md, which differs from the API's code in one case."""
     return "rate_limited" if refused.code == "rate_limit_exceeded" else refused.code
