@@ -26,7 +26,7 @@ class ByteRange(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of bytes in the range."""
+        """Return the number of bytes in the range."""
         return self.stop - self.start
 
 
@@ -40,7 +40,7 @@ class RangeNotSatisfiable(Refused):
 
 
 def content_range(header: str, size: int) -> ByteRange:
-    """The range of a request's body, from its Content-Range: `bytes FIRST-LAST/SIZE`.
+    """Return the range of a request's body, from its Content-Range: `bytes FIRST-LAST/SIZE`.
 
     Raises:
         InvalidRequest: the header has a wrong format or names a size other than `size`, or the range is empty or beyond
@@ -58,13 +58,13 @@ def content_range(header: str, size: int) -> ByteRange:
 
 
 def requested_range(header: str | None, size: int) -> ByteRange | None:
-    """The range that the header Range requests, or None for all bytes.
+    """Return the range that the header Range requests, or None for all bytes.
 
     The header is ignored if it is malformed, has another unit, or names several ranges (RFC 9110 §14.2).
 
     Raises:
-        RangeNotSatisfiable: the range begins beyond the end, or consists of the last 0 bytes; Content-Range names the
-            size.
+        RangeNotSatisfiable: the range begins beyond the end, or consists of the last 0 bytes. The error's header
+            Content-Range names the size.
     """
     matched = _RANGE.fullmatch(header) if header is not None else None
     if matched is None:
@@ -106,13 +106,13 @@ class StoredContent:
 
     @property
     def etag(self) -> str:
-        """The strong entity tag: the SHA-256."""
+        """Return the strong entity tag, which contains the SHA-256."""
         return f'"{self.sha256}"'
 
 
 def attachment(filename: str) -> str:
-    """The Content-Disposition for a download with this file name: in ASCII for old clients, and in UTF-8 for all others
-    (RFC 6266, RFC 8187)."""
+    """Return the Content-Disposition for a download. It contains the file name in ASCII for old clients and in UTF-8
+    for all others (RFC 6266, RFC 8187)."""
     plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
@@ -123,8 +123,8 @@ async def range_response(
     stored: StoredContent,
     begin: Callable[[], Awaitable[None]] | None = None,
 ) -> Response:
-    """The response 304, 206 or 200, according to If-None-Match, If-Range and Range. `begin` is awaited before the first
-    byte of the blob is sent; it is not called for HEAD, nor for a range that begins after the first byte.
+    """Return the response 304, 206 or 200, according to If-None-Match, If-Range and Range. `begin` is awaited before
+    the first byte of the blob is sent. It is not called for HEAD, nor for a range that begins after the first byte.
 
     Raises:
         RangeNotSatisfiable: the range is beyond the end.

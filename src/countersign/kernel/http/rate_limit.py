@@ -1,4 +1,4 @@
-"""Rate limits: the quota that counts a request, its headers, and counters that a node's workers share."""
+"""Rate limits: counts requests against quotas, and shares the counters between the workers of a node."""
 
 import fcntl
 import hashlib
@@ -34,7 +34,8 @@ _LOCK_PAUSE_S = 1.0
 
 
 class Quota(msgspec.Struct, frozen=True, gc=False):
-    """The state of a limit after a hit: `remaining` hits are left until the window ends, in `reset_s` whole seconds."""
+    """The state of a limit after a hit. `remaining` is the number of hits that are left until the window ends, and
+    `reset_s` the time until then in whole seconds."""
 
     limit: int
     remaining: int
@@ -43,19 +44,18 @@ class Quota(msgspec.Struct, frozen=True, gc=False):
 
 
 class Counters(Protocol):
-    """A store of fixed windows, each beginning at its key's first hit.
+    """A store of counters. Each key has a fixed time window, which begins at its first hit.
 
-    A hit is allowed while the costs in its window stay within the limit; a refused hit is not counted. Limits
-    and windows are at most 2^32 - 1. An unreachable store raises no exception.
+    A hit is allowed if the sum of the costs in its window stays within the limit. A refused hit is not counted. Limits
+    and windows are at most 2^32 - 1. If the store cannot be reached, the methods raise no exception.
     """
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Count `cost` against the key; returns the remaining quota."""
+        """Count `cost` against the key, and return the remaining quota."""
         ...
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """Return the remaining quota without counting a hit; `allowed` says whether a hit of cost 1 would be
-        allowed."""
+        """Return the remaining quota without counting a hit. `allowed` is true if a hit of cost 1 would be allowed."""
         ...
 
     async def close(self) -> None:
@@ -72,7 +72,7 @@ class SharedMemoryCounters:
     """
 
     def __init__(self, directory: Path, slots: int = 65_536) -> None:
-        """Open `counters.bin` (32 bytes per slot) in the directory; a damaged or unknown file is replaced.
+        """Open `counters.bin` (32 bytes per slot) in the directory. A damaged or unknown file is replaced.
 
         Raises:
             OSError: the directory is missing or not writable, or its volume is full.
@@ -81,7 +81,7 @@ class SharedMemoryCounters:
         if slots <= 0 or slots % _BUCKET_SLOTS:
             raise ValueError(f"slots: {slots} is not a positive multiple of {_BUCKET_SLOTS}")
         self._stuck_until_s = 0.0
-        # A record lock (fcntl), not flock: it belongs to the process, so that a fork does not share it.
+        # Use a record lock (fcntl) instead of flock. It belongs to one process, so a forked process does not share it.
         self._lock = os.open(directory / "counters.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with self._locked():
@@ -93,11 +93,11 @@ class SharedMemoryCounters:
         self._place = _placer(hash_key, slots)
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Like `Counters.hit`, but never waits."""
+        """Do what `Counters.hit` does, without waiting."""
         return self.hit_now(key, limit, window_s, cost)
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """Like `Counters.peek`, but never waits."""
+        """Do what `Counters.peek` does, without waiting."""
         bucket, name = self._place(key)
         now = clock.now()
         slot = self._find(bucket, name)
@@ -105,14 +105,14 @@ class SharedMemoryCounters:
         return _quota(limit, count, start + window_s * clock.SECOND - now, limit > count)
 
     def hit_now(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Like `Counters.hit`, but not a coroutine. It takes 2 to 3 µs without contention."""
+        """Do what `Counters.hit` does, but not as a coroutine. It takes 2 to 3 µs without contention."""
         bucket, name = self._place(key)
         try:
             fcntl.lockf(self._lock, _LOCK)
         except BlockingIOError:
             self._wait_for_lock()
         try:
-            # The clock is read under the lock, so that windows never seem to begin after a later hit.
+            # Read the clock under the lock, so that a window never seems to begin after a hit in it.
             now = clock.now()
             slot = found = self._find(bucket, name)
             if found == -1:
@@ -124,14 +124,14 @@ class SharedMemoryCounters:
                 count += cost
             _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
             if found == -1:
-                # The hash of the key is written last: a worker killed before that leaves the slot unused.
+                # Write the hash of the key last. If the worker is killed before that, the slot stays unused.
                 self._memory[slot : slot + _NAME_BYTES] = name
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
         return _quota(limit, count, start + window_s * clock.SECOND - now, allowed)
 
     async def close(self) -> None:
-        """Unmap the file; the counts stay in it."""
+        """Unmap the file. The counts remain in the file."""
         self._memory.close()
         os.close(self._lock)
 
@@ -145,7 +145,7 @@ class SharedMemoryCounters:
     def _window(self, slot: int, window_s: int, now: int) -> tuple[int, int]:
         start, _, count = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
         if now < start:
-            # The clock went back: the count remains, but for at most one window from now.
+            # The clock was set back. Keep the count, but let the window end one window length from now at the latest.
             return now, count
         if now - start >= window_s * clock.SECOND:
             return now, 0
@@ -156,7 +156,7 @@ class SharedMemoryCounters:
 
     def _ends(self, slot: int, now: int) -> int:
         start, window_s, _ = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
-        # A window in the future is left by a clock that went back, or by damage: evict it first.
+        # A window that begins in the future comes from a clock that was set back, or from damage. Evict it first.
         return start + window_s * clock.SECOND if start <= now else now
 
     @contextmanager
@@ -168,7 +168,8 @@ class SharedMemoryCounters:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def _wait_for_lock(self) -> None:
-        """Wait for the lock, but continue without it when its holder seems stopped: a miscount beats an outage."""
+        """Wait for the lock. If the process that has the lock seems to be stopped, continue without the lock, because a
+        wrong count is better than an outage."""
         if clock.monotonic_s() < self._stuck_until_s:
             return
         deadline = clock.monotonic_s() + _LOCK_PATIENCE_S
@@ -209,7 +210,8 @@ def _placer(hash_key: bytes, slots: int) -> _Placer:
 def _open_file(path: Path, slots: int) -> mmap.mmap:
     size = _HEAD.size + slots * _SLOT_BYTES
     if not path.is_file() or path.stat().st_size != size:
-        # Replace the file with a new one. To truncate a file that other processes have mapped would kill them.
+        # Replace the file with a new one. Truncating a file that other processes have mapped would kill these
+        # processes.
         _create_file(path, size, slots)
     with path.open("r+b") as opened:
         memory = mmap.mmap(opened.fileno(), size)
@@ -223,7 +225,7 @@ def _create_file(path: Path, size: int, slots: int) -> None:
     unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        # Allocate now: a page without disk space would later kill the process that writes it.
+        # Allocate the disk space now. Writing to a page without disk space would later kill the process.
         os.posix_fallocate(descriptor, 0, size)
         os.pwrite(descriptor, _head(slots), 0)
         os.replace(unfinished, path)
@@ -240,7 +242,7 @@ def _head(slots: int) -> bytes:
 
 WINDOW_S = 60
 DOCUMENTS = "documents"
-"""The name of the quota for documents, problem pages and self-serve keys, which counts per client address."""
+"""The name of the quota for documents, problem pages and self-serve keys. It counts by client address."""
 
 
 class RateLimited(Refused):
@@ -262,7 +264,7 @@ class HitCounter(Protocol):
     """The part of `Counters` that a limiter needs."""
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Count `cost` against the key; returns the state of the limit."""
+        """Count `cost` against the key, and return the state of the limit."""
         ...
 
 
@@ -278,7 +280,7 @@ class RateLimiter:
         self._hints = hints or {}
 
     async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
-        """Count one request; returns the RateLimit headers for its response.
+        """Count one request, and return the RateLimit headers for its response.
 
         Raises:
             RateLimited: the quota of this window is exceeded.
@@ -292,13 +294,13 @@ class RateLimiter:
 
 
 def used_up(limit: int, wait_s: int) -> dict[str, str]:
-    """The headers of a 429: the exceeded limit, 0 remaining, and the seconds to wait."""
+    """Return the headers of a 429 response: the exceeded limit, 0 remaining requests, and the seconds to wait."""
     wait = str(max(1, wait_s))
     return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": wait, "Retry-After": wait}
 
 
 def headers_of(standing: Quota) -> tuple[tuple[str, str], ...]:
-    """RateLimit-Limit, -Remaining and -Reset (seconds), as in the API document."""
+    """Return the headers RateLimit-Limit, -Remaining and -Reset (in seconds), as in the API document."""
     return (
         ("RateLimit-Limit", str(standing.limit)),
         ("RateLimit-Remaining", str(standing.remaining)),

@@ -1,4 +1,5 @@
-"""Rate limit counters in Valkey or Redis, shared by the workers of several nodes. The client is slow to import."""
+"""Rate limit counters in Valkey or Redis, shared by the workers of several nodes. Importing the client takes a long
+time, so import this module only if it is needed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -77,12 +78,12 @@ class ValkeyCounters:
         self._hit = self._client.register_script(_HIT)
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Like `Counters.hit`, but waits for the server for at most a quarter of a second."""
+        """Do what `Counters.hit` does. Wait for the server for a quarter of a second at most."""
         quota = await self._ask(key, limit, window_s, cost)
         return self._fallback.hit_now(key, limit, window_s, cost) if quota is None else quota
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """Like `Counters.peek`, but waits for the server for at most a quarter of a second."""
+        """Do what `Counters.peek` does. Wait for the server for a quarter of a second at most."""
         quota = await self._ask(key, limit, window_s, 0)
         if quota is None:
             return await self._fallback.peek(key, limit, window_s)
@@ -97,7 +98,7 @@ class ValkeyCounters:
         if self._is_down:
             if clock.monotonic_s() < self._ask_again_s:
                 return None
-            # Only this call retries the server; concurrent calls use the fallback meanwhile.
+            # Only this call retries the server. Concurrent calls use the fallback until then.
             self._ask_again_s = clock.monotonic_s() + PAUSE_S
         try:
             async with asyncio.timeout(PATIENCE_S):

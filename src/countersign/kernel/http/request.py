@@ -1,4 +1,4 @@
-"""The decoded request that a handler gets."""
+"""The decoded request that a handler receives, and the subrequests that it can send."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -28,17 +28,17 @@ class RequestCaller(Protocol):
 
     @property
     def key(self) -> str:
-        """Identifies the caller in counters and idempotency records; never a secret."""
+        """Return the name of the caller in counters and idempotency records. It is never a secret."""
         ...
 
     @property
     def quota(self) -> str:
-        """The rate limit that counts this caller's requests."""
+        """Return the name of the rate limit that counts this caller's requests."""
         ...
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether no credential was presented."""
+        """Return whether no credential was presented."""
         ...
 
 
@@ -53,7 +53,7 @@ class Headers:
         self._values: dict[bytes, bytes] | None = None
 
     def get(self, name: str) -> str | None:
-        """The value of the header, or None; bytes outside ASCII are decoded as Latin-1."""
+        """Return the value of the header, or None. Bytes outside ASCII are decoded as Latin-1."""
         if self._values is None:
             self._values = {}
             for key, value in self._pairs:
@@ -63,7 +63,7 @@ class Headers:
         return None if found is None else found.decode("latin-1")
 
     def count(self, name: str) -> int:
-        """How many times the header was sent."""
+        """Return how many times the header was sent."""
         wanted = name.encode()
         return sum(key == wanted for key, _ in self._pairs)
 
@@ -99,9 +99,9 @@ INNER_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Subrequest:
-    """A request inside another request. `target` is the path with its query, as it would be sent; `headers` have
-    lower-case names; `max_bytes` limits the body of the response; `batched` is set if the subrequest is one of
-    several."""
+    """A request inside another request. `target` is the path with its query, as it would be sent. `headers` have
+    lower-case names. `max_bytes` limits the body of the response. `batched` is true if the subrequest is part of a
+    batch."""
 
     method: str
     target: str
@@ -121,36 +121,36 @@ class SubrequestHandler(Protocol):
     """Processes subrequests; see `Request.send_subrequest` and `Request.prepare_subrequest`."""
 
     async def answer_subrequest(self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest) -> Response:
-        """The response to the subrequest."""
+        """Return the response to the subrequest."""
         ...
 
     async def prepare_subrequest(
         self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest
     ) -> "PreparedSubrequest[Any]":
-        """The subrequest, ready to be sent in a transaction."""
+        """Return the subrequest, ready to be sent in a transaction."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedContext(Generic[ContextT]):
-    """A context, with its database, that a subrequest uses in place of the service's own."""
+    """A context and a database that a subrequest uses instead of the service's own."""
 
     context: ContextT
     database: Database
 
 
 PreparedSubrequest: TypeAlias = Callable[[ScopedContext[ContextT]], Awaitable[Response]]
-"""Sends a prepared subrequest with the given context and database; returns its response."""
+"""A function that sends a prepared subrequest with the given context and database, and returns its response."""
 
 
 @dataclass(slots=True)
 class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     """One decoded request: the service's context, the caller, and the typed path, query and body.
 
-    `path` contains the parameters of the route's template; `address` is the client's IP address (from a trusted
-    proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
-    the server stops: long-running responses must then end. `root_path` is the path below which the whole application is
-    served. The body of a raw route is bytes.
+    `path` contains the parameters of the route's template. `address` is the client's IP address, which comes from a
+    header of a trusted proxy if one is configured. `target` is the path with its query as it was sent. `stopping` is
+    set when the server stops. Long-running responses must then end. `root_path` is the path below which the whole
+    application is served. The body of a raw route is bytes.
     """
 
     context: ContextT
@@ -172,29 +172,30 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
 
     @property
     def transaction(self) -> Transaction:
-        """The transaction of a writing route: its effect and its idempotency record commit together."""
+        """Return the transaction of a writing route. It commits the effect together with the idempotency record."""
         if self._transaction is None:
             raise LookupError("only a route declared with writes=True runs in a transaction")
         return self._transaction
 
     def with_transaction(self, transaction: Transaction) -> "Request[ContextT, CallerT, QueryT, BodyT]":
-        """The same request, with the given transaction."""
+        """Return the same request with the given transaction."""
         self._transaction = transaction
         return self
 
     async def send_subrequest(self, inner: Subrequest) -> Response:
-        """Send another request of the same caller; returns the response with its complete body.
+        """Send another request of the same caller, and return the response with its complete body.
 
         The subrequest is authorized, limited and counted as a separate request. Refusals and faults are returned as
-        responses; faults are logged.
+        responses. Faults are also logged.
 
         Routes that stream a body or read their own credentials answer NotBatchable.
         """
         return await self._handler().answer_subrequest(self, inner)
 
     async def prepare_subrequest(self, inner: Subrequest) -> PreparedSubrequest[ContextT]:
-        """Authorize, count and decode a subrequest, and run its route's `prepare_before_batch`, before the transaction
-        begins in which it is sent. A refusal is the response that sending it returns."""
+        """Authorize, count and decode a subrequest, and run its route's `prepare_before_batch`. Call this before the
+        transaction in which the subrequest is sent. If the subrequest is refused here, sending it returns the
+        refusal."""
         return await self._handler().prepare_subrequest(self, inner)
 
     def _handler(self) -> SubrequestHandler:
@@ -203,7 +204,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
         return self.subrequests
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks of a streamed body, as they arrive.
+        """Yield the chunks of a streamed body as they arrive.
 
         Raises:
             ClientGone: the connection ended before the body was complete.

@@ -1,4 +1,4 @@
-"""HTTP responses: what handlers return, entity tags for conditional requests (RFC 9110 §13), and types of texts."""
+"""HTTP responses of handlers, entity tags for conditional requests (RFC 9110 §13), and media types."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -18,8 +18,8 @@ _encoder = msgspec.json.Encoder()
 class Response:
     """An HTTP response, without the headers that every response gets.
 
-    `etag` is the strong entity tag of catalog data, quotes included, if the handler knows it already. A response that
-    `is_transient` is not stored for its Idempotency-Key: a retry may get a different response.
+    `etag` is the strong entity tag with its quotes, if the handler knows the tag already. A response that
+    `is_transient` is not stored for its Idempotency-Key, so a retry may get a different response.
     """
 
     status: int = 200
@@ -31,17 +31,17 @@ class Response:
 
 
 def encode(value: object) -> bytes:
-    """The value (structs, lists, plain values) as JSON bytes."""
+    """Return the value (structs, lists, plain values) as JSON bytes."""
     return _encoder.encode(value)
 
 
 def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """A response with the value as JSON."""
+    """Return a response with the value as JSON."""
     return Response(status, _encoder.encode(value), JSON, headers)
 
 
 def no_content() -> Response:
-    """204 without a body."""
+    """Return the response 204 without a body."""
     return Response(204)
 
 
@@ -61,17 +61,18 @@ class PreconditionFailed(Refused):
 
 
 def etag_of(body: bytes) -> str:
-    """A strong entity tag of exactly these bytes, quotes included."""
+    """Return a strong entity tag of these bytes, with its quotes."""
     return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
 
 def coded_tag(etag: str, coding: Coding) -> str:
-    """The entity tag of the body in a content coding, which is another representation (RFC 9110 §8.8.3)."""
+    """Return the entity tag of the body in a content coding. Each coding needs its own tag, because it is another
+    representation (RFC 9110 §8.8.3)."""
     return f'{etag[:-1]}-{coding}"'
 
 
 def none_match(header: str | None, etag: str) -> bool:
-    """Whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2): the response is 304."""
+    """Return whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2). If so, the response is 304."""
     if header is None:
         return False
     if header == etag or header.strip() == "*":
@@ -80,7 +81,7 @@ def none_match(header: str | None, etag: str) -> bool:
 
 
 def require_match(header: str | None, etag: str) -> None:
-    """Check that If-Match, when sent, names the tag (strong comparison, RFC 9110 §13.1.1).
+    """Check that If-Match, if it was sent, names the tag (strong comparison, RFC 9110 §13.1.1).
 
     Raises:
         PreconditionFailed: If-Match names other tags only.

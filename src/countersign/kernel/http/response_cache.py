@@ -1,7 +1,7 @@
-"""Caches of responses in memory: 200 responses until their versions change, and compressed bodies (RFC 9110 §8.4).
+"""Caches 200 responses in memory until the versions of their data change, and caches compressed bodies (RFC 9110 §8.4).
 
-Only responses that are the same for every caller are compressed, and never for a request with a cookie or a credential:
-the length of a compressed response would reveal its content (BREACH).
+Only responses that are the same for every caller are compressed. A response to a request with a cookie or a credential
+is never compressed, because the length of a compressed response can reveal its content (BREACH).
 """
 
 import gzip
@@ -20,7 +20,7 @@ else:
     from backports import zstd
 
 MIN_BYTES = 1024
-"""Compressing shorter bodies has no benefit."""
+"""The minimum size of a body to compress. Compressing shorter bodies has no benefit."""
 CREDENTIALS = ("authorization", "x-api-key", "cookie")
 VARY = ("Vary", "Accept-Encoding")
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
@@ -59,7 +59,8 @@ def _weight(parameters: list[str]) -> float:
 class EncodingCache:
     """Maps entity tags, which identify content, to compressed bodies. The least recently used bodies are evicted.
 
-    A body above the limit is not compressed: it could not be cached, and would be compressed for every request.
+    A body above the limit is not compressed. It could not be cached, so it would have to be compressed for every
+    request.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -68,7 +69,7 @@ class EncodingCache:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
-        """The compressed body."""
+        """Return the compressed body."""
         name = coded_tag(etag, coding)
         found = self._kept.get(name)
         if found is not None:
@@ -85,8 +86,8 @@ class EncodingCache:
         return packed
 
     def answer(self, answer: Response, headers: Headers) -> Response:
-        """The response in the coding that the request accepts; unchanged if it is short, above the limit, streamed, or
-        without a tag."""
+        """Return the response in the coding that the request accepts. A response that is short, above the limit,
+        streamed, or without a tag is returned unchanged."""
         coding = negotiate_coding(headers)
         if answer.status != 200 or answer.etag is None or not isinstance(answer.body, bytes):
             return answer
@@ -105,7 +106,8 @@ MAX_ASKED = 10_000
 
 @dataclass(slots=True)
 class CachedResponse:
-    """An encoded 200 for anonymous callers, and the versions of its data; `headers` do not contain its entity tag."""
+    """An encoded 200 response for anonymous callers, and the versions of its data. `headers` do not contain its entity
+    tag."""
 
     versions: tuple[int, ...]
     body: bytes
@@ -114,7 +116,7 @@ class CachedResponse:
 
 
 class ResponseCache:
-    """The most recently used responses, bounded in bytes. A response of older versions is never returned."""
+    """The most recently used responses, with a limit in bytes. A response of older versions is never returned."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -123,9 +125,10 @@ class ResponseCache:
         self._pages: OrderedDict[Target, CachedResponse] = OrderedDict()
 
     def is_repeat(self, target: Target) -> bool:
-        """Whether the target is among those remembered from earlier requests; only then is its response cached.
+        """Return whether the target was requested before, as far as earlier targets are remembered. Only then is its
+        response cached.
 
-        Most pages of a crawl through a large catalog are requested once: caching them would evict the others.
+        A crawler requests most pages of a large catalog only once. Caching these pages would evict other pages.
         """
         if target in self._pages or target in self._asked:
             return True
@@ -135,7 +138,7 @@ class ResponseCache:
         return False
 
     def get(self, target: Target, versions: tuple[int, ...]) -> CachedResponse | None:
-        """The response for the target, if it has exactly these versions."""
+        """Return the response for the target if its data have exactly these versions, or None."""
         page = self._pages.get(target)
         if page is None:
             return None

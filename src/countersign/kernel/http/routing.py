@@ -1,4 +1,5 @@
-"""Routes: each endpoint is declared once, and found in a tree of path segments. CORS preflights have routes, too."""
+"""Declares endpoints as routes, and finds the route of a request in a tree of path segments. CORS preflights also have
+routes."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,8 @@ MEBIBYTE = 1 << 20
 FORM_BYTES = 64 << 10
 """The maximum size of a form. Decoding a form blocks all other requests, about a second for 8 MiB."""
 MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
-"""The maximum number and the maximum length of paths of raw routes that are cached. There are few paths of commands."""
+"""The maximum number and the maximum length of cached paths of raw routes. The paths of commands are few, so the cache
+contains all of them."""
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):
@@ -27,7 +29,7 @@ class OneOf(tuple[type[msgspec.Struct], ...]):
 
 
 class Nothing(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """No parameters, or no members: anything sent is refused as unknown."""
+    """A struct without members. Each parameter or member that is sent is refused as unknown."""
 
 
 NOTHING = Nothing()
@@ -67,11 +69,11 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[ContextT]):
-    """One endpoint. Made by `route`, which checks the handler's types against `query` and `body`.
+    """One endpoint. Create it with `route`, which checks the handler's types against `query` and `body`.
 
-    `answers` are the shapes of bodies by status: None for an empty body, OneOf for alternatives. A route is raw if its
-    body is `bytes`: the size and media type of the body are checked before the caller is identified; decoding path,
-    query and body, content negotiation and idempotency are left to the handler.
+    `answers` maps a status to the shape of the body: None for an empty body, OneOf for alternatives. A route is raw if
+    its body is `bytes`. For a raw route, the size and the media type of the body are checked before the caller is
+    identified. The handler itself decodes path, query and body, negotiates the content, and handles idempotency.
 
     scope       the scope that the caller's credential must have; None: anyone may call
     signed_in   a credential is required, without a scope

@@ -1,12 +1,13 @@
 """Communication between a server, its workers and systemd: shared memory, mailboxes, and sd_notify(3).
 
-The scoreboard is memory that all processes share, allocated before the first fork. A worker writes only its own
-heartbeat, and the supervisor writes everything else, so that no lock is needed. Readers only compare values for change,
-or show them.
+The scoreboard is memory that all processes share. It is allocated before the first fork. A worker writes only its own
+heartbeat, and the supervisor writes everything else, so no lock is needed. Readers only show values or check whether
+they have changed.
 
 A mailbox is a pair of datagram sockets, created before the workers are forked. A question is sent together with one
-socket of a new pair, to which the worker writes its answer from its event loop: an answer proves that the loop runs.
-The sockets have no names in the file system, and bytes of a dead worker are never mistaken for an answer.
+socket of a new pair. The worker writes its answer to this socket from its event loop, so an answer proves that the loop
+runs. The sockets have no names in the file system. Because each question has its own socket, late bytes of a dead
+worker cannot be read as an answer to a later question.
 """
 
 import asyncio
@@ -25,7 +26,8 @@ from countersign.kernel import clock
 _HEAD_BYTES = 8
 _BEAT = struct.Struct("=Q")
 _SLOT = struct.Struct("=IIIIqq")
-"""A slot: process id, state, restarts, stalls, and the times of the start and of the last stall in µs since 1970."""
+"""The format of a slot: process id, state, restarts, stalls, and the times of the start and of the last stall in µs
+since 1970."""
 _SLOT_BYTES = _BEAT.size + _SLOT.size
 _IS_STOPPING = 1
 
@@ -40,7 +42,7 @@ class State(IntEnum):
 
 
 class Slot(NamedTuple):
-    """One worker: its current process, and how often its process was replaced."""
+    """One worker: its current process, and the number of times that its process was replaced."""
 
     pid: int = 0
     state: State = State.WAITING
@@ -51,7 +53,7 @@ class Slot(NamedTuple):
 
 
 class Scoreboard:
-    """A slot for every worker; `programs` contains the name of each worker's program."""
+    """A slot for every worker. `programs` contains the name of each worker's program."""
 
     def __init__(self, programs: Sequence[str]) -> None:
         self.programs = tuple(programs)
@@ -64,7 +66,7 @@ class Scoreboard:
         _BEAT.pack_into(self._memory, place, count + 1)
 
     def beats(self, number: int) -> int:
-        """The heartbeats of this worker, including those of its earlier processes."""
+        """Return the number of heartbeats of this worker, including those of its earlier processes."""
         return int(_BEAT.unpack_from(self._memory, self._place(number))[0])
 
     def __getitem__(self, number: int) -> Slot:
@@ -98,7 +100,7 @@ class Scoreboard:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the server stops."""
+        """Return whether the server stops."""
         return self._memory[0] == _IS_STOPPING
 
     def _put(self, number: int, slot: Slot) -> None:
@@ -124,7 +126,7 @@ class StallDetector:
         self._stalled_s = 0.0
 
     def look(self, beats: int) -> float:
-        """Seconds since the last heartbeat, given the current count."""
+        """Return the seconds since the last heartbeat. `beats` is the current number of heartbeats."""
         now_s = clock.monotonic_s()
         elapsed_s, self._looked_s = min(now_s - self._looked_s, self._tick_s), now_s
         if beats != self._beats:
@@ -135,7 +137,8 @@ class StallDetector:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process is stopped by a signal or a debugger; False where the system does not expose it."""
+    """Return whether the process is stopped by a signal or a debugger. The result is False if the system does not
+    expose this."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -159,7 +162,7 @@ class WorkerMailboxes:
 
     @property
     def count(self) -> int:
-        """The configured number of workers."""
+        """Return the configured number of workers."""
         return len(self._boxes)
 
     @asynccontextmanager
@@ -236,7 +239,7 @@ def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> No
 
 
 async def _write_answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
-    """Write the answer; the sender of the question may have closed its socket by then."""
+    """Write the answer. The sender of the question may have closed its socket in the meantime."""
     back.setblocking(False)
     _, writer = await asyncio.open_unix_connection(sock=back)
     with suppress(OSError):
@@ -263,7 +266,7 @@ def sd_notify(state: str) -> None:
 
 
 def sd_watchdog_s() -> float | None:
-    """The watchdog interval of systemd (sd_watchdog_enabled(3)); None: no watchdog."""
+    """Return the watchdog interval of systemd (sd_watchdog_enabled(3)), or None if there is no watchdog."""
     wanted, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     if not wanted.isdecimal() or not int(wanted):
         return None

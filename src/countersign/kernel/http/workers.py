@@ -1,4 +1,4 @@
-"""Worker processes, which one supervisor starts, monitors, replaces and stops.
+"""Runs worker processes. One supervisor starts, monitors, replaces and stops them.
 
 Each program (a service, the management port) has its own workers, so that a hanging one does not affect the others.
 The supervisor runs no event loop and answers no request.
@@ -51,7 +51,7 @@ _HEEDED = (*_STOPS, signal.SIGCHLD)
 
 
 class WorkerFailed(Refused):
-    """A worker could not start or continue; the others were stopped. `explanation` comes from `explain`."""
+    """A worker could not start or continue, so the other workers were stopped. `explanation` comes from `explain`."""
 
     status = 500
     code = "worker_failed"
@@ -60,7 +60,7 @@ class WorkerFailed(Refused):
 
 
 class Unrecoverable(Exception):
-    """A worker cannot continue, and a replacement could not either: the server ends."""
+    """A worker cannot continue, and a replacement could not continue either. The server ends."""
 
 
 class Program(NamedTuple):
@@ -125,7 +125,7 @@ def supervise(wanted: SupervisorConfig) -> None:
 
 
 class _SignalPipe:
-    """Receives signals through a pipe. Only `wait` returns them, so that they interrupt no other step."""
+    """Receives signals through a pipe. Only `wait` returns signals, so a signal does not interrupt any other step."""
 
     def __init__(self) -> None:
         self._reading, writing = os.pipe()
@@ -136,7 +136,8 @@ class _SignalPipe:
             signal.signal(number, _ignore_signal)
 
     def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
-        """Wait for a signal, for a readable descriptor, or for the timeout; returns the descriptors and the signals."""
+        """Wait for a signal, for a readable descriptor, or for the timeout. Return the readable descriptors and the
+        signals."""
         readable, _, _ = select.select([self._reading, *others], [], [], max(0.0, timeout_s))
         signals = b""
         if self._reading in readable:
@@ -147,7 +148,7 @@ class _SignalPipe:
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """Do nothing: Python writes only signals that have a handler to the pipe."""
+    """Do nothing. This handler is needed because Python writes only signals that have a handler to the pipe."""
 
 
 @dataclass(slots=True, eq=False)
@@ -167,11 +168,12 @@ class _Worker:
     ready_s: float = 0.0
     pause_s: float = _MIN_PAUSE_S
     due_s: float | None = None
-    """When to start the worker's next process; None: a process is running, or no process is wanted."""
+    """The time at which the worker's next process is started, or None if a process is running or no process should
+    run."""
 
     @property
     def name(self) -> dict[str, object]:
-        """The members that identify the worker in log lines."""
+        """Return the members that identify the worker in log lines."""
         return {"service": self.program.name, "worker": self.number}
 
 
@@ -212,7 +214,7 @@ class _Supervisor:
                         each.due_s = 0.0
 
     def _turn(self, dues_s: Iterable[float], *, stops: bool) -> bytes:
-        """Wait for an event, a due start, or the next tick, and handle it; returns the signals."""
+        """Wait for an event, a due start, or the next tick, and handle it. Return the signals."""
         until_s = min((self._ticked_s + self._tick_s, *dues_s))
         pipes = {each.pipe: each for each in self._workers if each.pipe >= 0}
         readable, signals = self._bell.wait(list(pipes), until_s - clock.monotonic_s())
@@ -254,7 +256,7 @@ class _Supervisor:
         self._board.note_start(worker.number, pid)
 
     def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
-        """The id of the new process, which does not return from this call."""
+        """Fork, and return the id of the new process. The new process never returns from this call."""
         inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
         # Block signals, so that those between the fork and the installation of the worker's own handlers stay pending.
@@ -270,7 +272,8 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
 
     def _read_message(self, worker: _Worker) -> bool:
-        """Read a worker's message: its readiness or its failure. Returns whether there may be more."""
+        """Read a worker's message, which reports its readiness or its failure. Return whether there may be more
+        messages."""
         try:
             piece = os.read(worker.pipe, 65536)
         except BlockingIOError:
@@ -328,14 +331,14 @@ class _Supervisor:
         telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
 
     def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
-        """Whether a worker that ended cannot be replaced, because it reported so, it could not start, or the server was
-        never ready."""
+        """Return whether a worker that ended cannot be replaced, because the worker reported this, because it could not
+        start, or because the server was never ready."""
         if failure is None:
             return not self._is_up and worker in self._firsts
         return failure.is_final or not worker.was_ready
 
     def _tick(self, *, ends: bool) -> None:
-        """Check the heartbeats; kill stalled workers if `ends` is set."""
+        """Check the heartbeats. If `ends` is true, kill stalled workers."""
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
             sd_notify(SD_ALIVE)
@@ -403,7 +406,7 @@ def _alive(workers: Sequence[_Worker]) -> list[_Worker]:
 
 
 def _nameless_file() -> IO[bytes]:
-    """An anonymous file for one process's stack traces, in memory where the system supports that."""
+    """Return an anonymous file for one process's stack traces. It is in memory if the system supports this."""
     if sys.platform == "linux":
         return os.fdopen(os.memfd_create("stacks"), "w+b", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
@@ -436,7 +439,8 @@ def _end_stalled(workers: Sequence[tuple[_Worker, str]], within_s: float) -> Non
 
 
 def _stacks(workers: Sequence[_Worker], within_s: float) -> list[list[str]]:
-    """The stack traces of each worker, as lines. The processes write them in signal handlers, all at the same time."""
+    """Return the stack traces of each worker as lines. All processes write their stack traces at the same time, in
+    signal handlers."""
     for each in workers:
         with suppress(ProcessLookupError):
             os.kill(each.pid, _STACK_SIGNAL)
@@ -466,13 +470,13 @@ def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[
         signal.set_wakeup_fd(-1)
         for each in _HEEDED:
             signal.signal(each, signal.SIG_DFL)
-        # Ctrl-C reaches every process of a terminal; the supervisor handles it.
+        # Ctrl-C sends SIGINT to every process of a terminal. Only the supervisor handles it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         faulthandler.register(_STACK_SIGNAL, stacks, all_threads=True)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
         if sys.platform == "linux":
-            # Die with the supervisor: an orphan must not keep the port or the data. A stalled loop would ignore
-            # SIGTERM.
+            # Kill this process when the supervisor ends, because an orphan must not keep using the port or the data.
+            # SIGKILL is needed because a stalled loop would ignore SIGTERM.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
             with _report_failure(wanted, number, writing):
@@ -487,7 +491,7 @@ def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[
 
 @contextmanager
 def _report_failure(wanted: SupervisorConfig, number: int, writing: int) -> Generator[None]:
-    """Send the exception that ends the block to the supervisor, and log it when it is a fault."""
+    """Send the exception that ends the block to the supervisor. If the exception is a fault, also log it."""
     try:
         yield
     except Exception as error:

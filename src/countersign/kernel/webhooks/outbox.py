@@ -26,14 +26,14 @@ RETRY_DELAYS_S = (
 """The delay after each failed attempt, as Standard Webhooks proposes: ten attempts in slightly more than three days."""
 JITTER = 0.2
 MAX_RETRY_S = sum(RETRY_DELAYS_S) * (1 + JITTER) + 12 * _HOUR
-"""A delivery that has waited longer than this is given up, even after fewer attempts: its receiver was down all the
-time."""
+"""A delivery that has waited longer than this is given up, even after fewer attempts, because its receiver was down all
+the time."""
 MAX_BACKOFF_S = 300.0
 
 
 def retry_delay_s(attempts: int) -> float | None:
-    """Seconds until the next attempt after this number of failed attempts; None means that there is no further attempt.
-    A jitter of 20 % spreads the retries of deliveries that failed together."""
+    """Return the seconds until the next attempt after this number of failed attempts, or None if there is no further
+    attempt. A jitter of 20 % spreads the retries of deliveries that failed together."""
     return None if attempts > len(RETRY_DELAYS_S) else _jittered(RETRY_DELAYS_S[attempts - 1])
 
 
@@ -137,7 +137,7 @@ async def paused_since(reader: Reader) -> Instant | None:
 
 
 async def pause(transaction: Transaction) -> None:
-    """Pause all deliveries; an existing pause stays unchanged."""
+    """Pause all deliveries. An existing pause stays unchanged."""
     await transaction.run(PAUSE, clock.now())
 
 
@@ -151,7 +151,7 @@ async def resume(transaction: Transaction) -> bool:
 
 
 async def describe_pause(reader: Reader) -> str:
-    """The state of the pause in words, with the command that ends it."""
+    """Describe the pause in words, with the command that ends it."""
     held_since = await paused_since(reader)
     return "not held" if held_since is None else f"held since {clock.rfc3339(held_since)}, until `{RESUME_COMMAND}`"
 
@@ -249,7 +249,7 @@ async def list_deliveries(
 
 
 async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> None:
-    """Queue an event again, as if it had just happened; a pending delivery stays as it is.
+    """Queue an event again, as if it had just happened. A pending delivery stays unchanged.
 
     Raises:
         DeliveryNotFound: there is no such delivery.

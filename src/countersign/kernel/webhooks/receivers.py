@@ -1,4 +1,4 @@
-"""Receivers of webhooks, their secrets, and the signatures that are made with these secrets.
+"""Receivers of webhooks, their secrets, and the signatures of requests to them.
 
 Signatures follow Standard Webhooks: HMAC-SHA256 over id, timestamp and body.
 """
@@ -26,12 +26,12 @@ SECRET_BYTES = 32
 
 
 def new_signing_secret() -> str:
-    """A fresh secret: `whsec_` and the base64 of 32 random bytes."""
+    """Return a new secret: `whsec_` followed by the base64 of 32 random bytes."""
     return SIGNING_PREFIX + base64.b64encode(ids.random_bytes(SECRET_BYTES)).decode()
 
 
 def signature_headers(secrets: Sequence[str], message_id: str, at: Instant, body: bytes) -> dict[str, str]:
-    """The three headers of an attempt, with one signature for each secret, in the order of the secrets.
+    """Return the three headers of an attempt, with one signature for each secret, in the order of the secrets.
 
     Raises:
         ValueError: a secret is malformed.
@@ -123,7 +123,7 @@ class Secret(msgspec.Struct):
 async def add(
     transaction: Transaction, outbox: Outbox, owner: str, url: str, types: Sequence[str]
 ) -> tuple[Receiver, str]:
-    """Add a receiver; returns it with its secret, which is shown only once. Without `types`, the receiver gets all
+    """Add a receiver, and return it with its secret, which is shown only once. Without `types`, the receiver gets all
     events.
 
     Raises:
@@ -148,12 +148,12 @@ async def add(
 
 
 async def listed(reader: Reader, owner: str) -> list[Receiver]:
-    """The owner's receivers, oldest first."""
+    """Return the owner's receivers, oldest first."""
     return [Receiver(*row) for row in await reader.fetch(OF_OWNER, owner)]
 
 
 async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
-    """One of the owner's receivers.
+    """Return one of the owner's receivers.
 
     Raises:
         WebhookNotFound: the owner has no such receiver.

@@ -1,4 +1,5 @@
-"""Sends deliveries. Each receiver has a lease, and a separate lane, so that no receiver waits for another receiver.
+"""Sends deliveries. Each receiver has a lease and a separate lane (a task that sends to it), so that no receiver waits
+for another receiver.
 
 A lease is a random token of one node. It ensures that only one of several nodes sends to a receiver, one delivery at a
 time. A node that did not extend its lease in time may have lost the receiver to another node. The receiver's row then
@@ -68,7 +69,7 @@ class LeaseLost(Exception):
 
 
 class LeasedReceiver(NamedTuple):
-    """A receiver that this node has leased; `secrets` are encrypted."""
+    """A receiver that this node has leased. `secrets` are encrypted."""
 
     id: str
     lease: str
@@ -102,7 +103,8 @@ async def ready_receivers(database: Database, most: int) -> list[str]:
 
 
 async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | None:
-    """Lease the receiver; returns None if another node has leased the receiver, or if it was removed."""
+    """Lease the receiver and return it. Return None if another node has leased the receiver, or if the receiver was
+    removed."""
     now, lease = clock.now(), ids.new_record_id()
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(TAKE, webhook_id, lease, clock.later(now, seconds=LEASE_S), now)
@@ -110,7 +112,7 @@ async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | No
 
 
 async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
-    """The next due delivery of the receiver, or None."""
+    """Return the next due delivery of the receiver, or None."""
     row = await reader.fetch_one(NEXT, webhook_id, clock.now())
     return None if row is None else DueDelivery(int(row[0]), Event(*row[1:]))
 
@@ -118,7 +120,7 @@ async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
 async def record_attempt(
     transaction: Transaction, held: LeasedReceiver, due: DueDelivery, outcome: DeliveryOutcome
 ) -> LeasedReceiver:
-    """Record an attempt and extend the lease; returns the receiver with its failures counted.
+    """Record an attempt and extend the lease. Return the receiver with its new number of failures.
 
     Raises:
         LeaseLost: this node no longer holds the lease.
@@ -128,7 +130,7 @@ async def record_attempt(
     rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
     until = clock.later(now, seconds=LEASE_S)
     delivered_at = now if outcome.is_delivered else None
-    # This statement runs first, so that the second of two nodes waits for it, and then finds that its lease is lost.
+    # Run this statement first. The second of two nodes then waits for the first, and finds that its lease is lost.
     if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
         raise LeaseLost(held.id)
     state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
@@ -137,7 +139,7 @@ async def record_attempt(
 
 
 def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
-    """State, next attempt and end of a delivery after this number of attempts."""
+    """Return the state, the time of the next attempt and the end of a delivery after this number of attempts."""
     if outcome.is_delivered:
         return "delivered", now, now
     pause_s = outbox.retry_delay_s(attempts)
@@ -153,8 +155,8 @@ async def end_lease(database: Database, held: LeasedReceiver) -> None:
 POLL_EVERY_S = 1.0
 MAX_LANES = 64
 MAX_IN_A_ROW = 200
-"""The maximum number of consecutive deliveries to one receiver if lanes are scarce. Then another receiver gets the
-lane."""
+"""The maximum number of consecutive deliveries to one receiver if more receivers than lanes have due deliveries. Then
+another receiver gets the lane."""
 CLOSING_S = 3.0
 
 
