@@ -22,7 +22,7 @@ _fixed: dict[object, Instant] = {}
 
 
 def now() -> Instant:
-    """The present moment, from the wall clock unless it is fixed."""
+    """Return the present moment, from the wall clock unless it is fixed."""
     return next(reversed(_fixed.values())) if _fixed else Instant(time.time_ns() // 1_000)
 
 
@@ -62,23 +62,23 @@ def later(instant: Instant, *, seconds: float) -> Instant:
 
 
 def rfc3339(instant: Instant) -> str:
-    """The moment as RFC 3339 text in UTC, with milliseconds: 2026-11-20T22:13:00.123Z."""
+    """Return the moment as RFC 3339 text in UTC, with milliseconds: 2026-11-20T22:13:00.123Z."""
     moment = _EPOCH + timedelta(microseconds=instant)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % SECOND // 1000:03d}Z"
 
 
 def rfc3339_or_none(instant: Instant | None) -> str | None:
-    """The instant as RFC 3339, or None."""
+    """Return the instant as RFC 3339, or None."""
     return None if instant is None else rfc3339(instant)
 
 
 def http_date() -> str:
-    """The machine's time, also in a `fixed` block, in the format of the Date header (RFC 9110 §5.6.7)."""
+    """Return the machine's time, also in a `fixed` block, in the format of the Date header (RFC 9110 §5.6.7)."""
     return format_datetime(datetime.now(UTC), usegmt=True)
 
 
 def from_datetime(moment: datetime) -> Instant:
-    """The instant of an aware datetime.
+    """Return the instant of an aware datetime.
 
     Raises:
         ValueError: the datetime has no time zone, or is outside the years 1 to 9999 in UTC.

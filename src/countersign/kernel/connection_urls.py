@@ -27,17 +27,17 @@ def require_readable(url: str, setting: str) -> SplitResult:
 
 
 def unreadable(setting: str) -> ValueError:
-    """The error that names the setting and the remedy."""
+    """Return the error that names the setting and the remedy."""
     return ValueError(f"{setting} cannot be read as an address: {REMEDY}")
 
 
 def are_hosts(hosts: str) -> bool:
-    """Whether the text is a list of hosts, separated by commas, each with an optional port."""
+    """Return whether the text is a list of hosts, separated by commas, each with an optional port."""
     return all(_is_host(each.strip()) for each in hosts.split(","))
 
 
 def is_port(port: str) -> bool:
-    """Whether the text is a port number."""
+    """Return whether the text is a port number."""
     return port.isascii() and port.isdecimal() and len(port) <= len(str(_MAX_PORT)) and int(port) <= _MAX_PORT
 
 
@@ -49,7 +49,7 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def _is_cut(parts: SplitResult) -> bool:
-    """Whether the @ that ends the user info comes after the end of the authority."""
+    """Return whether the @ that ends the user info comes after the end of the authority."""
     if not parts.netloc or "@" in parts.netloc:
         return False
     fields = [field for field in parts.query.split("&") if not field.startswith(_LOGIN)]

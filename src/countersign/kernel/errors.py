@@ -117,7 +117,7 @@ of space for them as an I/O error."""
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether the error, or one of its causes, reports a full disk."""
+    """Return whether the error, or one of its causes, reports a full disk."""
     while error is not None:
         if isinstance(error, StorageFull) or getattr(error, "sqlstate", None) == _SQLSTATE_DISK_FULL:
             return True
@@ -132,7 +132,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def is_volume_full(path: Path) -> bool:
-    """Whether the volume of the path, or of its nearest existing parent, has no space left."""
+    """Return whether the volume of the path, or of its nearest existing parent, has no space left."""
     for each in (path, *path.parents):
         try:
             volume = os.statvfs(each)
@@ -143,7 +143,7 @@ def is_volume_full(path: Path) -> bool:
 
 
 def disk_full(place: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
-    """The refusal of a write to `place`, with the system's reason unless the reason is a full volume."""
+    """Return the refusal of a write to `place`, with the system's reason unless the reason is a full volume."""
     reason = ""
     if isinstance(error, OSError) and error.errno in ERRNOS and error.errno != errno.ENOSPC:
         reason = f" ({(error.strerror or os.strerror(error.errno)).lower()})"

@@ -41,17 +41,18 @@ def seeded(seed: str) -> Generator[None]:
 
 
 def derived_uuid(namespace: str, name: str) -> str:
-    """The UUIDv5 of a name within a namespace, which is a UUID (RFC 9562 §5.5); equal arguments give the same UUID."""
+    """Return the UUIDv5 of a name within a namespace, which is a UUID (RFC 9562 §5.5); equal arguments give the same
+    UUID."""
     return str(uuid.uuid5(uuid.UUID(namespace), name))
 
 
 def is_uuid(text: str) -> bool:
-    """Whether the text has the 8-4-4-4-12 hexadecimal shape of a UUID."""
+    """Return whether the text has the 8-4-4-4-12 hexadecimal shape of a UUID."""
     return _UUID.fullmatch(text) is not None
 
 
 def new_record_id() -> str:
-    """A new random id: 96 bits as 24 hexadecimal digits."""
+    """Return a new random id: 96 bits as 24 hexadecimal digits."""
     return random_bytes(12).hex()
 
 

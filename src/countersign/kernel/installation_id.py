@@ -390,7 +390,7 @@ async def _require_fit(places: InstallationPlaces, found: InstallationState) -> 
 
 
 def _has_sibling_file(places: InstallationPlaces) -> bool:
-    """Whether the directory has the SQLite database of the other service."""
+    """Return whether the directory has the SQLite database of the other service."""
     return not places.database_url and (places.folder / f"{places.service.sibling_schema}.sqlite").exists()
 
 
@@ -426,7 +426,7 @@ async def _is_empty(found: AsyncIterator[object]) -> bool:
 
 
 async def _is_used(places: InstallationPlaces) -> bool:
-    """Whether the service has users."""
+    """Return whether the service has users."""
     service, database = places.service, places.database
     table, statement = service.used_table, service.is_used
     if database is None or await database.fetch_one(_TABLE_EXISTS[database.dialect], table) is None:
@@ -445,7 +445,7 @@ async def _known_files(places: InstallationPlaces) -> list[str]:
 
 
 async def _sibling(places: InstallationPlaces, reader: Reader) -> str | None:
-    """The id in the other service's schema of the same PostgreSQL database."""
+    """Return the id in the other service's schema of the same PostgreSQL database."""
     service = places.service
     if not places.database_url or await reader.fetch_one(_SIBLING_READABLE, service.sibling_schema) is None:
         return None
@@ -484,7 +484,7 @@ def _propose(folder: Path) -> str:
 
 
 def _is_named(places: InstallationPlaces, own: DirectoryId | None) -> bool:
-    """Whether the directory has the id and lists the service."""
+    """Return whether the directory has the id and lists the service."""
     return own is not None and own.is_settled and places.service.schema in own.services
 
 
@@ -526,7 +526,7 @@ def _locked(folder: Path) -> Generator[None]:
 
 
 async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
-    """The database's id and time, after checking that no later state of the database has run garbage collection.
+    """Return the database's id and time, after checking that no later state of the database has run garbage collection.
 
     Raises:
         InstallationMismatch, DatabaseOutdated, Unavailable: see `advance`.

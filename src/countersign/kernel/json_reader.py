@@ -72,7 +72,7 @@ def read_as(raw: bytes, shape: type[ShapeT]) -> ShapeT:
 
 
 def has_at_most(count: int, raw: bytes) -> bool:
-    """Whether a JSON text has at most `count` values, without decoding it.
+    """Return whether a JSON text has at most `count` values, without decoding it.
 
     A value follows a comma, or is the first value of a list, of an object or of the text.
     """
@@ -88,7 +88,7 @@ def has_at_most(count: int, raw: bytes) -> bool:
 
 
 def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -> int:
-    """The number of members of all objects in the value."""
+    """Return the number of members of all objects in the value."""
     if isinstance(value, str):
         if checks_texts:
             _require_storable(value)
@@ -135,7 +135,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _shown(name: str) -> str:
-    """The key in a printable form, for an error message."""
+    """Return the key in a printable form, for an error message."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:MAX_SHOWN])
 
 

@@ -15,7 +15,8 @@ _JOINER = "\N{COMBINING GRAPHEME JOINER}"
 
 
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """The text in this normalization form. In a run of more than 30 combining marks, U+034F is inserted after each 30.
+    """Return the text in this normalization form. In a run of more than 30 combining marks, U+034F is inserted after
+    each 30.
 
     Without this, `unicodedata.normalize` sorts each run by insertion, which takes hours for a million marks.
     """
@@ -26,14 +27,15 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 
 @cache
 def _long_runs() -> re.Pattern[str]:
-    """A pattern for exactly 30 consecutive characters that are or become combining marks, followed by one more."""
+    """Return a pattern for exactly 30 consecutive characters that are or become combining marks, followed by one
+    more."""
     codes = {code for code in range(*_WHERE_MARKS_ARE) if unicodedata.combining(chr(code))}
     marks = _ranges(sorted(codes | _BECOMING_MARKS))
     return re.compile(f"[{marks}]{{{MAX_MARKS}}}(?=[{marks}])")
 
 
 def _ranges(codes: list[int]) -> str:
-    """The characters as ranges for a character class of a regular expression."""
+    """Return the characters as ranges for a character class of a regular expression."""
     parts: list[str] = []
     start = codes[0]
     for here, following in zip(codes, [*codes[1:], -1], strict=True):

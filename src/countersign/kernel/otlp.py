@@ -222,7 +222,7 @@ class _Exporter(OTLPSpanExporter):
 
 
 def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
-    """The parent context and the links of the span."""
+    """Return the parent context and the links of the span."""
     parent = parent_of(span.traceparent)
     if parent is None:
         return None, []

@@ -29,7 +29,7 @@ _changing = Lock()
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host for TCP, in the system's order, without duplicates.
+    """Return the addresses of a host for TCP, in the system's order, without duplicates.
 
     When a caller is cancelled, the lookup continues for the other callers; the system could not abort it anyway.
 
@@ -131,7 +131,8 @@ def address(url: str, *, private: bool) -> UrlParts:
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
-    """Whether the address belongs to the public internet; IPv4 addresses embedded in IPv6 are checked as IPv4."""
+    """Return whether the address belongs to the public internet; IPv4 addresses embedded in IPv6 are checked as
+    IPv4."""
     if isinstance(ip, IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(ip.ipv4_mapped)
@@ -268,7 +269,7 @@ async def _get(place: UrlParts, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
-    """The status of the response, after its complete head."""
+    """Return the status of the response, after its complete head."""
     answer = _ResponseParser()
     parser = httptools.HttpResponseParser(answer)
     received = 0

@@ -100,7 +100,7 @@ def _write_lines(level: str) -> None:
 
 
 def is_on_terminal() -> bool:
-    """Whether a person reads the log on a terminal, and no collector reads it."""
+    """Return whether a person reads the log on a terminal, and no collector reads it."""
     return sys.stderr.isatty()
 
 
@@ -112,7 +112,8 @@ _JSON = structlog.processors.JSONRenderer(default=str)
 
 
 def _plain_line(event: Event) -> str:
-    """The event as a line for a person: time, level, part and event, the other members as NAME=VALUE, the traceback.
+    """Return the event as a line for a person: time, level, part and event, the other members as NAME=VALUE, the
+    traceback.
 
     Control characters, which could move a terminal's cursor, are escaped.
     """
@@ -141,7 +142,7 @@ class LossyStream:
 
 
 def logger(name: str) -> Logger:
-    """A logger that adds the name to each line, as the member `part`."""
+    """Return a logger that adds the name to each line, as the member `part`."""
     return structlog.get_logger(part=name)
 
 
@@ -173,7 +174,7 @@ def _is_secret(key: str, value: object) -> bool:
 
 
 def redacted(value: object) -> object:
-    """The value with all credentials in its texts hidden, at any depth."""
+    """Return the value with all credentials in its texts hidden, at any depth."""
     if isinstance(value, str):
         return _SECRET_TEXTS.sub(HIDDEN, value)
     if isinstance(value, Mapping):

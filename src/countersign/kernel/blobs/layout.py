@@ -36,7 +36,7 @@ class PartRange(NamedTuple):
 
 
 def is_digest(text: str) -> bool:
-    """Whether the text is a SHA-256 in lower-case hexadecimal."""
+    """Return whether the text is a SHA-256 in lower-case hexadecimal."""
     return _DIGEST.fullmatch(text) is not None
 
 
@@ -52,7 +52,7 @@ def upload_name(upload: str) -> str:
 
 
 def sealed_name(sha256: str) -> str:
-    """The path of a sealed blob in the store; two levels keep folders small.
+    """Return the path of a sealed blob in the store; two levels keep folders small.
 
     Raises:
         NotFound: the text is not a SHA-256 in lower-case hexadecimal, so that no blob can have it.
@@ -63,7 +63,7 @@ def sealed_name(sha256: str) -> str:
 
 
 def part_name(part: Part) -> str:
-    """A part's name in its upload.
+    """Return a part's name in its upload.
 
     The name contains the digest of the bytes, so that different bytes for the same range, sent concurrently or later,
     cannot replace this part.
@@ -120,7 +120,7 @@ def check_digest(found: str, announced: str | None) -> None:
 
 
 def parts_missing() -> ChecksumMismatch:
-    """The refusal for a received part that is missing or has a different size."""
+    """Return the refusal for a received part that is missing or has a different size."""
     return ChecksumMismatch("A received part is missing.")
 
 

@@ -162,7 +162,8 @@ class LocalBlobs:
         return self._root / layout.sealed_name(sha256)
 
     def _readable(self, sha256: str) -> Path:
-        """The path for reading the blob: in this directory, or in `beneath` if only that directory has the blob."""
+        """Return the path for reading the blob: in this directory, or in `beneath` if only that directory has the
+        blob."""
         own = self._sealed(sha256)
         return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 

@@ -81,7 +81,7 @@ class BlobStore(Protocol):
         ...
 
     async def size(self, sha256: str) -> int | None:
-        """The size in bytes of a sealed blob, or None if it does not exist."""
+        """Return the size in bytes of a sealed blob, or None if it does not exist."""
         ...
 
     def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
@@ -127,7 +127,8 @@ class BlobStore(Protocol):
         ...
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
-        """A URL that serves the blob to anyone for `ttl_s` seconds, or None if the store does not support that."""
+        """Return a URL that serves the blob to anyone for `ttl_s` seconds, or None if the store does not support
+        that."""
         ...
 
     async def check(self) -> None:

@@ -265,7 +265,7 @@ class S3Blobs:
                         yield piece
 
     async def _data(self, folder: str, part: Part) -> str:
-        """The path of the object that holds the part's bytes."""
+        """Return the path of the object that holds the part's bytes."""
         answer = await obstore.get_async(self._store, folder + layout.part_name(part))
         name = bytes(await answer.bytes_async()).decode("ascii", "replace")
         if _DATA.fullmatch(name) is None:

@@ -111,7 +111,7 @@ def refusal(error: Exception) -> Refused:
 
 
 def is_bucket_missing(error: Exception) -> bool:
-    """Whether the error says that the bucket is missing, and not an object in the bucket."""
+    """Return whether the error says that the bucket is missing, and not an object in the bucket."""
     return _code(str(error)) == NO_BUCKET
 
 

@@ -173,7 +173,7 @@ async def pending(database: Database, package: str) -> list[str]:
 
 
 def ledger(dialect: Dialect) -> str:
-    """The statement that creates the table LEDGER."""
+    """Return the statement that creates the table LEDGER."""
     return in_dialect(_LEDGER, dialect)
 
 
@@ -278,7 +278,7 @@ async def create_scratch(transaction: Transaction, package: str, dialect: Dialec
 
 
 async def count_pending_within(reader: Reader, package: str) -> int:
-    """The number of pending migrations of a database that has a ledger.
+    """Return the number of pending migrations of a database that has a ledger.
 
     Raises:
         SchemaMismatch: an applied file was changed, or newer code has migrated the database.

@@ -100,7 +100,7 @@ def mark_new_folder(folder: Path, url: str) -> None:
 
 
 def is_ambiguous(folder: Path) -> bool:
-    """Whether the folder has SQLite files and no marker."""
+    """Return whether the folder has SQLite files and no marker."""
     return _has_files(folder) and not (folder / FILE_NAME).exists()
 
 

@@ -23,7 +23,7 @@ class Reader(Protocol):
         ...
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
 
@@ -110,7 +110,7 @@ MAX_BYTES = 1 << 18
 
 
 def length(row: Row) -> int:
-    """The approximate size of the row in bytes."""
+    """Return the approximate size of the row in bytes."""
     return sum(len(value) for value in row if isinstance(value, str | bytes))
 
 

@@ -67,7 +67,7 @@ class PostgresTransaction:
             refuse(error)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None, including changes of this transaction."""
+        """Return the first row, or None, including changes of this transaction."""
         try:
             return await self._connection.fetchrow(statement, *values)
         except _ERRORS as error:
@@ -377,7 +377,7 @@ def refuse(error: BaseException) -> NoReturn:
 
 
 def refusal(error: BaseException) -> Refused | None:
-    """The refusal for the error, or None for an error of the statement itself."""
+    """Return the refusal for the error, or None for an error of the statement itself."""
     if is_disk_full(error):
         return disk_full("the database of the PostgreSQL server")
     if type(error) is asyncpg.ProgramLimitExceededError:
@@ -395,5 +395,5 @@ def refusal(error: BaseException) -> Refused | None:
 
 
 def _is_closed(error: BaseException) -> bool:
-    """Whether the error is about a closed connection or pool, and not about the code that uses it."""
+    """Return whether the error is about a closed connection or pool, and not about the code that uses it."""
     return type(error) is asyncpg.InterfaceError and ("clos" in str(error) or "released" in str(error))

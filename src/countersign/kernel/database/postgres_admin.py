@@ -32,11 +32,11 @@ class AdminConnection(Protocol):
         ...
 
     async def fetchval(self, query: str, *args: Value) -> str:
-        """The first row's first value."""
+        """Return the first row's first value."""
         ...
 
     async def fetchrow(self, query: str, *args: Value) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
@@ -68,7 +68,7 @@ class AdminConnection(Protocol):
         ...
 
     async def cursor(self, query: str, *args: Value) -> "AdminCursor":
-        """A cursor, inside a transaction."""
+        """Return a cursor, inside a transaction."""
         ...
 
     def terminate(self) -> None:
@@ -84,7 +84,7 @@ class AdminCursor(Protocol):
     """A cursor on the server."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """The next rows, at most `n`."""
+        """Return the next rows, at most `n`."""
         ...
 
 
@@ -128,7 +128,7 @@ async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
 
 
 async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
-    """The privileges of the role on each of the schemas; does not create missing schemas.
+    """Return the privileges of the role on each of the schemas; does not create missing schemas.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
@@ -138,7 +138,7 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
 
 
 def row_count(tag: str) -> int:
-    """The number of rows in a PostgreSQL command tag."""
+    """Return the number of rows in a PostgreSQL command tag."""
     return int(tag.rpartition(" ")[2])
 
 

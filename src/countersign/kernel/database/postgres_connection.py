@@ -24,7 +24,7 @@ class Connection(Protocol):
         ...
 
     async def fetchrow(self, query: str, *args: Value) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
@@ -36,7 +36,7 @@ class Connection(Protocol):
         ...
 
     async def cursor(self, query: str, *args: Value) -> "Cursor":
-        """A cursor, inside a transaction."""
+        """Return a cursor, inside a transaction."""
         ...
 
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]:
@@ -56,7 +56,7 @@ class Cursor(Protocol):
     """A cursor on the server."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """The next rows, at most `n`."""
+        """Return the next rows, at most `n`."""
         ...
 
 
@@ -83,11 +83,11 @@ class Driver(Protocol):
     """The functions of the module asyncpg."""
 
     def connect(self, dsn: str, *, timeout: float) -> Awaitable[Connection]:
-        """A connection outside of any pool."""
+        """Return a connection outside of any pool."""
         ...
 
     def create_pool(self, dsn: str, **options: object) -> Awaitable[Pool]:
-        """A pool of connections."""
+        """Return a pool of connections."""
         ...
 
 

@@ -32,7 +32,7 @@ class ReadDeadline:
         self.is_over = False
 
     def __call__(self) -> bool:
-        """Whether to stop now. SQLite calls this every few thousand steps."""
+        """Return whether to stop now. SQLite calls this every few thousand steps."""
         return self.is_over or clock.monotonic_s() >= self._deadline_s
 
 
@@ -149,7 +149,7 @@ class EventLoopBudget:
     left = 0
 
     def __call__(self) -> bool:
-        """Whether to stop now. SQLite calls this every thousand steps."""
+        """Return whether to stop now. SQLite calls this every thousand steps."""
         self.left -= 1
         return self.left < 0
 

@@ -68,11 +68,11 @@ class Cursor(Protocol):
     """The part of `apsw.Cursor` that this package uses."""
 
     def fetchall(self) -> list[Row]:
-        """The remaining rows."""
+        """Return the remaining rows."""
         ...
 
     def fetchone(self) -> Row | None:
-        """The next row."""
+        """Return the next row."""
         ...
 
     def close(self, force: bool = False) -> None:
@@ -342,7 +342,7 @@ def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str
 
 
 def refusal(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> Refused | None:
-    """The refusal for the error, or None for an error of the statement itself. Notes are for the operator."""
+    """Return the refusal for the error, or None for an error of the statement itself. Notes are for the operator."""
     # A closed connection has no file name, so do not ask for it.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename

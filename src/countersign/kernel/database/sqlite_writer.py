@@ -49,7 +49,7 @@ class SqliteTransaction:
         return self._writer.act(self, lambda connection: sqlite.fetch(connection, statement, values))
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None, including changes of this transaction."""
+        """Return the first row, or None, including changes of this transaction."""
         return self._writer.act(self, lambda connection: sqlite.fetch_one(connection, statement, values))
 
     async def run(self, statement: str, *values: Value) -> int:

@@ -52,7 +52,7 @@ class Versions:
         self._next: asyncio.Task[tuple[int, ...]] | None = None
 
     async def current(self) -> tuple[int, ...]:
-        """The numbers, in the order of the names, including every bump committed before the call.
+        """Return the numbers, in the order of the names, including every bump committed before the call.
 
         Raises:
             Unavailable: the database cannot be reached.

@@ -56,7 +56,7 @@ def export_spans(url: str) -> Generator[None]:
 
 
 def require_exporter(url: str) -> Callable[[str, str], Tracer]:
-    """The constructor of a tracer, which takes an endpoint and our version.
+    """Return the constructor of a tracer, which takes an endpoint and our version.
 
     Raises:
         TracesUnavailable: the packages are not installed.

@@ -244,7 +244,7 @@ class Router(Generic[ContextT]):
             self._static[path] = node
 
     def match(self, method: str, raw_path: str) -> tuple[Route[ContextT], dict[str, str]]:
-        """The route of a method and an undecoded path, with the decoded values of its parameters.
+        """Return the route of a method and an undecoded path, with the decoded values of its parameters.
 
         Raises:
             RouteNotFound: no route has this path.
@@ -276,8 +276,8 @@ class Router(Generic[ContextT]):
 def _find(
     node: _Node[ContextT], segments: list[str], position: int, values: dict[str, str]
 ) -> _Node[ContextT] | None:
-    """The node of the segments from this position on. A literal segment hides a parameter in its place, unless the
-    parameter is raw and the path does not exist below the literal."""
+    """Return the node of the segments from this position on. A literal segment hides a parameter in its place, unless
+    the parameter is raw and the path does not exist below the literal."""
     if position == len(segments):
         return node if node.routes else None
     segment = segments[position]

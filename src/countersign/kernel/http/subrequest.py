@@ -12,7 +12,7 @@ from countersign.kernel.http.routing import Route
 
 
 def exchange_of(outer: Request[Any, Any, Any, Any], inner: Subrequest) -> Exchange:
-    """The exchange of the subrequest, with the client of the outer request."""
+    """Return the exchange of the subrequest, with the client of the outer request."""
     path, _, query = inner.target.partition("?")
     scope = {
         "type": "http",
@@ -41,7 +41,7 @@ async def _unsent(_message: Message) -> None:
 
 
 def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
-    """The route as it is called by a subrequest.
+    """Return the route as it is called by a subrequest.
 
     Raises:
         NotBatchable: the route streams a body, cannot return JSON, reads its own credentials, or is never part of a
@@ -69,7 +69,7 @@ def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
 
 
 async def _collected(answer: Response, max_bytes: int) -> Response:
-    """The response with its complete body.
+    """Return the response with its complete body.
 
     Raises:
         NotBatchable: the response has more than `max_bytes` bytes, or is not JSON.

@@ -29,12 +29,12 @@ class BadAddress(Refused):
 
 
 def is_address(text: str) -> bool:
-    """Whether the text is exactly one address that mail can be sent to, of at most 254 characters."""
+    """Return whether the text is exactly one address that mail can be sent to, of at most 254 characters."""
     return len(text) <= MAX_ADDRESS_LENGTH and _ADDRESS.fullmatch(text) is not None
 
 
 def sender(text: str) -> Address:
-    """The configured sender, as `Name <name@example.com>` or the address alone.
+    """Return the configured sender, as `Name <name@example.com>` or the address alone.
 
     Raises:
         BadSetting: the text has neither form.

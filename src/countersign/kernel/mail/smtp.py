@@ -34,8 +34,8 @@ class SmtpServer(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """The server of smtp://[user:password@]host[:port] or smtps://…; the ports are 587 and 465, unless the URL
-        names a port.
+        """Return the server of smtp://[user:password@]host[:port] or smtps://…; the ports are 587 and 465, unless the
+        URL names a port.
 
         Raises:
             BadSetting: the URL does not have this form.
@@ -60,7 +60,7 @@ class SmtpServer(NamedTuple):
 
 
 def _has_form(parts: SplitResult) -> bool:
-    """Whether the URL contains only parts that `SmtpServer.of` reads."""
+    """Return whether the URL contains only parts that `SmtpServer.of` reads."""
     has_whole_login = (parts.username is None) == (parts.password is None)
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
     return parts.scheme in PORTS and has_whole_login and not has_more
@@ -107,7 +107,7 @@ class SmtpMail:
 
 
 def _reason(server: SmtpServer, error: Exception) -> str:
-    """The cause in words, without e-mail addresses, which servers repeat in their replies."""
+    """Return the cause in words, without e-mail addresses, which servers repeat in their replies."""
     where = f"the mail server {server.host}:{server.port}"
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):

@@ -47,7 +47,7 @@ UNNAMED = MARCH_2025
 
 
 def revision_names(*, with_2026: bool) -> tuple[str, ...]:
-    """The names of the enabled revisions, the latest first."""
+    """Return the names of the enabled revisions, the latest first."""
     return (JULY_2026.name, *HANDSHAKES) if with_2026 else tuple(HANDSHAKES)
 
 
@@ -83,7 +83,7 @@ class JsonRpcError(Exception):
         self.data = data
 
     def encoded(self, request_id: bytes | None = None) -> bytes:
-        """The error response. Without an id it has no member `id`, since null is not a valid id (2025-06-18,
+        """Return the error response. Without an id it has no member `id`, since null is not a valid id (2025-06-18,
         Requests)."""
         found = self.id if self.id is not None else request_id
         error: dict[str, object] = {"code": self.code, "message": self.message}
@@ -248,7 +248,7 @@ class Headers(Protocol):
     """The request's headers."""
 
     def get(self, name: str) -> str | None:
-        """The value of the header of this lower-case name."""
+        """Return the value of the header of this lower-case name."""
         ...
 
 
@@ -261,15 +261,15 @@ _decode_params = msgspec.json.Decoder(_Params).decode
 
 
 def header_of(headers: Headers, name: str) -> str | None:
-    """The header's value without surrounding white space (RFC 9110 §5.5)."""
+    """Return the header's value without surrounding white space (RFC 9110 §5.5)."""
     found = headers.get(name)
     return None if found is None else found.strip(" \t")
 
 
 def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
-    """Whether a message uses revision 2026-07-28 or later, because its metadata or its header names a revision without
-    a handshake. This is false for an `initialize` request without such metadata (2026-07-28, Versioning, Backward
-    Compatibility)."""
+    """Return whether a message uses revision 2026-07-28 or later, because its metadata or its header names a revision
+    without a handshake. This is false for an `initialize` request without such metadata (2026-07-28, Versioning,
+    Backward Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
     if wanted is None and request is not None and request.method == "initialize":
         return False
@@ -308,7 +308,7 @@ def _compare(request: RpcRequest, name: str, header: str | None, value: object) 
 
 
 def _decoded_header(header: str | None) -> str | None:
-    """The header's value; non-ASCII values are sent as base64 (Value Encoding)."""
+    """Return the header's value; non-ASCII values are sent as base64 (Value Encoding)."""
     if header is None or not (header.startswith(_SENTINEL) and header.endswith(_SENTINEL_END)):
         return header
     try:

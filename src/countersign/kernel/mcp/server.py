@@ -29,7 +29,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_origin_allowed(origin: str | None, root_url: str) -> bool:
-    """Whether a request with this Origin is allowed (DNS rebinding; 2025-11-25, Transports, Security Warning 1).
+    """Return whether a request with this Origin is allowed (DNS rebinding; 2025-11-25, Transports, Security Warning 1).
 
     Clients other than browsers send no Origin. Pages of this machine and of the service's own address are allowed.
     """
@@ -129,7 +129,7 @@ class McpServer(Generic[ContextT]):
         self._described = b'"io.modelcontextprotocol/serverInfo":%b' % self._server_info
 
     async def answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
-        """The response to one authenticated POST; `context` is passed to the tools.
+        """Return the response to one authenticated POST; `context` is passed to the tools.
 
         Raises:
             Refused: a tool refused the whole request, for example because it had no token. A batch does not raise this.
@@ -264,7 +264,7 @@ def _element(raw: bytes) -> Message | JsonRpcError:
 
 
 def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
-    """The revision that the header names.
+    """Return the revision that the header names.
 
     Raises:
         JsonRpcError: the revision is not enabled. The error code is never one that only revision 2026-07-28 defines,
@@ -281,7 +281,7 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
 
 
 def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:
-    """The params as a struct.
+    """Return the params as a struct.
 
     Raises:
         JsonRpcError: -32602, the params do not match the struct.
@@ -297,7 +297,7 @@ def _what(error: msgspec.DecodeError | RecursionError) -> str:
 
 
 def _wants_event(accept: str | None) -> bool:
-    """Whether the client accepts only a stream. With any other Accept, or without one, the client gets JSON."""
+    """Return whether the client accepts only a stream. With any other Accept, or without one, the client gets JSON."""
     if accept is None or JSON in accept or EVENTS not in accept.lower():
         return False
     kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]

@@ -48,7 +48,8 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
 
     def encoded(self, revision: Revision) -> bytes:
-        """The tool with the members of the revision; in revisions without titles, the annotations contain the title."""
+        """Return the tool with the members of the revision; in revisions without titles, the annotations contain the
+        title."""
         hints: dict[str, object] = {**self.hints.encoded()}
         shown: dict[str, object] = {"name": self.name, "description": self.description}
         if revision.has_titles:
@@ -102,7 +103,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     meta: Mapping[str, object] = {}
 
     def members(self, revision: Revision) -> bytes:
-        """The result's members."""
+        """Return the result's members."""
         structured = b""
         if self.structured is not None and revision.has_titles:
             structured = b',"structuredContent":%b' % self.structured
@@ -110,12 +111,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 def answered(value: bytes) -> Outcome:
-    """The outcome of a tool that answers with a JSON object."""
+    """Return the outcome of a tool that answers with a JSON object."""
     return Outcome(text(value.decode()), value)
 
 
 def refused(reason: str) -> Outcome:
-    """The outcome of a tool that refuses its input (2025-11-25, Tools, Error Handling 2)."""
+    """Return the outcome of a tool that refuses its input (2025-11-25, Tools, Error Handling 2)."""
     return Outcome(text(reason), is_error=True)
 
 
@@ -135,7 +136,7 @@ class Tools(Protocol[ContextT]):
     """The tools that a server offers to one request's caller."""
 
     async def listed(self, context: ContextT) -> ToolList:
-        """The tools that the caller can see."""
+        """Return the tools that the caller can see."""
         ...
 
     async def call(self, context: ContextT, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:

@@ -222,7 +222,7 @@ def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Damag
 
 
 def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int) -> bytes:
-    """The file's key."""
+    """Return the file's key."""
     try:
         sealed = _decoded(body)
         wrapping = _wrapping(passphrase, _decoded(salt), work)

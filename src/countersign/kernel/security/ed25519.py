@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 
 def new_key() -> bytes:
-    """A new private key: 32 bytes."""
+    """Return a new private key: 32 bytes."""
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
@@ -17,17 +17,17 @@ def public_of(private: bytes) -> bytes:
 
 
 def key_id(public: bytes) -> str:
-    """The id of a key: the SHA-256 of its 32 bytes, in hexadecimal."""
+    """Return the id of a key: the SHA-256 of its 32 bytes, in hexadecimal."""
     return hashlib.sha256(public).hexdigest()
 
 
 def sign(private: bytes, message: bytes) -> bytes:
-    """The signature: 64 bytes."""
+    """Return the signature: 64 bytes."""
     return Ed25519PrivateKey.from_private_bytes(private).sign(message)
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the key made the signature of this message; False for an invalid key."""
+    """Return whether the key made the signature of this message; False for an invalid key."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):

@@ -57,7 +57,7 @@ def encrypt(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
 
 
 def decrypt(master: MasterKey, ciphertext: bytes, purpose: str) -> bytes:
-    """The plaintext that `encrypt` was given.
+    """Return the plaintext that `encrypt` was given.
 
     Raises:
         DecryptionFailed: the value is not encrypted, its key is unknown, its purpose differs, or a byte was changed.
@@ -90,7 +90,7 @@ def upper_bound_of_key(key_id: str) -> bytes:
 
 
 def missing_keys(key_ids: Sequence[str], master: MasterKey) -> DecryptionFailed:
-    """The refusal that names the missing keys."""
+    """Return the refusal that names the missing keys."""
     named = ", ".join(key_ids)
     present = ", ".join(key.id for key in master.keys)
     return DecryptionFailed(
@@ -108,7 +108,7 @@ def encrypt_with_secret(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
 
 
 def decrypt_with_secret(secret: bytes, salt: bytes, ciphertext: bytes) -> bytes:
-    """The plaintext that `encrypt_with_secret` was given with the same secret and salt.
+    """Return the plaintext that `encrypt_with_secret` was given with the same secret and salt.
 
     Raises:
         DecryptionFailed: the value is not from `encrypt_with_secret`, the secret or the salt differs, or a byte was
@@ -136,23 +136,23 @@ class Signer:
         )
 
     def sign(self, message: bytes) -> bytes:
-        """The 16-byte signature of the message under the current key."""
+        """Return the 16-byte signature of the message under the current key."""
         return _sign(self._halves[0], message)
 
     def verify(self, message: bytes, signature: bytes) -> bool:
-        """Whether one of the keys made the signature, in constant time."""
+        """Return whether one of the keys made the signature, in constant time."""
         return any(hmac.compare_digest(_sign(halves, message), signature) for halves in self._halves)
 
 
 def signer_for(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
-    """The signer for one purpose, which rejects signatures for other purposes."""
+    """Return the signer for one purpose, which rejects signatures for other purposes."""
     if isinstance(master_or_key, bytes):
         return Signer((_derive(master_or_key, b"", f"sign/{purpose}"),))
     return Signer(tuple(_derive(key.material, b"", f"sign/{purpose}") for key in master_or_key.keys))
 
 
 def derive_key(secret: bytes, salt: bytes, purpose: str) -> bytes:
-    """A separate 32-byte key for each salt and purpose (HKDF-SHA256, RFC 5869)."""
+    """Return a separate 32-byte key for each salt and purpose (HKDF-SHA256, RFC 5869)."""
     return _derive(secret, salt, purpose)
 
 
@@ -205,7 +205,8 @@ def encrypt_convergent(content: bytes, secret: bytes) -> bytes:
 
 
 def decrypt_convergent(ciphertext: bytes, secret: bytes) -> bytes:
-    """The content that `encrypt_convergent` was given; with a different secret, the result is meaningless bytes."""
+    """Return the content that `encrypt_convergent` was given; with a different secret, the result is meaningless
+    bytes."""
     key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
     nonce = ciphertext[:_CTR_NONCE_BYTES].ljust(_CTR_NONCE_BYTES, b"\0")
     return _apply_ctr(key, nonce, ciphertext[_CTR_NONCE_BYTES:])

@@ -73,7 +73,7 @@ class IssuerKey:
         self._key = key
 
     def has_signed(self, message: bytes, signature: bytes, algorithm: str) -> bool:
-        """Whether the key made the signature of the message, with an algorithm of the key."""
+        """Return whether the key made the signature of the message, with an algorithm of the key."""
         if algorithm not in self.algorithms:
             return False
         # EdDSA is the older of two names of one algorithm, and the library deprecates it (RFC 9864 §4).
@@ -329,5 +329,5 @@ class JwksCache:
 
 
 def _within(moment: int, seconds: int) -> bool:
-    """Whether the moment is less than this long ago, and not in the future."""
+    """Return whether the moment is less than this long ago, and not in the future."""
     return 0 <= clock.now() - moment < seconds * clock.SECOND

@@ -141,12 +141,12 @@ class KeyRing:
 
     @classmethod
     def new(cls) -> "KeyRing":
-        """A ring with one new key."""
+        """Return a ring with one new key."""
         return cls(_fresh_key())
 
     @classmethod
     def from_json(cls, stored: bytes) -> "KeyRing":
-        """The ring that `to_json` wrote.
+        """Return the ring that `to_json` wrote.
 
         Raises:
             ValueError: the bytes are not a stored ring, or contain a key that is not a P-256 key.
@@ -179,14 +179,15 @@ class KeyRing:
         return {kid: each for kid, each in self._previous.items() if each.is_live}
 
     def rotated(self) -> "KeyRing":
-        """A ring with a new signing key. Retired keys stay in it until the last token that they signed has expired."""
+        """Return a ring with a new signing key. Retired keys stay in it until the last token that they signed has
+        expired."""
         ends_at = clock.later(clock.now(), seconds=RETIREMENT_S)
         retired = RetiredKey(_public_half(self._current), ends_at)
         kept = (each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values())
         return KeyRing(_fresh_key(), (retired, *kept))
 
     def jwks(self) -> PublicKeys:
-        """The public keys, current first, for the key-set endpoint."""
+        """Return the public keys, current first, for the key-set endpoint."""
         shown: list[PublicKey] = []
         for kid, key in ((self._kid, self._current), *((kid, each.key) for kid, each in self.previous.items())):
             jwk = _public_jwk(key)
@@ -194,12 +195,12 @@ class KeyRing:
         return PublicKeys(tuple(shown))
 
     def sign(self, payload: bytes, token_type: str) -> str:
-        """The payload as a compact JWS under the current key, with `typ` in its header (RFC 7515 §3.1)."""
+        """Return the payload as a compact JWS under the current key, with `typ` in its header (RFC 7515 §3.1)."""
         header = {"alg": ALGORITHM, "typ": token_type, "kid": self._kid}
         return jws.serialize_compact(header, payload, self._current, [ALGORITHM])
 
     def open(self, token: str, token_type: str) -> bytes:
-        """The payload of a token that one of our keys signed for this `typ`; its claims are not checked.
+        """Return the payload of a token that one of our keys signed for this `typ`; its claims are not checked.
 
         Raises:
             InvalidToken: the token is too long or not a compact JWS, has a wrong algorithm, type or signature, was
@@ -248,7 +249,7 @@ class TokenCache:
         return len(self._claims)
 
     def get(self, token: str) -> AccessClaims | None:
-        """The claims of a cached token that has not expired."""
+        """Return the claims of a cached token that has not expired."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         claims = self._claims.get(digest)
         if claims is None:

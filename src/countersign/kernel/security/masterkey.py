@@ -55,7 +55,7 @@ class MasterKey:
         return self.keys[0]
 
     def named(self, key_id: str) -> Key | None:
-        """The key with this id, or None."""
+        """Return the key with this id, or None."""
         for key in self.keys:
             if key.id == key_id:
                 return key
@@ -134,12 +134,12 @@ def parse_master_key(text: str, source: str) -> MasterKey:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether the text is a valid key id."""
+    """Return whether the text is a valid key id."""
     return _KEY_ID.fullmatch(text) is not None
 
 
 def encode_master_key(master: MasterKey) -> str:
-    """The keys in the format of `parse_master_key`, each with its id, for an encrypted backup."""
+    """Return the keys in the format of `parse_master_key`, each with its id, for an encrypted backup."""
     return ",".join(f"{key.id}:{base64.b64encode(key.material).decode()}" for key in master.keys)
 
 

@@ -132,8 +132,8 @@ def check_rules(password: str) -> None:
 
 
 async def hash_password(password: str, *about: str) -> str:
-    """The Argon2id hash of a new password in PHC format, with its own salt and parameters. `about` are facts that
-    others know about the user, such as the address and the user name.
+    """Return the Argon2id hash of a new password in PHC format, with its own salt and parameters. `about` are facts
+    that others know about the user, such as the address and the user name.
 
     Raises:
         WeakPassword: the password breaks a rule, or is easy to guess.
@@ -147,7 +147,8 @@ async def hash_password(password: str, *about: str) -> str:
 
 
 async def verify(password: str, hashed: str | None) -> bool:
-    """Whether the password matches the hash. A hash of None (no such account) takes the same time and gives False.
+    """Return whether the password matches the hash. A hash of None (no such account) takes the same time and gives
+    False.
 
     Raises:
         argon2.exceptions.InvalidHashError: the stored text is not an Argon2 hash, so the row is damaged.
@@ -162,7 +163,7 @@ async def verify(password: str, hashed: str | None) -> bool:
 
 
 def needs_rehash(hashed: str) -> bool:
-    """Whether the hash has outdated parameters, so that the password must be hashed again at the next sign-in.
+    """Return whether the hash has outdated parameters, so that the password must be hashed again at the next sign-in.
 
     Raises:
         argon2.exceptions.InvalidHashError: the text is not an Argon2 hash.

@@ -17,7 +17,7 @@ _SECRET = re.compile(rf"[a-z][a-z0-9_]{{0,63}}_[0-9A-Za-z]{{{_RANDOM_DIGITS + _C
 
 
 def new_secret(prefix: str) -> str:
-    """A new secret: `{prefix}_`, 43 base62 digits of 32 random bytes, 6 of their CRC-32.
+    """Return a new secret: `{prefix}_`, 43 base62 digits of 32 random bytes, 6 of their CRC-32.
 
     Raises:
         ValueError: the prefix is not lower-case words joined by single underscores, of at most 64 characters.
@@ -29,14 +29,15 @@ def new_secret(prefix: str) -> str:
 
 
 def looks_like_secret(text: str) -> bool:
-    """Whether the text has the format and the checksum of a secret. This does not say whether the secret is valid."""
+    """Return whether the text has the format and the checksum of a secret. This does not say whether the secret is
+    valid."""
     if _SECRET.fullmatch(text) is None:
         return False
     return _checksum(text[:-_CHECKSUM_DIGITS]) == text[-_CHECKSUM_DIGITS:]
 
 
 def digest(secret: str) -> bytes:
-    """The SHA-256 of the secret, which is stored and looked up in its place.
+    """Return the SHA-256 of the secret, which is stored and looked up in its place.
 
     No salt and no stretching are needed, since the secret itself holds 256 random bits.
     """
@@ -44,7 +45,7 @@ def digest(secret: str) -> bytes:
 
 
 def matches(secret: str, stored: bytes) -> bool:
-    """Whether `stored` is the digest of the secret, in constant time."""
+    """Return whether `stored` is the digest of the secret, in constant time."""
     return hmac.compare_digest(digest(secret), stored)
 
 

@@ -81,7 +81,7 @@ class Event(NamedTuple):
     at: Instant
 
     def body(self, source: str) -> bytes:
-        """The body of the request: JSON with the attributes of CloudEvents 1.0 and no data."""
+        """Return the body of the request: JSON with the attributes of CloudEvents 1.0 and no data."""
         return msgspec.json.encode(
             {
                 "specversion": "1.0",
@@ -109,7 +109,7 @@ async def ping(transaction: Transaction, owner: str, webhook_id: str) -> Event:
 
 
 def wants(types: str, kind: str) -> bool:
-    """Whether a receiver that chose these types gets events of type `kind`."""
+    """Return whether a receiver that chose these types gets events of type `kind`."""
     return types == ALL or f" {kind} " in types
 
 

@@ -64,7 +64,7 @@ def guarded(text: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """The text of a cell, without the apostrophe that `guarded` added."""
+    """Return the text of a cell, without the apostrophe that `guarded` added."""
     return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
 
 

@@ -222,7 +222,7 @@ ID.name = "id"
 
 
 def today() -> str:
-    """The current day in UTC, YYYY-MM-DD."""
+    """Return the current day in UTC, YYYY-MM-DD."""
     return clock.rfc3339(clock.now())[:10]
 
 

@@ -31,7 +31,7 @@ class StoredRecord:
 
 
 def record_of(model: Declared, row: Row) -> StoredRecord:
-    """The record in a row of `lock_existing`."""
+    """Return the record in a row of `lock_existing`."""
     names = tuple(model.fields)
     personal = personal_fields(model)
     values = dict(zip(names, row[3 : 3 + len(names)], strict=True))
@@ -42,7 +42,7 @@ def record_of(model: Declared, row: Row) -> StoredRecord:
 
 @lru_cache(maxsize=512)
 def personal_fields(model: Declared) -> tuple[str, ...]:
-    """The names of the personal fields, in declared order."""
+    """Return the names of the personal fields, in declared order."""
     return tuple(name for name, field in model.fields.items() if field.personal)
 
 
@@ -148,7 +148,7 @@ class RecordReader:
         return not (self._masked or self._conversions or self.structures)
 
     def columns(self, scope: Scope) -> list[str]:
-        """The expressions to select, in the order of `names`."""
+        """Return the expressions to select, in the order of `names`."""
         return [f"{scope.alias}.id", self.revision(scope), *self._expressions(scope)]
 
     def revision(self, scope: Scope) -> str:
@@ -221,7 +221,7 @@ class RecordReader:
         ]
 
     def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:
-        """The rows as records ready to be encoded."""
+        """Return the rows as records ready to be encoded."""
         shape = self.shape
         if self.is_plain:
             return [shape(*row) for row in rows]

@@ -157,7 +157,7 @@ class EffectContext:
         return found if found in declared.options else declared.options[0]
 
     async def count(self, model: str, /, **values: object) -> int:
-        """The number of records with exactly these values."""
+        """Return the number of records with exactly these values."""
         text, bound = self._matching("count(*)", model, values)
         row = await self._run.transaction.fetch_one(text, *bound)
         return 0 if row is None else int(row[0])
@@ -220,7 +220,7 @@ def _field_input(run: Run, field: Field, value: object) -> FieldInput:
 
 
 def move_of(model: Declared, command: str) -> Move:
-    """The declared action of a command.
+    """Return the declared action of a command.
 
     Raises:
         LookupError: the model has no such action.

@@ -63,7 +63,7 @@ class Grammar:
         return self._word.search(text) is not None
 
     def tokens(self, text: str) -> list[PlaceholderToken]:
-        """The tokens in the text, from left to right."""
+        """Return the tokens in the text, from left to right."""
         matches = self._token.finditer(text)
         return [PlaceholderToken(each[1], int(each[2]), each.start(), each.end()) for each in matches]
 
