@@ -74,7 +74,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.wait_for_selector("tr:has-text('ferry.zip') >> text=Uploaded")
         await shown.locator("button:text-is('Continue')").click()
         await page.wait_for_selector(".step [role=status] >> text=Passed", timeout=60_000)
-        await expect(page.locator(".log")).to_contain_text("Running")
+        await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
         await shown.locator("button:text-is('Continue')").click()
