@@ -21,7 +21,7 @@ export interface ListQuery {
 export function listQuery(model: Model): ListQuery {
   return {
     filter: conditions(model, query.value.get("filter")),
-    order: keys(model, query.value.get("order")),
+    order: keys(model, query.value.get("order") ?? orderText(usualOrder(model))),
     columns: columns(model, query.value.get("columns")),
   };
 }
@@ -60,20 +60,34 @@ export function setFilter(filter: readonly Condition[]): void {
   setQuery({ filter: filter.length ? JSON.stringify(filter) : "" }, { replaces: false });
 }
 
-export function setOrder(order: readonly SortKey[]): void {
-  setQuery({ order: order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",") });
+/** The order of a list whose address names none: by the date that the model is measured by, the newest first. */
+export function usualOrder(model: Model): SortKey[] {
+  const field = model.measures?.find((each) => each.date)?.date;
+  return field ? [{ field, dir: "desc" }] : [];
+}
+
+function orderText(order: readonly SortKey[]): string {
+  return order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",");
+}
+
+export function setOrder(model: Model, order: readonly SortKey[]): void {
+  const next = orderText(order);
+  setQuery({ order: next === orderText(usualOrder(model)) ? "" : next });
 }
 
 export function setColumns(chosen: readonly Field[]): void {
   setQuery({ columns: chosen.map((each) => each.name).join(",") });
 }
 
-/** Sort by this column: ascending, then descending, then not at all. With `adds`, the other sort keys stay. */
-export function toggleSort(order: readonly SortKey[], field: string, adds: boolean): SortKey[] {
+/** Sort by this column: ascending, then descending, then as usual. With `adds`, the other sort keys stay. */
+export function toggleSort(model: Model, order: readonly SortKey[], field: string, adds: boolean): SortKey[] {
   const known = order.find((each) => each.field === field);
   const rest = adds ? order.filter((each) => each.field !== field) : [];
-  if (known?.dir === "desc") {
+  if (known?.dir === "desc" && (rest.length > 0 || usualOrder(model)[0]?.field !== field)) {
     return rest;
+  }
+  if (known?.dir === "desc") {
+    return [{ field, dir: "asc" }];
   }
   const next: SortKey = { field, dir: known ? "desc" : "asc" };
   return adds && known ? order.map((each) => (each === known ? next : each)) : [...rest, next].slice(-MOST_KEYS);

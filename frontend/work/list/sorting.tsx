@@ -13,7 +13,7 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
   const put = (place: number, key: SortKey | null) => {
     const next = [...order];
     next.splice(place, 1, ...(key ? [key] : []));
-    setOrder(next);
+    setOrder(model, next);
   };
   return (
     <div class="stack tight">

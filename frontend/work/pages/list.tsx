@@ -222,7 +222,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         <Grid
           {...{ meta, model, columns, rows, order }}
           picking={canPick ? picking : null}
-          onOrder={(field, adds) => setOrder(toggleSort(order, field, adds))}
+          onOrder={(field, adds) => setOrder(model, toggleSort(model, order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
           onRow={(row, index) => rememberPlace({ model: model.name, id: row.id, input: JSON.parse(about) as object, index, total: rows.total.value })}
           onSave={put}

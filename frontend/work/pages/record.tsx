@@ -16,6 +16,7 @@ import { commentModel } from "../record/comments";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
 import { EditForm } from "../record/edit_form";
+import { eventTime } from "../record/event_time";
 import { ApiView } from "../record/api_view";
 import { RecordBar } from "../record/record_bar";
 import { Related } from "../record/related";
@@ -23,9 +24,9 @@ import { StagePath } from "../record/stage_path";
 import { modelIcon } from "../shell/model_icons";
 import { ProposedNotice } from "../record/proposed_notice";
 import { save } from "../record/save";
-import { Timeline } from "../record/timeline";
+import { type Entry, Timeline } from "../record/timeline";
 import { rememberVisit } from "../referenced_records";
-import { translator } from "../../shared/i18n";
+import { date, translator } from "../../shared/i18n";
 import "../record/record.css";
 
 const t = translator("record");
@@ -50,6 +51,14 @@ function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
   );
 }
 
+/** When the record was created and last changed, as its history says. */
+function lifeOf(model: Model, history: readonly Entry[]): string[] {
+  const [first, last] = [history.at(-1), history[0]];
+  const isCreated = first?.command === `${model.name}.create`;
+  const created = isCreated && first ? [first.by ? t("created.by", { on: date(first.at), name: first.by }) : t("created", { on: date(first.at) })] : [];
+  return last && (last !== first || !isCreated) ? [...created, t("updated", { ago: eventTime(last.at) })] : created;
+}
+
 interface Props {
   meta: Meta;
   model: Model;
@@ -62,6 +71,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<Conflicting | null>(null);
   const [tab, setTab] = useState("timeline");
+  const [history, setHistory] = useState<readonly Entry[]>([]);
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {
@@ -118,7 +128,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     [record],
   );
   const aside: Tab[] = [
-    ...(may(model, "history") || commentModel(meta) ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} /> }] : []),
+    ...(may(model, "history") || commentModel(meta) ? [{ name: "timeline", label: t("history"), content: () => <Timeline {...{ meta, model, id: record.id, revision: record.revision }} onHistory={setHistory} /> }] : []),
     { name: "api", label: t("api"), content: () => <ApiView {...{ model, record }} /> },
   ];
   const names = denied.map((each) => each.slice(model.name.length + 1));
@@ -131,7 +141,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
             <div class="grow">
               <p class="quiet record-meta">
                 <Icon name={modelIcon(model)} size="s" />
-                {model.label}
+                {[model.label, ...lifeOf(model, history)].join(" · ")}
               </p>
               <PageTitle title={title} />
             </div>

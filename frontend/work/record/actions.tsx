@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
+import { Icon } from "../../shared/components/icon";
 import { showToast } from "../../shared/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Field, Meta, Model, Row } from "../api";
@@ -78,6 +79,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   return (
     <div class="record-actions">
       <div class="action-row" role="group" aria-label={t("actions")}>
+        <Unavailable {...{ model, record }} actions={missing} />
         {[...all.filter((each) => each !== forward), ...(forward ? [forward] : [])].map((action) => (
           <Button
             key={action.id}
@@ -86,27 +88,11 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
             {...(action.needs_approval ? { title: t("action.approval") } : {})}
             onClick={() => setOpen(action)}
           >
+            <EndIcon {...{ state, action }} />
             {action.label}
           </Button>
         ))}
       </div>
-      {missing.length > 0 && state && (
-        <details class="missing">
-          <summary>{t("missing")}</summary>
-          <ul>
-            {missing.map((each) => (
-              <li key={each.id}>
-                <strong>{each.label}</strong>:{" "}
-                {t("missing.from", {
-                  field: state.label,
-                  from: each.from.map((one) => optionLabel(state, one)).join(", "),
-                  now: nowOf(state, record),
-                })}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
       <Dialog
         title={open ? t("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
         isOpen={open !== null}
@@ -142,6 +128,42 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       </Dialog>
     </div>
   );
+}
+
+/** Why some actions cannot be taken as the record stands, behind an icon. */
+function Unavailable({ model, record, actions }: { model: Model; record: Row; actions: readonly Action[] }) {
+  const state = workflowField(model);
+  if (actions.length === 0 || !state) {
+    return null;
+  }
+  return (
+    <details class="missing" onKeyDown={(event) => event.key === "Escape" && event.currentTarget.removeAttribute("open")}>
+      <summary aria-label={t("missing")} title={t("missing")}>
+        <Icon name="info" size="s" />
+      </summary>
+      <div>
+        <strong>{t("missing")}</strong>
+        <ul>
+          {actions.map((each) => (
+            <li key={each.id}>
+              <strong>{each.label}</strong>:{" "}
+              {t("missing.from", {
+                field: state.label,
+                from: each.from.map((one) => optionLabel(state, one)).join(", "),
+                now: nowOf(state, record),
+              })}
+            </li>
+          ))}
+        </ul>
+      </div>
+    </details>
+  );
+}
+
+/** What marks an action that ends well or badly. */
+function EndIcon({ state, action }: { state: Field | undefined; action: Action }) {
+  const tone = state && action.to ? optionTone(state, action.to) : "";
+  return tone === "good" || tone === "bad" ? <Icon name={tone === "good" ? "circle-check" : "circle-x"} size="s" /> : null;
 }
 
 function nowOf(state: Field, record: Row): string {

@@ -21,6 +21,8 @@ const tCommon = translator("common");
 const t = translator("record");
 
 const NEW = "new-comment";
+/** Where the browser cannot fit the field to its text, it has a row for each line of it, up to so many. */
+const MOST_ROWS = 8;
 
 /** Run the function. If it is refused, show a toast and return false. */
 async function tried(does: () => Promise<boolean>): Promise<boolean> {
@@ -69,7 +71,7 @@ function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingP
       <textarea
         id={id}
         class="input"
-        rows={text ? 3 : 1}
+        rows={Math.min(MOST_ROWS, text.split("\n").length)}
         maxLength={10_000}
         aria-label={label}
         placeholder={label}
@@ -110,7 +112,12 @@ export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: 
     }
   };
   const put = (next: string) => (next ? draft.set("text", next) : draft.unset("text"));
-  return <Writing id={NEW} label={t("comment.write")} action={t("comment.save")} text={text} onText={put} onSave={write} />;
+  return (
+    <div class="new-comment">
+      <Avatar name={meta.caller.name} size="m" />
+      <Writing id={NEW} label={t("comment.write")} action={t("comment.save")} text={text} onText={put} onSave={write} />
+    </div>
+  );
 }
 
 /** Focus the element after the comment is shown again. */

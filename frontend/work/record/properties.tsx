@@ -5,7 +5,8 @@ import { NotPermitted } from "../../shared/components/chip";
 import { Icon, type IconName } from "../../shared/components/icon";
 import type { Problem } from "../../shared/problem";
 import type { Field, Meta, Model, Row } from "../api";
-import { fieldIcon } from "../shell/model_icons";
+import { modelOf, workflowField } from "../models";
+import { fieldIcon, modelIcon } from "../shell/model_icons";
 import { Control } from "../values/control";
 import { valueToText } from "../values/field_text";
 import { Value } from "../values/value";
@@ -15,7 +16,8 @@ import { translator } from "../../shared/i18n";
 const tValues = translator("values");
 const t = translator("record");
 
-const CONTACT: readonly IconName[] = ["mail", "phone", "user", "external-link"];
+/** The icons of fields by which somebody is reached, in the order in which they are shown. */
+const CONTACT: readonly IconName[] = ["user", "building-2", "mail", "phone", "external-link"];
 
 interface Props {
   meta: Meta;
@@ -34,23 +36,38 @@ interface Props {
 }
 
 /** The fields by group heading, without the title field, which is in the heading of the page. */
-function groupsOf(model: Model, fields: readonly Field[]): [string, Field[]][] {
+function groupsOf(meta: Meta, model: Model, fields: readonly Field[]): [string, Field[]][] {
   const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
-  const isContact = (each: Field) => each.kind === "text" && each.ref === null && CONTACT.includes(fieldIcon(model, each));
-  const contact = fields.filter((each) => isContact(each) && each.name !== model.shown_as);
+  const icon = (each: Field) => propertyIcon(meta, model, each);
+  const isContact = (each: Field) => (each.kind === "text" || icon(each) === "building-2") && CONTACT.includes(icon(each));
+  const contact = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((one, other) => CONTACT.indexOf(icon(one)) - CONTACT.indexOf(icon(other)));
+  const hasContact = contact.filter((each) => each.kind === "text").length > 1;
+  const main = fields.filter((each) => !isLong(each) && !(hasContact && contact.includes(each))).sort((one, other) => rank(model, one) - rank(model, other));
   const long = fields.filter(isLong);
-  const main = fields.filter((each) => !contact.includes(each) && !long.includes(each));
-  const groups: [string, Field[]][] = contact.length > 1 ? [[t("group.main"), main], [t("group.contact"), contact]] : [[t("group.main"), fields.filter((each) => !isLong(each))]];
+  const groups: [string, Field[]][] = hasContact ? [[t("group.main"), main], [t("group.contact"), contact]] : [[t("group.main"), main]];
   return [...groups, ...long.map((each): [string, Field[]] => [each.label, [each]])].filter(([, several]) => several.length > 0);
 }
 
+/** Where a field stands among those of a record that moves through stages: name, stage, amounts, dates, the others. */
+function rank(model: Model, field: Field): number {
+  const stage = workflowField(model);
+  const found = stage ? [field.name === model.shown_as, field === stage, field.kind === "money", field.kind === "date"].indexOf(true) : 0;
+  return found < 0 ? Number.MAX_SAFE_INTEGER : found;
+}
+
+/** A reference has the icon of what it refers to. */
+function propertyIcon(meta: Meta, model: Model, field: Field): IconName {
+  const target = field.ref && field.ref !== "user" ? modelOf(meta, field.ref) : undefined;
+  return target ? modelIcon(target) : fieldIcon(model, field);
+}
+
 export function Properties(props: Props) {
-  const { model, fields, denied, record, opened, texts } = props;
+  const { meta, model, fields, denied, record, opened, texts } = props;
   const isTitle = (each: Field) => each.name === model.shown_as && each.kind === "text" && Boolean(record[each.name]);
   const shown = fields.filter((each) => !isTitle(each) || opened.has(each.name) || each.name in texts);
   return (
     <>
-      {groupsOf(model, shown).map(([label, several], place) => (
+      {groupsOf(meta, model, shown).map(([label, several], place) => (
         <section key={label} class="props" aria-label={label}>
           <h2>{label}</h2>
           {several.map((field) => (
@@ -88,7 +105,7 @@ function Property({ meta, model, field, record, texts, opened, problem, isBare, 
   const classes = ["prop", isBare && "wide", isOpen && "open"].filter(Boolean).join(" ");
   const name = (
     <>
-      <Icon name={fieldIcon(model, field)} size="s" />
+      <Icon name={propertyIcon(meta, model, field)} size="s" />
       <span class="cut" title={field.label}>
         {field.label}
       </span>

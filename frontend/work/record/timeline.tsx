@@ -16,7 +16,7 @@ import { eventTime } from "./event_time";
 
 const t = translator("record");
 
-interface Entry {
+export interface Entry {
   at: string;
   command: string;
   by: string | null;
@@ -33,13 +33,23 @@ const SHORT = 60;
 /** The maximum number of changes in a line; more are in a table that opens. */
 const MOST_SHOWN = 3;
 
-export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {
+interface Props {
+  meta: Meta;
+  model: Model;
+  id: string;
+  revision: number;
+  /** What was done to the record is known, the newest first. */
+  onHistory: (entries: readonly Entry[]) => void;
+}
+
+export function Timeline({ meta, model, id, revision, onHistory }: Props) {
   const [isWhole, setWhole] = useState(false);
   const [filter, setFilter] = useState<Filter>("all");
   const found = useRequest(
     async (signal) => {
       const history = may(model, "history") ? run<Entry[]>(model.name, "history", { id }, signal) : null;
       const [said, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
+      onHistory(entries?.value ?? []);
       return { ...said, entries: entries?.value ?? [] };
     },
     [model.name, id, revision],

@@ -1,8 +1,10 @@
 """Creates the demonstration data: four people with well-known passwords, and the same records in every installation."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
@@ -23,6 +25,10 @@ LAST_NAMES = (
     "Ueda", "Virtanen", "Wójcik", "Ximénez", "Yılmaz", "Zhao",
 )  # fmt: skip
 WHOLE_NAMES = (
+    "María José Núñez", "Jean-Baptiste Le Goff", "Ólafur Þór Jónsson", "Anne-Sofie van der Berg", "Luiz Antônio Prado",
+    "Guðrún Eva Sæmundsdóttir", "Mary Anne O'Brien", "Jean-Luc N'Diaye",
+)  # fmt: skip
+OTHER_NAMES = (
     "山田 花子", "李 小龍", "Анна Каренина", "Мария Шевченко", "محمد الفاسي",
     "ليلى حداد", "רות לוי", "अनीता शर्मा", "김 민준", "Ελένη Παπαδοπούλου",
 )  # fmt: skip
@@ -30,13 +36,19 @@ COMPANIES = (
     "Aurora Textiles", "Baltic Timber", "Cedar & Sons", "Delta Pumps", "Elbe Logistik", "Fjord Foods", "Garonne Vins",
     "Harbour Tools", "Iberia Solar", "Juniper Labs", "Kestrel Optics", "Loire Papier", "Mistral Energie", "Nordlys AS",
     "Olive Grove", "Pampas Leather", "Quartz Audio", "Ribe Ceramics", "Summit Rope", "Tatra Ski",
-    "東京文具株式会社", "Волга Мебель",
 )  # fmt: skip
+BRANCHES = (
+    "Lyon", "Gdańsk", "Porto", "Århus", "Torino", "Leipzig", "Vigo", "Brno", "Oulu", "Gent", "Graz", "Cork", "Split",
+    "Malmö", "Izmir",
+)  # fmt: skip
+"""The places after the names of companies: two companies of the same name have different ones."""
+OTHER_COMPANIES = ("東京文具株式会社", "Волга Мебель", "شركة النيل للتجارة", "한강 물산")
 CITIES = (
-    ("Lyon", "69002", "FR"), ("Gdańsk", "80-001", "PL"), ("大阪", "530-0001", "JP"), ("Porto", "4000-123", "PT"),
-    ("Київ", "01001", "UA"), ("Århus", "8000", "DK"), ("Nairobi", "00100", "KE"), ("Ōtautahi", "8011", "NZ"),
+    ("Lyon", "69002", "FR"), ("Gdańsk", "80-001", "PL"), ("Porto", "4000-123", "PT"), ("Århus", "8000", "DK"),
+    ("Nairobi", "00100", "KE"), ("Ōtautahi", "8011", "NZ"),
 )  # fmt: skip
-STREETS = ("Quai des Brumes", "Rope Lane", "Lindenallee", "Calle Mayor", "中央通り", "Harbour Road", "ulica Długa")
+OTHER_CITIES = (("大阪", "530-0001", "JP"), ("Київ", "01001", "UA"))
+STREETS = ("Quai des Brumes", "Rope Lane", "Lindenallee", "Calle Mayor", "Harbour Road", "ulica Długa")
 LEAD_TITLES = (
     "New tills for {company}", "Spare parts, {company}", "Framework agreement with {company}", "Trial at {company}",
     "{company}: second site", "Renewal {company}", "{company} asks for a quote", "Training days, {company}",
@@ -44,12 +56,14 @@ LEAD_TITLES = (
 NOTES = (
     "Met at the fair in Utrecht; wants an offer before the end of the quarter.",
     "Prefers to be called after four. Speaks French and Italian.",
-    "前回の注文に満足。次回は色見本を持参する。",
-    "Просит прислать договор на двух языках.",
-    "يفضل التواصل عبر البريد الإلكتروني",
     "Budget approved by the board 🎉; the order goes through purchasing.",
     "Has a dog called Pixel – allergic colleague should not visit.",
     "Asked twice whether VAT is included. It is not.",
+)
+OTHER_NOTES = (
+    "前回の注文に満足。次回は色見本を持参する。",
+    "Просит прислать договор на двух языках.",
+    "يفضل التواصل عبر البريد الإلكتروني",
 )
 SUBJECTS = (
     "Printer jams after the update", "Invoice shows the wrong address", "Cannot sign in since Monday",
@@ -76,11 +90,14 @@ PEOPLE_SHOWN = (
     ("root", "administrator"),
 )
 PARTIES, LEADS, INVOICES, TICKETS = 200, 500, 300, 100
+LATIN_PARTIES = 184
+"""The first parties have names in Latin letters, so that the first rows of a list are readable with every font."""
 T = TypeVar("T")
 
 STARTED: Instant = Instant(1_788_220_800_000_000)
 """2026-09-01T00:00:00Z: the day on which the demonstration records were created."""
 
+_PLAIN_LETTERS = str.maketrans({"ø": "o", "ı": "i", "ł": "l", "'": "", "&": ""})
 _ANYBODY = 'SELECT 1 FROM "user" LIMIT 1'
 _KNOWN = 'SELECT id FROM "user" WHERE username = \'alice\''
 _HASH = "SELECT hash FROM password WHERE user_id = $1"
@@ -121,20 +138,50 @@ def _choice(items: Sequence[T]) -> T:
     return items[_between(0, len(items) - 1)]
 
 
+class _Party(NamedTuple):
+    """A party to refer to: a company with the person to speak to, or that person."""
+
+    id: str
+    name: str
+    contact: str
+    email: str
+    is_company: bool
+
+
+def _in_address(text: str) -> str:
+    """Return the words of a text in the letters of an e-mail address: Søren Kovačević becomes soren-kovacevic."""
+    decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PLAIN_LETTERS))
+    return "-".join("".join(each for each in decomposed if each.isascii()).split())
+
+
+def _user(name: str) -> str:
+    return _in_address(name).replace("-", ".")
+
+
+def _at(items: Sequence[T], number: int) -> T:
+    """Return the item that a number chooses, without a random value: the ids that follow do not change."""
+    return items[number % len(items)]
+
+
+def _is_other(number: int) -> bool:
+    """Return whether the record of a number is one of the few with names that are not in Latin letters."""
+    return number % 20 == 14
+
+
 class _Seeder:
     """Creates the records. While it runs, ids and random values are derived from a fixed seed."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._people: dict[str, str] = {}
-        self._parties: list[tuple[str, str, str]] = []
+        self._parties: list[_Party] = []
+        self._names: Counter[str] = Counter()
 
     async def everything(self, hashed: str) -> None:
         """Create all records. The people are created first, because they own the other records."""
         for username, name, roles in PEOPLE:
             person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, hashed)
             self._people[username] = person
-        self._run = replace(self._run, actor=replace(self._run.actor, user_id=self._people["root"]))
         for number in range(PARTIES):
             await self._party(number)
         for number in range(LEADS):
@@ -148,9 +195,10 @@ class _Seeder:
         for number in range(TICKETS):
             await self._ticket(number)
 
-    async def _create(self, model: str, values: Mapping[str, object]) -> str:
+    async def _create(self, model: str, values: Mapping[str, object], by: str = "root") -> str:
         declared = self._run.engine.registry.models[model]
-        hands = workflow.EffectContext(self._run, declared, "", {}, "demo")
+        run = replace(self._run, actor=replace(self._run.actor, user_id=self._people[by]))
+        hands = workflow.EffectContext(run, declared, "", {}, "demo")
         return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
 
     async def _act(self, model: str, record_id: str, *moves: str) -> None:
@@ -164,6 +212,26 @@ class _Seeder:
             return _choice(WHOLE_NAMES)
         return f"{_choice(FIRST_NAMES)} {_choice(LAST_NAMES)}"
 
+    def _company(self, number: int, drawn: str) -> str:
+        if number >= LATIN_PARTIES:
+            return f"{_at(OTHER_COMPANIES, number)} {number}"
+        self._names[drawn] += 1
+        return f"{drawn} {BRANCHES[self._names[drawn] - 1]}"
+
+    def _companies_of(self, number: int) -> list[_Party]:
+        """Return the companies that the record of a number may refer to."""
+        parties = self._parties[LATIN_PARTIES:] if _is_other(number) else self._parties[:LATIN_PARTIES]
+        return [each for each in parties if each.is_company]
+
+    def _party_of(self, number: int) -> _Party:
+        drawn = _choice(self._parties)
+        if drawn not in self._parties[LATIN_PARTIES:] or _is_other(number):
+            return drawn
+        return _at([each for each in self._parties[:LATIN_PARTIES] if each.is_company == drawn.is_company], number)
+
+    def _notes(self, number: int) -> str:
+        return _choice(OTHER_NOTES if _is_other(number) else NOTES)
+
     def _phone(self) -> str:
         return f"+{_between(30, 89)} {_between(100, 999)} {_between(100_000, 999_999)}"
 
@@ -171,10 +239,14 @@ class _Seeder:
         return clock.rfc3339(clock.later(STARTED, seconds=_between(first, last) * 86400))[:10]
 
     async def _party(self, number: int) -> None:
+        is_latin = number < LATIN_PARTIES
         is_company = _between(0, 1) == 0
-        company = f"{_choice(COMPANIES)} {number}"
-        name = company if is_company else self._person()
-        email = f"contact{number}@{'company' if is_company else 'mail'}.example"
+        drawn = _choice(COMPANIES)
+        contact = f"{_at(FIRST_NAMES, number * 7)} {_at(LAST_NAMES, number * 11)}" if is_company else self._person()
+        contact = contact if is_latin else _at(OTHER_NAMES, number)
+        name = self._company(number, drawn) if is_company else contact
+        domain = f"{_in_address(drawn)}.example" if is_company and is_latin else "mail.example"
+        email = f"{_user(contact) if is_latin else 'contact'}{number if domain == 'mail.example' else ''}@{domain}"
         party = await self._create(
             "party",
             {
@@ -183,20 +255,23 @@ class _Seeder:
                 "email": email,
                 "phone": self._phone(),
                 "tax_id": f"EU{_between(10**8, 10**9 - 1)}{number:03d}" if is_company else None,
-                "notes": _choice(NOTES) if number % 3 == 0 else None,
+                "notes": self._notes(number) if number % 3 == 0 else None,
                 "customer_since": self._day(-2000, -1),
             },
         )
-        self._parties.append((party, name, email))
-        city, postcode, country = _choice(CITIES)
+        self._parties.append(_Party(party, name, contact, email, is_company))
+        city, postcode, country = _choice(CITIES if number < LATIN_PARTIES else OTHER_CITIES)
         street = f"{_choice(STREETS)} {_between(1, 180)}"
         address = {"party": party, "street": street, "postcode": postcode, "city": city, "country": country}
         await self._create("address", address)
 
     async def _lead(self, number: int) -> None:
-        known = self._contact(number)
-        title = _choice(LEAD_TITLES).format(company=_choice(COMPANIES))
-        source = _choice(("web", "fair", "phone", "referral", "other")) if number % 3 else None
+        known, company = self._contact(number)
+        form, drawn = _choice(LEAD_TITLES), _choice(COMPANIES)
+        title = form.format(company=company or drawn)
+        sources = ("web", "fair", "phone", "referral", "other")
+        source = _choice(sources) if number % 3 else _at(sources, number // 3) if number % 9 else None
+        owner = "alice" if number % 3 else "bob"
         ended = {"lost_reason": _choice(LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
@@ -207,26 +282,34 @@ class _Seeder:
                 "title": title,
                 "expected_revenue_minor": _between(5, 900) * 10_000 if number % 7 else None,
                 "contact_phone": self._phone() if number % 2 else None,
-                "owner": self._people["alice" if number % 3 else "bob"],
+                "owner": self._people[owner],
                 "expected_close": self._day(1, 200) if number % 6 else None,
-                "notes": _choice(NOTES) if number % 5 == 0 else None,
+                "notes": self._notes(number) if number % 5 == 0 else None,
                 "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
             },
+            by=owner,
         )
         if number % 10 == 0:
             kind = _choice(("call", "mail", "meeting", "task"))
             await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
 
-    def _contact(self, number: int) -> dict[str, str]:
-        """Return the contact of a lead. Several leads share a contact, as in real data. Agents recognize a shared
-        contact by equal tokens."""
-        if number % 4 == 0:
-            return {"contact_name": self._person(), "contact_email": f"lead{number // 8}@mail.example"}
-        party, name, email = _choice(self._parties)
-        return {"contact_name": name, "contact_email": email, "party": party}
+    def _contact(self, number: int) -> tuple[dict[str, str], str]:
+        """Return the contact of a lead, and the company that it is at, or nothing. Several leads share a contact, as
+        in real data. Agents recognize a shared contact by equal tokens."""
+        companies = self._companies_of(number)
+        if number % 4:
+            party = _choice(companies)
+            known = {"contact_name": party.contact, "contact_email": party.email, "party": party.id}
+            return known, party.name.rpartition(" ")[0]
+        contact = self._person()
+        if number % 16 == 0:
+            return {"contact_name": contact, "contact_email": f"{_user(contact)}@mail.example"}, ""
+        party = _at(companies, number * 3)
+        email = f"{_user(contact)}@{party.email.rpartition('@')[2]}"
+        return {"contact_name": contact, "contact_email": email, "party": party.id}, party.name.rpartition(" ")[0]
 
     async def _invoice(self, number: int, products: list[str]) -> None:
-        party = _choice(self._parties)[0]
+        party = self._party_of(number).id
         due = self._day(10, 60)
         # An invoice without a due date stays a draft. A draft that is due before today could not be posted.
         invoice = await self._create("invoice", {"party": party, "due": due if number % 4 else None})
@@ -245,15 +328,15 @@ class _Seeder:
             await self._act("invoice", invoice, "post")
 
     async def _ticket(self, number: int) -> None:
-        party, name, email = _choice(self._parties)
+        party = self._party_of(number)
         await self._create(
             "ticket",
             {
                 "subject": _choice(SUBJECTS),
-                "party": party,
-                "requester_name": name,
-                "requester_email": email,
+                "party": party.id,
+                "requester_name": party.contact,
+                "requester_email": party.email,
                 "priority": _choice(("low", "normal", "high", "urgent")),
-                "description": _choice(NOTES) if number % 2 else None,
+                "description": self._notes(number) if number % 2 else None,
             },
         )

@@ -39,8 +39,13 @@ _PARTIES = "SELECT id FROM party ORDER BY id LIMIT 12"
 _UNPAID = "SELECT id, open_minor FROM invoice WHERE state = 'posted' ORDER BY number DESC LIMIT 2"
 _PRODUCTS = "SELECT id FROM product ORDER BY sku LIMIT 3"
 _PEOPLE = 'SELECT username, id FROM "user"'
-_SUBJECTS = ("Call about the offer", "Send the terms", "Meeting on site", "Ask for the order number", "Follow up")
-_KINDS = ("call", "mail", "meeting", "task")
+_ACTIVITIES = (
+    ("call", "Call about the offer"),
+    ("mail", "Send the terms"),
+    ("meeting", "Meeting on site"),
+    ("task", "Ask for the order number"),
+    ("task", "Follow up"),
+)
 _LATER_STAGES: Mapping[tuple[object, int], str] = {
     ("proposed", 0): "won",
     ("proposed", 1): "won",
@@ -137,13 +142,15 @@ class _Activity:
             place = places[is_decided]
             places[is_decided] += 1
             close = -_growing(place % 240, 240, 2 * SPREAD_DAYS) if is_decided else place * 11 % 67 - 2
-            owner = self._people["alice" if place % 4 == 0 else "bob"]
-            await self.set_values("lead", lead, stage=stage, expected_close=self._past.day(close), owner=owner)
+            person = "alice" if place % 2 == 0 else "bob"
+            values = {"stage": stage, "expected_close": self._past.day(close), "owner": self._people[person]}
+            await self._by(person).set_values("lead", lead, **values)
             if number % 3 == 0:
-                subject = f"{_SUBJECTS[number % len(_SUBJECTS)]}: {title}"[:200]
+                kind, words = _ACTIVITIES[number % len(_ACTIVITIES)]
+                subject = f"{words}: {title}"[:200]
                 due = 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14)
                 state = "done" if due < 0 and number % 7 else "planned"
-                values = {"kind": _KINDS[number % 4], "subject": subject, "due": self._past.day(due), "state": state}
+                values = {"kind": kind, "subject": subject, "due": self._past.day(due), "state": state}
                 await self._create("activity", lead=lead, **values)
 
     async def invoices(self) -> None:

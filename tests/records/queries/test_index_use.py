@@ -178,6 +178,15 @@ async def test_a_page_in_the_order_of_any_indexed_field_is_read_from_its_index(t
     )
 
 
+async def test_the_newest_dates_are_read_from_an_index_without_sorting_those_of_one_day(things: Inside) -> None:
+    asked = Asked(things, things.administrator())
+
+    plan = await asked.plan(asked.statement(order=[{"field": "day", "dir": "desc"}], limit=50))
+
+    assert "TEMP B-TREE" not in plan
+    assert "Sort" not in plan
+
+
 async def test_a_filter_on_one_indexed_field_is_answered_by_its_index(things: Inside) -> None:
     place = (await things.value(things.administrator(), "place", "list", limit=1))[0]["id"]
     await check(

@@ -174,6 +174,10 @@ def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
             yield _index(model.name, f'"{name}{FOLDED}"')
 
 
+_SHOWN_DOWNWARDS = ("date", "moment")
+"""The kinds of fields whose lists begin with the greatest value."""
+
+
 def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[Index]:
     column = f'"{field.name}"'
     if field.unique:
@@ -193,10 +197,12 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
         yield _index(table_name, f"{column}, id")
         ordered = f"({ordered})"
     yield _index(table_name, f"{ordered}, id")
+    # PostgreSQL needs a second index downwards, because a scan backwards would begin with NULLs. SQLite scans the first
+    # index backwards and sorts equal values, which are thousands at each date of a large table.
     if dialect == "postgres":
-        # SQLite scans the first index backwards and sorts equal values. On PostgreSQL, such a scan would begin with
-        # NULLs, so it needs a second index.
         yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
+    elif field.kind in _SHOWN_DOWNWARDS:
+        yield _index(table_name, f"{ordered} DESC, id")
 
 
 def _index(table_name: str, terms: str, *, is_unique: bool = False, holding: str = "") -> Index:
