@@ -55,8 +55,8 @@ function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
 function lifeOf(model: Model, history: readonly Entry[]): string[] {
   const [first, last] = [history.at(-1), history[0]];
   const isCreated = first?.command === `${model.name}.create`;
-  const created = isCreated && first ? [first.by ? t("created.by", { on: date(first.at), name: first.by }) : t("created", { on: date(first.at) })] : [];
-  return last && (last !== first || !isCreated) ? [...created, t("updated", { ago: eventTime(last.at) })] : created;
+  const created = isCreated && first ? [first.by ? t("life.created.by", { on: date(first.at), name: first.by }) : t("life.created", { on: date(first.at) })] : [];
+  return last && (last !== first || !isCreated) ? [...created, t("life.updated", { ago: eventTime(last.at) })] : created;
 }
 
 interface Props {

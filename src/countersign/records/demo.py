@@ -73,6 +73,7 @@ PRODUCTS = (
     ("TILL-1", "Counter till", 89900), ("SCAN-2", "Hand scanner", 14950), ("ROLL-50", "Paper rolls, 50", 3990),
     ("SUPP-Y", "Support, a year", 120000), ("TRAIN-D", "Training day", 98000), ("CASE-L", "Carrying case, large", 5990),
 )  # fmt: skip
+SOURCES = ("web", "fair", "phone", "referral", "other")
 LOST_REASONS = ("price", "went with another", "no budget this year", "no answer")
 
 
@@ -212,12 +213,6 @@ class _Seeder:
             return _choice(WHOLE_NAMES)
         return f"{_choice(FIRST_NAMES)} {_choice(LAST_NAMES)}"
 
-    def _company(self, number: int, drawn: str) -> str:
-        if number >= LATIN_PARTIES:
-            return f"{_at(OTHER_COMPANIES, number)} {number}"
-        self._names[drawn] += 1
-        return f"{drawn} {BRANCHES[self._names[drawn] - 1]}"
-
     def _companies_of(self, number: int) -> list[_Party]:
         """Return the companies that the record of a number may refer to."""
         parties = self._parties[LATIN_PARTIES:] if _is_other(number) else self._parties[:LATIN_PARTIES]
@@ -238,28 +233,40 @@ class _Seeder:
     def _day(self, first: int, last: int) -> str:
         return clock.rfc3339(clock.later(STARTED, seconds=_between(first, last) * 86400))[:10]
 
-    async def _party(self, number: int) -> None:
-        is_latin = number < LATIN_PARTIES
-        is_company = _between(0, 1) == 0
+    def _known_company(self, number: int) -> _Party:
         drawn = _choice(COMPANIES)
-        contact = f"{_at(FIRST_NAMES, number * 7)} {_at(LAST_NAMES, number * 11)}" if is_company else self._person()
-        contact = contact if is_latin else _at(OTHER_NAMES, number)
-        name = self._company(number, drawn) if is_company else contact
-        domain = f"{_in_address(drawn)}.example" if is_company and is_latin else "mail.example"
-        email = f"{_user(contact) if is_latin else 'contact'}{number if domain == 'mail.example' else ''}@{domain}"
+        if number >= LATIN_PARTIES:
+            name = f"{_at(OTHER_COMPANIES, number)} {number}"
+            return _Party("", name, _at(OTHER_NAMES, number), f"contact{number}@company.example", is_company=True)
+        self._names[drawn] += 1
+        contact = f"{_at(FIRST_NAMES, number * 7)} {_at(LAST_NAMES, number * 11 + number // 26)}"
+        email = f"{_user(contact)}@{_in_address(drawn)}.example"
+        return _Party("", f"{drawn} {_at(BRANCHES, self._names[drawn] - 1)}", contact, email, is_company=True)
+
+    def _known_person(self, number: int) -> _Party:
+        _choice(COMPANIES)
+        drawn = self._person()
+        if number >= LATIN_PARTIES:
+            name = _at(OTHER_NAMES, number)
+            return _Party("", name, name, f"contact{number}@mail.example", is_company=False)
+        return _Party("", drawn, drawn, f"{_user(drawn)}{number}@mail.example", is_company=False)
+
+    async def _party(self, number: int) -> None:
+        is_company = _between(0, 1) == 0
+        known = self._known_company(number) if is_company else self._known_person(number)
         party = await self._create(
             "party",
             {
-                "name": name,
+                "name": known.name,
                 "kind": "company" if is_company else "person",
-                "email": email,
+                "email": known.email,
                 "phone": self._phone(),
                 "tax_id": f"EU{_between(10**8, 10**9 - 1)}{number:03d}" if is_company else None,
                 "notes": self._notes(number) if number % 3 == 0 else None,
                 "customer_since": self._day(-2000, -1),
             },
         )
-        self._parties.append(_Party(party, name, contact, email, is_company))
+        self._parties.append(known._replace(id=party))
         city, postcode, country = _choice(CITIES if number < LATIN_PARTIES else OTHER_CITIES)
         street = f"{_choice(STREETS)} {_between(1, 180)}"
         address = {"party": party, "street": street, "postcode": postcode, "city": city, "country": country}
@@ -269,8 +276,7 @@ class _Seeder:
         known, company = self._contact(number)
         form, drawn = _choice(LEAD_TITLES), _choice(COMPANIES)
         title = form.format(company=company or drawn)
-        sources = ("web", "fair", "phone", "referral", "other")
-        source = _choice(sources) if number % 3 else _at(sources, number // 3) if number % 9 else None
+        source = self._source(number)
         owner = "alice" if number % 3 else "bob"
         ended = {"lost_reason": _choice(LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
@@ -292,6 +298,11 @@ class _Seeder:
         if number % 10 == 0:
             kind = _choice(("call", "mail", "meeting", "task"))
             await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
+
+    def _source(self, number: int) -> str | None:
+        if number % 3:
+            return _choice(SOURCES)
+        return _at(SOURCES, number // 3) if number % 9 else None
 
     def _contact(self, number: int) -> tuple[dict[str, str], str]:
         """Return the contact of a lead, and the company that it is at, or nothing. Several leads share a contact, as

@@ -427,3 +427,22 @@ async def test_favourites_are_marked_by_the_star_and_are_ones_own(browser: Brows
         await expect(page.locator(group)).to_have_count(0)
 
     assert bob.run("favourite.list", limit=100) == []
+
+
+async def test_a_list_begins_with_the_newest_of_its_date_and_shows_so(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        head = page.locator("[role=columnheader]:has-text('Expected close')")
+        await expect(head).to_have_attribute("aria-sort", "descending")
+        await head.click()
+        await expect(head).to_have_attribute("aria-sort", "ascending")
+        assert page.url.endswith("?order=expected_close")
+        await head.click()
+        await expect(head).to_have_attribute("aria-sort", "descending")
+        assert "order=" not in page.url
+        await page.locator("[role=columnheader]:has-text('Title')").click()
+        await expect(head).not_to_have_attribute("aria-sort", "descending")
+        await page.locator("[role=columnheader]:has-text('Title')").click()
+        await page.locator("[role=columnheader]:has-text('Title')").click()
+
+        await expect(head).to_have_attribute("aria-sort", "descending")

@@ -65,7 +65,7 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
         assert await page.locator("[data-action='lead.reopen']").count() == 0
-        await page.locator("summary:has-text('Why are some actions unavailable?')").press("Enter")
+        await page.get_by_label("Why are some actions unavailable?").press("Enter")
         await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("Only when Stage is")
         await page.click("[data-action='lead.lose']")
         await page.click("dialog[open] .button.strong")
@@ -328,3 +328,44 @@ async def test_a_comment_is_written_changed_and_deleted_in_the_timeline(
         await expect(page.locator("#new-comment")).to_be_focused()
 
         assert said() == ["Bob knows them."]
+
+
+async def test_a_record_says_when_it_was_created_and_changed_and_why_actions_are_unavailable(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Created and changed")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await expect(page.locator(".record-meta")).to_contain_text("by alice")
+        await expect(page.locator(".record-meta")).not_to_contain_text("updated")
+        alice.run("lead.update", id=lead["id"], title="Created and changed again")
+        await page.reload()
+        await expect(page.locator(".record-meta")).to_contain_text("updated")
+        explanation = page.locator(".missing li:has(strong:text-is('Reopen'))")
+        await expect(explanation).to_be_hidden()
+        await page.get_by_label("Why are some actions unavailable?").press("Enter")
+        await expect(explanation).to_contain_text("Only when Stage is")
+        await page.keyboard.press("Escape")
+        await expect(explanation).to_be_hidden()
+
+
+async def test_on_a_phone_a_comment_takes_one_line_and_a_value_stands_beside_its_label(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="On a phone", contact_name="Noor Iyer", contact_email="noor@mail.example")
+    async with desk.page(browser, width=390) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        comment = page.locator("#new-comment")
+        before = await comment.bounding_box()
+        await comment.fill("One\nTwo\nThree\nFour")
+        after = await comment.bounding_box()
+        name = await page.locator(".prop-name:has-text('Contact email')").bounding_box()
+        value = await page.locator(".prop:has-text('Contact email') > .prop-value").bounding_box()
+
+        assert before is not None
+        assert after is not None
+        assert name is not None
+        assert value is not None
+        assert before["height"] < 50 < after["height"]
+        assert value["x"] >= name["x"] + name["width"]
+        assert value["y"] < name["y"] + name["height"]
