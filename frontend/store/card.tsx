@@ -1,4 +1,4 @@
-// A product as a card: its cover, its name and publisher, where it runs, and how it may be had.
+// A product as a card: cover, name, publisher, platforms and access.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
@@ -13,13 +13,13 @@ const SIZES = "(max-width: 760px) 66vw, 290px";
 
 interface Props {
   product: CatalogItem;
-  /** The level of its heading, below the heading that it stands under. */
+  /** The level of its heading. */
   level?: 2 | 3;
-  /** It is on the screen at once: its cover is not left for later. */
+  /** Whether it is on the first screen, so that its cover is loaded at once. */
   isFirst?: boolean;
-  /** What marks its cover here, in place of what is said of it everywhere. */
+  /** The flag on its cover, instead of the usual one. */
   flag?: string | undefined;
-  /** What stands below it here. */
+  /** Shown below the card. */
   children?: ComponentChildren;
 }
 
@@ -64,7 +64,7 @@ interface ImageProps {
   class?: string;
 }
 
-/** The cover; its text is empty where the product's name stands beside it. */
+/** The cover. Its alternative text is empty, because the product's name is beside it. */
 export function CoverImage({ product, sizes, isFirst = false, class: name }: ImageProps) {
   const cover = coverOf(product);
   const types = [...new Set(cover.srcset.map((each) => each.type))];
@@ -92,14 +92,14 @@ export function CoverImage({ product, sizes, isFirst = false, class: name }: Ima
   );
 }
 
-/** That a product is new, or its latest version is; never both. */
+/** The flag of a new product, or of a product with a new version. */
 function Flag({ product, words }: { product: CatalogItem; words?: string | undefined }) {
   const flag = flagOf(product);
   const text = words ?? (flag === "new" ? t("flag.new") : flag && t("flag.update", { version: product.latest?.version ?? "" }));
   return text ? <span class="flag">{text}</span> : null;
 }
 
-/** How a product may be had: exactly one of owned, free, or with a code. */
+/** The access to a product: owned, free, or with a code. */
 export function Access({ product }: { product: Pick<CatalogItem, "id" | "access"> }) {
   useOwnedState(product.id ?? "");
   if (product.id && owned.value.has(product.id)) {

@@ -1,4 +1,4 @@
-// The request behind an action, as a command to copy: what a page can do, a script can do.
+// Shows the request of an action as a curl command to copy.
 import { CopyButton } from "../shared/components/button";
 import { translator } from "../shared/i18n";
 
@@ -8,7 +8,7 @@ interface Props {
   method: string;
   path: string;
   body?: unknown;
-  /** Whether it is for everybody: no token then. */
+  /** Whether the request needs no token. */
   isOpen?: boolean;
 }
 
@@ -19,7 +19,7 @@ export function Curl(props: Props) {
 export function curl({ method, path, body, isOpen = false }: Props): string {
   const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + path)];
   if (!isOpen) {
-    // Where a token comes from the page does not know, and must not: whoever runs it brings their own.
+    // The page has no token, so the command reads it from the environment.
     parts.push("-H", '"Authorization: Bearer $TOKEN"');
   }
   if (body !== undefined) {

@@ -1,5 +1,5 @@
-// The version of a product that was downloaded last: kept with the account where the product is in the library, and in
-// this browser, apart for each person, where it is not.
+// The last downloaded version of a product. It is stored with the account if the product is in the library, or else in
+// this browser for each person.
 import { effect, signal } from "@preact/signals";
 import { api, type Schemas } from "./api";
 import { me } from "./me";
@@ -13,7 +13,7 @@ interface Release {
   version: string;
 }
 
-/** By the product's id, the version of each channel that was downloaded in this browser. */
+/** Maps a product's id to the version of each channel that was downloaded in this browser. */
 export const downloadedHere = signal<Readonly<Record<string, ByChannel>>>({});
 
 /** The number of downloads that the account has stored since the page was loaded. The library is read again when it grows. */
@@ -32,12 +32,12 @@ function read(): Readonly<Record<string, ByChannel>> {
     const found: unknown = JSON.parse(localStorage.getItem(storageKey()) ?? "{}");
     return found !== null && typeof found === "object" ? (found as Record<string, ByChannel>) : {};
   } catch {
-    // What is no longer readable is as good as not noted.
+    // Ignore an entry that cannot be read.
     return {};
   }
 }
 
-/** Note which version is downloaded. */
+/** Record which version is downloaded. */
 export async function recordDownload(id: string, { channel, version }: Release, platform: Platform | null): Promise<void> {
   try {
     if (owned.peek().has(id)) {
@@ -49,6 +49,6 @@ export async function recordDownload(id: string, { channel, version }: Release, 
       localStorage.setItem(storageKey(), JSON.stringify(next));
     }
   } catch {
-    // The download itself goes on; the next one is noted instead.
+    // Ignore the error: the download continues, and the next download is recorded.
   }
 }

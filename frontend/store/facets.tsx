@@ -1,4 +1,4 @@
-// The filters of the list: what can be chosen with how many products it leaves, and what is chosen.
+// The filters of the list: their values with the number of products, and the chosen ones.
 import type { ComponentChildren } from "preact";
 import { Icon } from "../shared/components/icon";
 import { query } from "../shared/router";
@@ -9,7 +9,7 @@ import { PLATFORMS, type Platform } from "./platform";
 
 const t = translator("store");
 
-/** The parameters of the list, in the order in which the server asks for them, so that it is not asked again. */
+/** The parameters of the list, in the order that the server uses, so that its embedded reply is found. */
 export const FACETS = ["q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort"] as const;
 export const COUNTED = "kind,platform,access,since,tag";
 type Facet = (typeof FACETS)[number];
@@ -20,7 +20,7 @@ const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
 const DAYS = [7, 30, 365] as const;
 const DAY_MS = 86_400_000;
 
-/** The day (UTC) so many days before today: the address means the same to whoever opens it later. */
+/** The date (UTC) this many days before today. A date in the address keeps its meaning when it is opened later. */
 export function dayBefore(days: number): string {
   return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
 }
@@ -43,7 +43,7 @@ function countsOf(list: Schemas["ProductList"] | null, facet: string): Counts | 
   return found ? Object.fromEntries(found.map(({ value, count }) => [value, count])) : null;
 }
 
-/** The column of filters; without a list yet, without counts. */
+/** The column of filters, without counts until the list is loaded. */
 export function Facets({ list }: { list: Schemas["ProductList"] | null }) {
   const kinds = countsOf(list, "kind");
   const platforms = countsOf(list, "platform");
@@ -107,7 +107,7 @@ interface OptionProps {
   label: string;
   count?: number | null | undefined;
   mark?: ComponentChildren;
-  /** Always one of its group is chosen, as of radio buttons; another is taken away when it is chosen again. */
+  /** Whether exactly one value is chosen, like radio buttons. Otherwise, choosing a value again removes it. */
   isOne?: boolean;
 }
 
@@ -130,7 +130,7 @@ function Option({ name, value, label, count, mark, isOne = false }: OptionProps)
   );
 }
 
-/** What a value of a filter is called. */
+/** The label of a filter's value. */
 function wordsOf(name: Facet, value: string): string {
   if (name === "kind" && KINDS.some((each) => each === value)) {
     return t(`kinds.${value as "game"}`);

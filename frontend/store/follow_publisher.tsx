@@ -1,4 +1,4 @@
-// Following a publisher: it is kept with the account, so that it is the same in every browser.
+// The button that follows a publisher. The account stores it.
 import { effect, signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
@@ -11,12 +11,12 @@ import { me } from "./me";
 const t = translator("store");
 const tLibrary = translator("library");
 
-/** The publishers that the person follows, by slug; null until it is known. */
+/** The slugs of the publishers that the person follows; null until they are loaded. */
 export const followedPublishers = signal<ReadonlySet<string> | null>(null);
 
 let asked: string | null = null;
 
-/** Ask once for each person. */
+/** Load them once for each person. */
 function load(): void {
   effect(() => {
     const who = me.value;
@@ -35,12 +35,12 @@ async function read(): Promise<void> {
     const { items } = (await api.get("/api/v1/me/follows")).value;
     followedPublishers.value = new Set(items.filter((each) => each.target.type === "org").map((each) => each.target.slug));
   } catch {
-    // The button then follows, which has no effect where one follows already.
+    // The button then offers to follow, which has no effect if the person already follows.
     followedPublishers.value = new Set();
   }
 }
 
-/** Follow a publisher, or stop following it; it shows at once, and is taken back where it is refused. */
+/** Follow a publisher, or stop following it. The change is shown at once, and undone if it is refused. */
 export async function follow(slug: string, isFollowed: boolean): Promise<void> {
   const before = followedPublishers.peek();
   const next = new Set(before);
@@ -61,7 +61,7 @@ export async function follow(slug: string, isFollowed: boolean): Promise<void> {
 
 let isLoading = false;
 
-/** Have it known from now on which publishers the person follows. */
+/** Load which publishers the person follows. */
 export function useFollowedPublishers(): void {
   if (!isLoading) {
     isLoading = true;

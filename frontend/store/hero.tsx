@@ -1,5 +1,5 @@
-// A product shown large, and a queue of others beside it. It moves on by itself only where motion is welcome, and not
-// while somebody points at it or the keyboard is in it.
+// A large product, and a queue of others beside it. It advances by itself, unless the person prefers reduced motion or has
+// the pointer or focus on it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
@@ -58,7 +58,7 @@ export function Hero({ products }: { products: readonly CatalogItem[] }) {
 
 function Feature({ product }: { product: CatalogItem }) {
   const cover = coverOf(product);
-  // The text is on the left: a drawn cover is turned where its subject would be behind it.
+  // The text is on the left: mirror a placeholder cover if its subject would be behind the text.
   const isTurned = cover.placeholder && cover.focus === "left";
   const flag = flagOf(product);
   return (
@@ -83,7 +83,7 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The line below a name in the queue. */
+/** The second line of a product in the queue. */
 function noteOf(product: CatalogItem): string {
   const flag = flagOf(product);
   if (flag === "new") {

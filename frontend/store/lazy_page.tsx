@@ -11,7 +11,7 @@ const t = translator("common");
 interface Props<Given> {
   load: () => Promise<ComponentType<Given>>;
   props: Given;
-  /** It is a part of a page that has its heading. */
+  /** Whether it is a part of a page that has its own heading. */
   isPart?: boolean;
 }
 

@@ -1,5 +1,5 @@
-// A short list in a panel: a small cover, the name, publisher and version, and when it was released or how often
-// it was downloaded.
+// A short list in a panel: small cover, name, publisher and version, and the release date or the number of
+// downloads.
 import { plural, sinceWhen, translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import type { CatalogItem } from "./catalog_item";
@@ -9,9 +9,9 @@ const t = translator("store");
 interface Props {
   title: string;
   all: string;
-  /** Null while it is on its way. */
+  /** Null while it is loading. */
   products: readonly CatalogItem[] | null;
-  /** How often each was downloaded, in place of when it was released. */
+  /** The number of downloads of each product, shown instead of the release date. */
   downloads?: readonly number[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-// The store's pages. A new one: its address in paths.json, its line here, its file in pages/.
+// The store's pages. To add a page, add its address to paths.json, a line here and a file in pages/.
 import { addReply, send } from "../shared/client";
 import { addIcons } from "../shared/components/icon";
 import { mount } from "../shared/mount";
@@ -20,7 +20,7 @@ const loadPublisherPage = async () => (publisherPage = await import("./pages/pub
 addIcons(ICONS);
 void loadSession();
 if (document.querySelector("#app .hero")) {
-  // The front page as the server sent it stays until the whole of it can be drawn.
+  // Keep the front page that the server rendered until all its data is loaded.
   const target = "/api/v1/store/home";
   const answer = await send("GET", target).catch(() => null);
   if (answer) {

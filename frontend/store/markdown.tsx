@@ -1,5 +1,5 @@
-// Release notes and descriptions: a small part of Markdown as elements. Their text is a stranger's and stays text:
-// there is no way from here to HTML, and links lead nowhere but to http and https.
+// Renders a small part of Markdown, for release notes and descriptions. The text is untrusted: it never becomes HTML, and
+// links can only have the schemes http and https.
 import type { ComponentChildren, JSX } from "preact";
 
 const INLINE = /(`[^`\n]+`)|\*\*([^*\n]+)\*\*|\*([^*\n]+)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,;:!?])/;
@@ -7,7 +7,7 @@ const ITEM = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)$/;
 
 interface Props {
   text: string;
-  /** What its headings are, below the heading of the place they are in. */
+  /** The element for its headings. */
   heading?: "h2" | "h3" | "h4";
 }
 
@@ -37,13 +37,13 @@ function blocks(text: string, Title: "h2" | "h3" | "h4"): ComponentChildren[] {
       at += 1;
     } else if (heading) {
       at += 1;
-      // Below the page's own headings, whatever depth the author began at.
+      // All headings get the same level, below those of the page.
       found.push(<Title>{inline(heading[2] ?? "")}</Title>);
     } else if (ITEM.test(line)) {
       found.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
     } else {
       found.push(paragraph(take((each) => each.trim() !== "" && !ITEM.test(each) && !/^(```|#{1,6}\s)/.test(each))));
-      // A line that fits nothing above is text, or this would never end.
+      // A line that matches nothing above is text. Without this the loop would not end.
       at += at < lines.length && lines[at] === line ? 1 : 0;
     }
   }

@@ -1,4 +1,4 @@
-// Who is signed in and what they may do; asked once, and only where somebody is.
+// The signed-in person and their permissions. Loaded once, if a person is signed in.
 import { computed, effect, signal } from "@preact/signals";
 import { send } from "../shared/client";
 import { isSignedIn } from "../shared/session";
@@ -7,11 +7,11 @@ export interface Me {
   email: string;
   scope: string;
   orgs: string[];
-  /** By organisation: viewer, publisher or owner. */
+  /** The role in each organisation: viewer, publisher or owner. */
   roles: Record<string, string>;
 }
 
-/** Undefined until it is known, null where nobody is signed in. */
+/** Undefined while loading, null if no person is signed in. */
 export const me = signal<Me | null | undefined>(undefined);
 
 /** Whether the person has a role in an organisation that lets them publish. */
@@ -35,7 +35,7 @@ async function fetchMe(): Promise<void> {
     const told = (await (await send("GET", "/api/v1/auth/me")).json()) as Partial<Me>;
     me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };
   } catch {
-    // The pages then show what everybody sees; what needs more says so itself.
+    // The pages then show public content. Parts that need a sign-in show their own message.
     me.value = null;
   }
 }

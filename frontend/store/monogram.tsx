@@ -1,4 +1,4 @@
-// The first letter of a publisher's name on a colour of its own, where there is no picture of it.
+// The first letter of a publisher's name on its own colour, used instead of a picture.
 
 const COLOURS = 6;
 
@@ -8,7 +8,7 @@ interface Props {
   size?: "l" | "xl";
 }
 
-/** The name stands beside it: it is a picture only. */
+/** Hidden from screen readers, because the name is beside it. */
 export function Monogram({ slug, name, size = "l" }: Props) {
   let hash = 0;
   for (const letter of slug) {

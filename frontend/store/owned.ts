@@ -1,4 +1,4 @@
-// Which of the products that are shown the person owns and follows. Lists are the same for everybody; this is asked apart.
+// Which of the shown products the person owns and follows. Lists are the same for everyone, so this is a separate request.
 import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "./api";
@@ -6,11 +6,11 @@ import { me } from "./me";
 
 const MAX_IDS = 100;
 
-/** Ids of products; empty where nobody is signed in. */
+/** Ids of products; empty if no person is signed in. */
 export const owned = signal<ReadonlySet<string>>(new Set());
 export const followedProducts = signal<ReadonlySet<string>>(new Set());
 
-/** The products whose state has been read, or could not be. */
+/** The products whose state was requested, successfully or not. */
 const known = signal<ReadonlySet<string>>(new Set());
 const shown = new Set<string>();
 let asked = new Set<string>();
@@ -27,7 +27,7 @@ effect(() => {
   }
 });
 
-/** Have it known whether the person owns and follows this product; whether that is so already. */
+/** Request whether the person owns and follows this product. Return whether it is known already. */
 export function useOwnedState(id: string): boolean {
   useEffect(() => {
     if (id && !shown.has(id)) {
@@ -38,7 +38,7 @@ export function useOwnedState(id: string): boolean {
   return known.value.has(id);
 }
 
-/** Ask once for all the products that are drawn at the same time. */
+/** Send one request for all products that are rendered at the same time. */
 function schedule(): void {
   if (!isScheduled && me.peek()) {
     isScheduled = true;
@@ -62,7 +62,7 @@ async function read(ids: readonly string[]): Promise<void> {
       followedProducts.value = new Set([...followedProducts.peek(), ...found.followed]);
     }
   } catch {
-    // Cards then show how the product may be had.
+    // Cards then show the access without ownership.
   }
   if (who === me.peek()) {
     known.value = new Set([...known.peek(), ...ids]);

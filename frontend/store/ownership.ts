@@ -6,7 +6,7 @@ import { owned, useOwnedState } from "./owned";
 const PAGE = 100;
 const MOST_PAGES = 10;
 
-/** Null until it is known. */
+/** Whether the person may download the product; null until it is known. */
 export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | null {
   const isKnown = useOwnedState(product.id);
   const who = me.value;
@@ -16,7 +16,7 @@ export function useOwnsProduct(product: Schemas["ProductDetail"]): boolean | nul
   return who === null || isKnown ? false : null;
 }
 
-/** The ids of what the person owns, the newest first, a page at a time. */
+/** Yield the ids of the owned products, newest first, page by page. */
 export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<readonly string[]> {
   const aborted = signal ? { signal } : {};
   let cursor: string | undefined;
@@ -30,7 +30,7 @@ export async function* ownedProductIds(signal?: AbortSignal): AsyncGenerator<rea
   }
 }
 
-/** The cursor in the link to the next page (RFC 8288), where there is one. */
+/** The cursor in the link to the next page (RFC 8288), or undefined on the last page. */
 export function nextCursor(headers: Headers): string | undefined {
   const link = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
   return (link?.[1] && new URL(link[1], location.href).searchParams.get("cursor")) || undefined;

@@ -3,7 +3,7 @@
 export const PLATFORMS = { windows: "Windows", macos: "macOS", linux: "Linux", android: "Android", ios: "iOS", web: "Web" } as const;
 export type Platform = keyof typeof PLATFORMS;
 
-/** The platform of a user agent; a guess that only decides what stands first. */
+/** Guess the platform from a user agent. It only decides which file is shown first. */
 export function platformFromUserAgent(agent: string): Platform {
   if (/Android/.test(agent)) return "android";
   if (/iPhone|iPad/.test(agent)) return "ios";

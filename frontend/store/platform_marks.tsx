@@ -71,7 +71,7 @@ const MARKS: Readonly<Record<Platform, string | null>> = {
   web: null,
 };
 
-/** The mark of a platform; it is read aloud by its name. */
+/** The mark of a platform. Screen readers read its name. */
 export function PlatformMark({ platform, label = PLATFORMS[platform] }: { platform: Platform; label?: string }) {
   const mark = MARKS[platform];
   return (
@@ -81,7 +81,7 @@ export function PlatformMark({ platform, label = PLATFORMS[platform] }: { platfo
   );
 }
 
-/** The marks of several platforms, in one order everywhere. macOS and iOS have the same mark, which is shown once. */
+/** The marks of several platforms, always in the same order. macOS and iOS share one mark. */
 export function PlatformMarks({ platforms }: { platforms: readonly Platform[] }) {
   const isOnBoth = platforms.includes("macos") && platforms.includes("ios");
   const shown = (Object.keys(PLATFORMS) as Platform[]).filter((each) => platforms.includes(each) && !(isOnBoth && each === "ios"));

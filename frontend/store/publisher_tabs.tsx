@@ -1,4 +1,4 @@
-// What a publisher released last, over all its products; and the keys that its current releases are signed with.
+// The tabs of a publisher's page: the latest releases of all products, and the keys that sign the current releases.
 import { useState } from "preact/hooks";
 import { useRequest } from "../shared/request";
 import { Button, CopyButton } from "../shared/components/button";
@@ -20,7 +20,7 @@ const AT_ONCE = 40;
 const OF_EACH = 10;
 const SHOWN = 20;
 
-/** The answers to one path for each product, those that succeed. */
+/** The successful answers to one path for each product. */
 async function ofEach<Body>(products: readonly Product[], path: string, signal: AbortSignal): Promise<{ product: Product; body: Body }[]> {
   const found: { product: Product; body: Body }[] = [];
   for (let at = 0; at < products.length; at += AT_ONCE) {

@@ -1,4 +1,4 @@
-// Shows its content to people who are signed in; everybody else gets a link to sign in.
+// Shows its content to people who are signed in. Others see a link to sign in.
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
@@ -9,7 +9,7 @@ const tCommon = translator("common");
 const t = translator("store");
 
 interface Props {
-  /** Why one should sign in, where there is more to say than that the page is about what is one's own. */
+  /** The reason to sign in, instead of the usual text. */
   text?: string;
   children: ComponentChildren;
 }

@@ -1,11 +1,11 @@
-// Switches the search between words, which the list of products is searched for, and a question, which is answered.
+// Switches the search between words, which find products, and a question, which gets an answer.
 import { translator } from "../shared/i18n";
 
 const t = translator("store");
 
 interface Props {
   current: "words" | "question";
-  /** What is typed goes along. */
+  /** The typed text, which is kept. */
   text: string;
 }
 

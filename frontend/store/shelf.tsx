@@ -1,4 +1,4 @@
-// A row of cards that scrolls sideways, with a heading and the way to all of them.
+// A row of cards that scrolls sideways, with a heading and a link to all of them.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
@@ -7,7 +7,7 @@ import type { CatalogItem } from "./catalog_item";
 
 const t = translator("store");
 
-/** A shelf with fewer is not shown. */
+/** The minimum number of products; a shelf with fewer is not shown. */
 const LEAST = 3;
 const EDGE_PX = 8;
 
@@ -16,7 +16,7 @@ interface Props {
   note?: string;
   all?: string | undefined;
   products: readonly CatalogItem[];
-  /** It is on the screen at once. */
+  /** Whether it is on the first screen. */
   isFirst?: boolean;
 }
 
@@ -36,7 +36,7 @@ export function Shelf({ title, note, all, products, isFirst = false }: Props) {
   }
   const scroll = (by: 1 | -1) => row.current?.scrollBy({ left: by * row.current.clientWidth * 0.8, behavior: "smooth" });
   const arrow = (by: 1 | -1, isHidden: boolean) => (
-    // The keyboard goes through the cards, and the row scrolls along.
+    // For the mouse only: the keyboard moves through the cards, and the row scrolls along.
     <button type="button" class={by > 0 ? "arrow end" : "arrow"} tabIndex={-1} aria-hidden="true" hidden={isHidden} onClick={() => scroll(by)}>
       <Icon name={by > 0 ? "chevron-right" : "chevron-left"} size="l" />
     </button>
@@ -57,7 +57,7 @@ export function Shelf({ title, note, all, products, isFirst = false }: Props) {
   );
 }
 
-/** A heading with a line beside it, and at the end the way to everything that is only partly shown. */
+/** A heading with a note beside it, and a link to the complete list. */
 export function ShelfHead({ title, note, all }: { title: string; note?: string; all?: string | undefined }) {
   return (
     <div class="shelf-head">

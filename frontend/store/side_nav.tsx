@@ -1,4 +1,4 @@
-// The places of a part of the store, beside its pages; at phone width it is a row above them.
+// The navigation of an area of the store, beside its pages; on phones a row above them.
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "../shared/components/icon";
 import { number } from "../shared/i18n";
@@ -14,7 +14,7 @@ export interface SidePlace {
 export interface SideGroup {
   title?: string;
   places: readonly SidePlace[];
-  /** A button below the places. */
+  /** A button below the links. */
   action?: ComponentChildren;
 }
 

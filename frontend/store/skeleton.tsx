@@ -1,4 +1,4 @@
-// Grey shapes of the size of what is on its way, so that nothing moves when it is there.
+// Grey placeholders of the final size, so that nothing moves when the content arrives.
 import { translator } from "../shared/i18n";
 
 const t = translator("common");

@@ -1,4 +1,4 @@
-// An answer: its status, the words that it did not use, its text, and the products it is from.
+// An answer: its status, the unused words of the question, its text, and its products.
 import { Chip, type Tone } from "../../shared/components/chip";
 import { plural, number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
@@ -18,7 +18,7 @@ const TONES: Readonly<Record<AskAnswer["status"], Tone | undefined>> = { answere
 
 export function Reply({ answer, question }: { answer: AskAnswer; question: string }) {
   const { status, unused, confidence } = answer;
-  // What else to ask stands in buttons of its own.
+  // The suggestions are shown as buttons, so remove them from the text.
   const text = status === "refused" && answer.suggestions.length ? answer.answer.replace(/ You could ask: .*$/s, "") : answer.answer;
   const marks = [confidence === BY_MODEL && t("by.model"), confidence === BY_CORRECTION && t("by.correction")].filter(Boolean);
   return (
@@ -40,7 +40,7 @@ export function Reply({ answer, question }: { answer: AskAnswer; question: strin
   );
 }
 
-/** The question with the words struck out that the answer does not use. */
+/** The question, with the words that the answer does not use struck out. */
 function Question({ text, unused }: { text: string; unused: readonly string[] }) {
   return (
     <p class="asked" lang="en">
@@ -58,11 +58,11 @@ interface Piece {
 function pieces(text: string, unused: readonly string[]): Piece[] {
   const words = [...unused].sort((a, b) => b.length - a.length).map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
   const wanted = new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "giu");
-  // With a group, every second piece is what was found.
+  // The pattern has a group, so every second piece is a match.
   return text.split(wanted).map((each, place) => ({ text: each, isUnused: place % 2 === 1 }));
 }
 
-/** The products an answer is from, each with those of its versions that it is about. */
+/** The products of an answer, each with the versions that the answer is about. */
 export function Results({ answer, titles }: { answer: AskAnswer; titles: ReadonlyMap<string, string> }) {
   const slugs = [...new Set(answer.sources.map((each) => each.product))];
   if (!slugs.length) {
@@ -100,7 +100,7 @@ export function Results({ answer, titles }: { answer: AskAnswer; titles: Readonl
 
 const slugOf = ({ schema_object }: AskAnswer["results"][number]) => decodeURIComponent(String(schema_object["url"]).split("/").at(-1) ?? "");
 
-/** The titles of the products that an answer describes, by slug. */
+/** The titles of the answer's products, by slug. */
 export function titles(answer: AskAnswer | null): ReadonlyMap<string, string> {
   return new Map(answer?.results.map((each) => [slugOf(each), String(each.schema_object["name"])]));
 }

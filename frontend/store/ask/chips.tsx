@@ -1,4 +1,4 @@
-// What a question was read as: a chip for each condition, which can be changed and removed, and a menu that adds one.
+// The conditions of a question as chips, which can be changed and removed, and a menu that adds a condition.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type MenuItem } from "../../shared/components/menu";
 import { date, dateTime, number, translator } from "../../shared/i18n";
@@ -12,7 +12,7 @@ interface Props {
   all: Conditions;
   /** Titles of products, by slug. */
   titles: ReadonlyMap<string, string>;
-  /** Ask with these conditions; `dropped` is the one that is no longer among them, in words. */
+  /** Called with the new conditions; `dropped` is the removed condition in words. */
   onChange: (next: Conditions, dropped?: string) => void;
 }
 
@@ -22,7 +22,7 @@ export function Chips({ all, titles, onChange }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const last = useRef<{ button: HTMLElement; at: number } | null>(null);
   useLayoutEffect(() => {
-    // The chip that had the keyboard is gone: the one in its place has it now.
+    // The focused chip was removed: focus the one that has taken its place.
     if (last.current && !last.current.button.isConnected && document.activeElement === document.body) {
       const { button, at } = last.current;
       const chips = [...(list.current?.children ?? [])];
@@ -69,7 +69,7 @@ export function Chips({ all, titles, onChange }: Props) {
 
 interface ChipProps {
   words: string;
-  /** What it is called where it stands alone. */
+  /** The full name, for use outside of the chip. */
   name: string;
   items: readonly MenuItem[];
   onDrop: () => void;
@@ -93,7 +93,7 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
   );
 }
 
-/** The other values that a condition can have, where they are a fixed list. */
+/** Menu items for the other values of a condition, if it has a fixed list of values. */
 function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): MenuItem[] {
   const { name, value, sign } = each;
   const products = all.filter((other) => other.name === "product").length;
@@ -114,7 +114,7 @@ function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
   return ADDED.flatMap((name) => {
     const known = all.filter((each) => each.name === name).map((each) => each.value);
     const isSlot = name in SLOT_VALUES;
-    // The default of a member is no condition, and a member has one value.
+    // Omit the default value of a member, which is not a condition. A member has only one value.
     const values = isSlot ? SLOT_VALUES[name] : known.length ? [] : MEMBER_VALUES[name]?.slice(1);
     const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
     const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(withCondition(all, name, value)) }));
@@ -122,14 +122,14 @@ function additions(all: Conditions, onChange: Props["onChange"]): MenuItem[] {
   });
 }
 
-/** A condition as its chip shows it: the second value of a slot follows the first as “or App”. */
+/** The text of a condition's chip. The second value of a slot follows the first as “or App”. */
 function described(each: Condition, all: Conditions, titles: Props["titles"]): string {
   const { name, sign, value } = each;
   const isFirst = all.find((other) => other.name === name && other.sign !== "not") === each;
   return sign === "" || sign === "not" || isFirst ? named(each, titles) : t(sign, { value: valued(name, value, titles) });
 }
 
-/** A condition in words of its own: “Platform: not Windows”. */
+/** A condition in full: “Platform: not Windows”. */
 function named({ name, sign, value }: Condition, titles: Props["titles"]): string {
   const words = valued(name, value, titles);
   return t("condition", { name: t(`name.${name as Name}`), value: sign === "not" ? t("not", { value: words }) : words });

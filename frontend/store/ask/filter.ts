@@ -1,14 +1,14 @@
-// The filter that a question was read as: a list of conditions, one a chip, and its text (key=value), which is a question too.
+// The filter of a question: a list of conditions (chips), and its text as key=value, which is also a valid question.
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
 
-/** The filter as the API has it; members that have their default are left out. */
+/** The filter of the API, without members that have their default. */
 export type Filter = Partial<Schemas["Filter"]>;
 type Values = Partial<Schemas["Values"]>;
 
 export type Sign = keyof Values | "";
 
-/** One value of a slot (with its sign), or the value of a member (without one). */
+/** A value of a slot (with its sign), or the value of a member (without a sign). */
 export interface Condition {
   name: string;
   sign: Sign;
@@ -21,7 +21,7 @@ const SLOTS = ["kind", "platform", "access", "tag", "org", "license", "product",
 const MEMBERS = ["find", "when", "since", "until", "order", "limit", "answer", "by", "fields"] as const;
 export type Name = (typeof SLOTS)[number] | (typeof MEMBERS)[number];
 
-/** The values of slots that have a fixed list. */
+/** The values of slots with a fixed list of values. */
 export const SLOT_VALUES: Readonly<Record<string, readonly string[]>> = {
   kind: ["game", "app", "tool"],
   platform: Object.keys(PLATFORMS),
@@ -29,7 +29,7 @@ export const SLOT_VALUES: Readonly<Record<string, readonly string[]>> = {
   access: ["free", "entitled"],
 };
 
-/** The values of members that have a fixed list; of those that have a default, it is the first. */
+/** The values of members with a fixed list of values. If a member has a default, it is the first value. */
 export const MEMBER_VALUES: Readonly<Record<string, readonly string[]>> = {
   find: ["products", "releases", "publishers"],
   when: ["any", "first", "last", "none"],
@@ -74,11 +74,11 @@ export function asText(all: Conditions): string {
 }
 
 function quoted(value: string): string {
-  // A moment (2026-10-01T00:00:00Z) and the name of a member (published_at) are plain.
+  // Times (2026-10-01T00:00:00Z) and names of members (published_at) need no quotes.
   return /^[\p{L}\p{N}.:_-]+$/u.test(value) ? value : `"${value.replaceAll('"', "'")}"`;
 }
 
-/** Without the condition, and without what means nothing without it. */
+/** Remove a condition, and those that have no meaning without it. */
 export function without(all: Conditions, dropped: Condition): Conditions {
   const left = all.filter((each) => each !== dropped);
   const hasRange = left.some(({ name }) => name === "since" || name === "until");
@@ -89,7 +89,7 @@ export function without(all: Conditions, dropped: Condition): Conditions {
   return left.filter((each) => !depends(each));
 }
 
-/** With another value in the place of a condition; a member's default is no condition. */
+/** Replace the value of a condition. With a member's default, the condition is removed. */
 export function withValue(all: Conditions, old: Condition, value: string): Conditions {
   if (HAVE_DEFAULT.includes(old.name) && value === MEMBER_VALUES[old.name]?.[0]) {
     return without(all, old);
@@ -98,18 +98,18 @@ export function withValue(all: Conditions, old: Condition, value: string): Condi
   return old.name === "answer" ? fitting(next, value) : next;
 }
 
-/** With one condition more. */
+/** Add a condition. */
 export function withCondition(all: Conditions, name: string, value: string): Conditions {
   const next = [...all, { name, sign: isSlot(name) ? ("any" as const) : ("" as const), value }];
   return name === "answer" ? fitting(next, value) : next;
 }
 
-/** The value is excluded from now on, or no longer. */
+/** Switch between including and excluding the value. */
 export function withSignToggled(all: Conditions, old: Condition): Conditions {
   return all.map((each) => (each === old ? { ...old, sign: old.sign === "not" ? "any" : "not" } : each));
 }
 
-/** A breakdown counts by something; other forms of answers do not. */
+/** Add or remove the member that only a breakdown has. */
 function fitting(all: Conditions, answer: string): Conditions {
   const left = all.filter(({ name }) => (name !== "by" || answer === "breakdown") && (name !== "fields" || answer === "fields"));
   const isCounted = answer !== "breakdown" || left.some(({ name }) => name === "by");

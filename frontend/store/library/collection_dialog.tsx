@@ -1,4 +1,4 @@
-// Names a collection: a new one, or one that is renamed or deleted. A collection that is deleted loses no product.
+// The dialog that creates, renames or deletes a collection. Deleting one keeps its products.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -17,7 +17,7 @@ const LONGEST_NAME = 100;
 interface Props {
   isOpen: boolean;
   onClose: () => void;
-  /** The collection to rename or delete; without one, a new collection is made. */
+  /** The collection to rename or delete; undefined to create one. */
   collection?: Schemas["Collection"] | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Downloads the newest file for this system with one press; where there is none, it shows what there is.
+// The button that downloads the newest file for this system, or shows the available files if there is none.
 import { useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
@@ -15,9 +15,9 @@ interface Props {
   label: string;
   /** The channel whose newest release is wanted. */
   channel?: string | undefined;
-  /** Only its icon is shown. */
+  /** Whether only the icon is shown. */
   isIcon?: boolean;
-  /** Called where no file is for this system. */
+  /** Called if there is no file for this system. */
   onOther: () => void;
 }
 
@@ -47,7 +47,7 @@ export function DownloadNow({ product, label, channel = "stable", isIcon = false
   );
 }
 
-/** Begin the download of the newest file for this system; false where there is none. */
+/** Start the download of the newest file for this system. Return false if there is none. */
 export async function download(product: Owned, channel = "stable"): Promise<boolean> {
   const values = { id: product.id };
   const releases = (await api.get("/api/v1/products/{id}/releases", { values, query: { limit: 20 } })).value as Release[];

@@ -8,7 +8,7 @@ type Owned = Schemas["Owned"];
 
 export const ORDERS = ["", "updated", "title"] as const;
 
-/** When something of it was published last; what has no release counts from when it was had. */
+/** The time of its last release, or of its grant if it has no release. */
 function updated(product: Owned): string {
   return product.channels.reduce((latest, each) => (each.published_at > latest ? each.published_at : latest), "") || product.granted_at;
 }

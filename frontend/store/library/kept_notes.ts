@@ -1,4 +1,4 @@
-// The notes that earlier versions kept in this browser are moved to the account, each product once.
+// Moves the notes that earlier versions kept in this browser to the account.
 import { api, type Schemas } from "../api";
 import { recordDownload } from "../downloaded_versions";
 import { me } from "../me";
@@ -9,19 +9,19 @@ interface KeptNotes {
   note?: string;
   collections?: readonly string[];
   followed?: string;
-  /** The version that was downloaded last, by channel. */
+  /** The last downloaded version, by channel. */
   fetched?: Readonly<Record<string, string>>;
 }
 
 type NotesByProduct = Readonly<Record<string, KeptNotes>>;
 
-/** Move the notes once the library has been read; whether any was moved. What is refused stays for the next time. */
+/** Move the notes after the library was loaded. Return whether a note was moved. Refused notes stay for the next time. */
 export async function moveKeptNotes(): Promise<boolean> {
   const key = `countersign-shelf ${me.peek()?.email ?? ""}`;
   let isMoved = false;
   for (const [id, notes] of Object.entries(read(key))) {
     const { [id]: _, ...others } = read(key);
-    // Removed first, so that another tab does not move it as well.
+    // Remove it first, so that another tab does not move it as well.
     write(key, others);
     try {
       await move(id, notes);
@@ -41,14 +41,14 @@ async function move(id: string, { isHidden, note, collections = [], followed, fe
   if (product) {
     await moveToLibrary(product, isHidden === true, note ?? "", collections);
   }
-  // The stable version last: it is the one that the library shows.
+  // Send the stable version last, because the library shows the last one.
   const channels = Object.keys(fetched).sort((a, b) => Number(a === "stable") - Number(b === "stable"));
   for (const channel of channels) {
     await recordDownload(id, { channel, version: fetched[channel] ?? "" }, null);
   }
 }
 
-/** What the account has already stays. */
+/** Move the notes of one product, without replacing what the account already has. */
 async function moveToLibrary(product: Schemas["Owned"], isHidden: boolean, note: string, names: readonly string[]): Promise<void> {
   const { id } = product;
   const change = { ...(isHidden && { hidden: true }), ...(note && !product.note && { note }) };

@@ -1,4 +1,4 @@
-// A product of the library: as a card or a row with its version and its download, and as an update that waits.
+// A product of the library as a card or a row, and an available update as a card.
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { sinceWhen, size, translator } from "../../shared/i18n";
@@ -68,7 +68,7 @@ export function LibraryRow({ product, onOpen }: Props) {
   );
 }
 
-/** What is newer than the version that was downloaded. */
+/** An available update of a downloaded product. */
 export function UpdateCard({ product, onOpen }: Props) {
   const update = updateOf(product);
   if (!update) {
@@ -98,7 +98,7 @@ function versionOf(product: Owned): string {
   return stable?.version ?? "";
 }
 
-/** The download of the newest file for this system; nothing where the product has no release. */
+/** The download button, or nothing if the product has no release. */
 function Download({ product, onOpen }: Props) {
   const update = updateOf(product);
   return product.channels.length > 0 ? (
@@ -120,7 +120,7 @@ function More({ product, onOpen }: Props) {
   );
 }
 
-/** What the person noted. */
+/** The person's note. */
 function Noted({ product: { note, hidden } }: { product: Owned }) {
   if (!note && !hidden) {
     return null;

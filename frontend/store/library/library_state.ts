@@ -1,5 +1,5 @@
-// What the person owns, as the account keeps it: notes, collections, and what is hidden. A change shows at once, and is
-// taken back where it is refused.
+// The person's library in the account: products, notes, collections, hidden products. A change is shown at once, and
+// undone if it is refused.
 import { effect, signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
@@ -13,20 +13,20 @@ type Collection = Schemas["Collection"];
 
 const PAGE = 100;
 
-/** The library, newest first; null until its first page is there. */
+/** The library, newest first; null until its first page is loaded. */
 export const library = signal<readonly Owned[] | null>(null);
 /** The person's collections, by name. */
 export const collections = signal<readonly Collection[]>([]);
 
 effect(() => {
-  // Of another person nothing is shown.
+  // Another person signed in: clear the library.
   if (me.value !== undefined) {
     library.value = null;
     collections.value = [];
   }
 });
 
-/** Read all of it; it is shown from its first page on while the rest comes. */
+/** Load the whole library. Its first page is shown while the rest is loading. */
 export async function loadLibrary(abort: AbortSignal): Promise<void> {
   const named = api.get("/api/v1/me/collections", { signal: abort });
   let all: Owned[] = [];
@@ -38,7 +38,7 @@ export async function loadLibrary(abort: AbortSignal): Promise<void> {
     collections.value = lists.value.items;
     owned.value = new Set([...owned.peek(), ...found.value.map((each) => each.id)]);
     cursor = nextCursor(found.headers);
-    // The rest of a library that is there already takes its place at once.
+    // If the library was loaded before, replace it only when all pages have arrived.
     if (!cursor || all.length > (library.peek()?.length ?? 0)) {
       library.value = all;
     }
@@ -54,7 +54,7 @@ function show(id: string, change: Partial<Owned>): void {
   library.value = library.peek()?.map((each) => (each.id === id ? { ...each, ...change } : each)) ?? null;
 }
 
-/** Hide a product or show it again, or write a note; without a note it is removed. */
+/** Hide or show a product, or write its note; null removes the note. */
 export async function updateItem(product: Owned, change: { hidden?: boolean; note?: string | null }): Promise<void> {
   show(product.id, change);
   try {
@@ -65,7 +65,7 @@ export async function updateItem(product: Owned, change: { hidden?: boolean; not
   }
 }
 
-/** Make a collection, or find the one of this name. */
+/** Create a collection, or return the one with this name. */
 export async function createCollection(name: string): Promise<Collection> {
   const found = collections.peek().find((each) => each.name === name);
   if (found) {
@@ -76,7 +76,7 @@ export async function createCollection(name: string): Promise<Collection> {
   return made;
 }
 
-/** Give a collection another name. */
+/** Rename a collection. */
 export async function renameCollection(id: string, name: string): Promise<void> {
   const renamed = (await api.patch("/api/v1/me/collections/{collection_id}", { values: { collection_id: id }, body: { name } })).value;
   const others = collections.peek().filter((each) => each.id !== id);
@@ -89,7 +89,7 @@ export async function deleteCollection(id: string): Promise<void> {
   collections.value = collections.peek().filter((each) => each.id !== id);
 }
 
-/** Put a product into exactly the collections of these names; those that do not exist are made. */
+/** Set the collections of a product by name. Missing collections are created. */
 export async function putInCollections(product: Owned, names: readonly string[]): Promise<void> {
   const before = product.collections;
   try {

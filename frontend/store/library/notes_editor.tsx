@@ -68,7 +68,7 @@ export function NotesEditor({ product, onHidden }: Props) {
   );
 }
 
-/** Names a collection that the product is put into. */
+/** The field for the name of another collection. */
 function NewCollection({ id, onName }: { id: string; onName: (name: string) => void }) {
   const [name, setName] = useState("");
   return (

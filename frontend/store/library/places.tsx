@@ -1,4 +1,4 @@
-// The places of the library beside its products: all of it, updates, kinds, collections, and what is hidden.
+// The navigation of the library: all products, updates, kinds, collections, hidden products.
 import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { Menu } from "../../shared/components/menu";
@@ -17,7 +17,7 @@ type Owned = Schemas["Owned"];
 export type Kind = (typeof KINDS)[number];
 
 export const KINDS = ["game", "app", "tool"] as const;
-/** How many places stand in the line on phones, beside the menu. */
+/** The number of entries shown beside the menu on phones. */
 const SHOWN_ON_PHONES = 3;
 const ICON_OF: Readonly<Record<Kind, IconName>> = { game: "gamepad-2", app: "app-window", tool: "wrench" };
 

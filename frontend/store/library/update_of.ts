@@ -1,8 +1,8 @@
-// Which products of the library have a newer release than the one that was downloaded.
+// Finds products of the library that have a newer release than the downloaded one.
 import type { Schemas } from "../api";
 
 export type NewerVersion = NonNullable<Schemas["Owned"]["update"]> & {
-  /** The version that was downloaded. */
+  /** The downloaded version. */
   had: string;
 };
 

@@ -1,4 +1,4 @@
-// The updates that wait: each with its download, and all of them with one press.
+// The available updates, each with a download button, and a button that downloads all.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";

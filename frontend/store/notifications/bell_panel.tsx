@@ -1,4 +1,4 @@
-// The latest notifications below the bell, which are seen once they are shown.
+// The panel of the bell with the latest notifications. Showing them marks them as seen.
 import { useEffect } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";

@@ -1,11 +1,11 @@
-// How many notifications the person has not seen. The server keeps until when they were seen.
+// The number of unseen notifications. The server stores the time until which they were seen.
 import { effect, signal } from "@preact/signals";
 import { api } from "../api";
 import { me } from "../me";
 
 const EVERY_MS = 300_000;
 
-/** At most 100; empty if nobody is signed in. */
+/** At most 100; 0 if no person is signed in. */
 export const unseen = signal(0);
 
 effect(() => {
@@ -23,16 +23,16 @@ async function read(): Promise<void> {
   try {
     unseen.value = (await api.get("/api/v1/me/notifications", { query: { limit: 1 } })).value.unseen;
   } catch {
-    // The bell then shows what it showed before.
+    // Keep the previous number.
   }
 }
 
-/** The notifications up to now have been seen. */
+/** Mark the notifications up to now as seen. */
 export async function markSeen(): Promise<void> {
   try {
     await api.post("/api/v1/me/notifications/seen", { body: { until: null } });
     unseen.value = 0;
   } catch {
-    // They are then shown as new once more.
+    // They are then shown as unseen again.
   }
 }

@@ -1,4 +1,4 @@
-// What belongs to the person: the way to each, for phones, where the bar has no room for a menu.
+// The account page: links to the person's own pages.
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Icon, type IconName } from "../../shared/components/icon";

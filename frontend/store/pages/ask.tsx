@@ -1,4 +1,4 @@
-// A question in plain words, how it was read, and an answer from the catalog alone. The address has the question.
+// Answers a question from the catalog, and shows how it was understood. The address contains the question.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { send, urlFor } from "../../shared/client";
@@ -27,7 +27,7 @@ const tStore = translator("store");
 
 interface State {
   state: "idle" | "coming" | "answered" | "stopped" | Problem;
-  /** The last answer, which stays until the next one is there. */
+  /** The last answer, kept until the next one arrives. */
   answer: AskAnswer | null;
   /** The question it answers. */
   question: string;
@@ -91,7 +91,7 @@ export function Ask() {
   }, [asked, before, round]);
   useLayoutEffect(() => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input()?.focus() }), []);
   useLayoutEffect(() => {
-    // What was pressed may be gone: the keyboard goes on at the answer.
+    // The pressed button may be gone: focus the answer.
     if (isPressed.current && now.state !== "coming") {
       isPressed.current = false;
       focus.current?.focus();
@@ -177,7 +177,7 @@ export function Ask() {
   );
 }
 
-/** Whether something takes so long that the page shows it. */
+/** Whether loading takes so long that the page shows it. */
 function useSlow(isComing: boolean): boolean {
   const [isSlow, setSlow] = useState(false);
   useEffect(() => {
@@ -199,7 +199,7 @@ const body = (question: string, before: string): Partial<Schemas["AskBody"]> => 
   ...(before && { prev: lines(before) }),
 });
 
-/** The questions that a new one may build on, the oldest first: those that were answered. */
+/** The answered questions, oldest first, to which a follow-up can refer. */
 function earlier(before: string, asked: string, { answer, question, state }: State): readonly string[] {
   const isRead = state === "answered" && question === asked && answer?.status !== "refused";
   const all = [...lines(before), ...(isRead ? [asked] : [])].slice(-MOST_EARLIER);
@@ -209,7 +209,7 @@ function earlier(before: string, asked: string, { answer, question, state }: Sta
   return all;
 }
 
-/** The questions before this one, each a link, and the way to begin anew. */
+/** Links to the previous questions, and a button that starts over. */
 function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: boolean; onOver: () => void }) {
   const all = lines(before);
   const address = (place: number) => urlFor("/questions", {}, { q: all[place], prev: all.slice(0, place).join("\n") });
@@ -246,7 +246,7 @@ function Stopped({ onAgain }: { onAgain: () => void }) {
   );
 }
 
-/** Questions to press: those that the answer leads on to, else some that the catalog always answers. */
+/** Suggested questions: those of the answer, or else some that the catalog can always answer. */
 function Offers({ answer, isNew, onAsk }: { answer: AskAnswer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
   const isEmpty = isNew || (answer?.status === "refused" && !answer.suggestions.length);
   const questions = isEmpty ? OFFERED.map((each) => t(each)) : (answer?.suggestions ?? []);
@@ -258,7 +258,7 @@ function Offers({ answer, isNew, onAsk }: { answer: AskAnswer | null; isNew: boo
         </h2>
         <div class="row">
           {questions.map((each) => (
-            // The catalog is asked in English, whatever the page speaks.
+            // Questions are English in every language of the page.
             <Button key={each} tight onClick={() => onAsk(each)} lang="en">
               {each}
             </Button>

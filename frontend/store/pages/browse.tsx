@@ -1,4 +1,4 @@
-// The list of products: what was searched and filtered for, as cards or as rows.
+// The list of products for a search and filters, as cards or rows.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";
@@ -33,7 +33,7 @@ function asked() {
 export function Browse() {
   const about = asked();
   const [isFiltering, setFiltering] = useState(false);
-  // The question stays with its answer: a cursor goes on with the list that it came with.
+  // Keep the query with its result, because a cursor only continues its own list.
   const first = useRequest(
     async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
     [JSON.stringify(about)],
@@ -113,7 +113,7 @@ function Sort() {
   );
 }
 
-/** Cards or rows; the browser remembers it. */
+/** Switches between cards and rows. The choice is stored in the browser. */
 function View() {
   const now = view();
   const choose = (chosen: "grid" | "list") => {

@@ -1,4 +1,4 @@
-// What is new of the products and publishers that a person follows, by day, and beside it what they follow.
+// News of followed products and publishers by day, and the list of what the person follows.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button, LinkButton } from "../../shared/components/button";
@@ -105,7 +105,7 @@ function Entry({ news: { product, at, isNew } }: { news: News }) {
   );
 }
 
-/** What is followed, and the way to end it. */
+/** The followed products and publishers, with buttons to unfollow. */
 function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: Follow) => void }) {
   const end = (each: Follow) => {
     onEnd(each);
@@ -142,7 +142,7 @@ function Side({ follows, onEnd }: { follows: readonly Follow[]; onEnd: (follow: 
   );
 }
 
-/** The newest release of each followed product, and of the latest products of publishers, the newest first. */
+/** The newest releases of followed products and of followed publishers' latest products, newest first. */
 function newsOf({ follows, published }: Followed): News[] {
   const news = (product: Product, isNew: boolean): News[] => (product.latest ? [{ product, at: product.latest.published_at, isNew }] : []);
   const own = follows.flatMap(({ product, unseen }) => (product ? news(product, unseen > 0) : []));
@@ -157,7 +157,7 @@ function newsOf({ follows, published }: Followed): News[] {
   return [...own, ...others].sort((a, b) => b.at.localeCompare(a.at));
 }
 
-/** By local day, in the order given. */
+/** Group the news by local day, in the given order. */
 function days(news: readonly News[]): [string, News[]][] {
   const found = new Map<string, News[]>();
   for (const each of news) {
@@ -167,7 +167,7 @@ function days(news: readonly News[]): [string, News[]][] {
   return [...found];
 }
 
-/** What is followed, and the latest products of each followed publisher. */
+/** Load what is followed, and the latest products of each followed publisher. */
 async function read(signal: AbortSignal): Promise<Followed> {
   const follows = (await api.get("/api/v1/me/follows", { signal })).value.items;
   const slugs = follows.filter(({ target }) => target.type === "org").map(({ target }) => target.slug);

@@ -1,4 +1,4 @@
-// Discover: a few products large, then shelves, categories and short lists.
+// The front page: a few large products, then shelves, categories and short lists.
 import { useEffect } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
@@ -19,14 +19,14 @@ const t = translator("store");
 type Card = Schemas["Product"];
 
 const PANEL = 4;
-/** Products that a shelf shows at once in a wide window. */
+/** The number of products in a shelf that a wide window shows at once. */
 const ROW = 5;
 const NEW_DAYS = 30;
 /** Products for this system, of which those are shown that the page does not show above. */
 const MANY = 24;
 
 export function Home() {
-  // Addresses of the list, as it was once here, keep their meaning.
+  // Old addresses of the list, which was on this page, still work.
   const isList = FACETS.some((name) => query.value.get(name));
   useEffect(() => {
     if (isList) {
@@ -102,12 +102,12 @@ function arranged({ hero, shelves }: Schemas["Home"]) {
   return { fresh, free, downloaded, updated, kinds, others };
 }
 
-/** The products by the time that is shown beside them. */
+/** Sort products by the date that is shown beside them. */
 function newestFirst(products: readonly Card[]): Card[] {
   return [...products].sort((a, b) => (b.latest?.published_at ?? "").localeCompare(a.latest?.published_at ?? ""));
 }
 
-/** The ways into the list that most people take, with how much is there. */
+/** Links to common filters of the list, with the number of products. */
 function Categories() {
   const found = useRequest(
     async (signal) => (await api.get("/api/v1/products", { query: { limit: 1, facets: COUNTED }, signal })).value.facets ?? {},

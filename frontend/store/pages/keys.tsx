@@ -1,4 +1,4 @@
-// Keys that anybody may have for a program, the sandbox to try everything in, and the agents a person has connected.
+// API keys for programs, the sandbox for trying the API, and the person's connected agents.
 import { useRef, useState } from "preact/hooks";
 import { Button, CopyButton, LinkButton } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
@@ -54,7 +54,7 @@ function Own() {
   );
 }
 
-/** What is tried here is for nobody but who tries it: coloured so that it is never taken for the store itself. */
+/** The sandbox. Its colour shows that it is separate from the store. */
 function Sandbox() {
   const [isOn, setOn] = useState(false);
   return (

@@ -1,5 +1,4 @@
-// What the person owns: updates first, then all of it as cards or as a list, searched while one types, with the downloads
-// of each and what they note.
+// The library: updates first, then all products as cards or a list, with search, downloads and notes.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -59,12 +58,12 @@ function Shown() {
   const [openedId, setOpened] = useState<string | null>(null);
   const opened = owned?.find((each) => each.id === openedId) ?? null;
   const [isSearching, setSearching] = useState(words !== "");
-  // On phones the field is shown when it is asked for.
+  // On phones the search field is hidden until its button is pressed.
   const find = () => (setSearching(true), setTimeout(() => document.getElementById("find")?.focus()));
   useLayoutEffect(() => registerShortcut({ key: "/", does: tCommon("keyboard.search"), run: find }), []);
   const hasHidden = useRef(false);
   useEffect(() => {
-    // The card of what was hidden is gone, and with it what the keyboard was on.
+    // The card of the hidden product is gone, and it had the focus.
     if (opened === null && hasHidden.current) {
       hasHidden.current = false;
       find();
@@ -197,7 +196,7 @@ function Sections({ owned, words, onOpen }: SectionsProps) {
   );
 }
 
-/** What the heading of the products says, by the address. */
+/** The heading above the products, by the address. */
 function nameOfView(): string {
   const now = (name: string) => query.value.get(name) ?? "";
   const kind = KINDS.find((each) => each === now("kind"));
@@ -211,7 +210,7 @@ function nameOfView(): string {
   return others.find(([isChosen]) => isChosen)?.[1] ?? t("all.products");
 }
 
-/** What is said where no product is shown: a collection without products is not a search without results. */
+/** The message if no product is shown: an empty collection has another message than a search without results. */
 function Nothing({ isEmpty }: { isEmpty: boolean }) {
   return (
     <Empty title={isEmpty ? tLibrary("collection.empty") : t("none")} icon={isEmpty ? "folder" : "search"}>
@@ -221,7 +220,7 @@ function Nothing({ isEmpty }: { isEmpty: boolean }) {
   );
 }
 
-/** The update that had the keyboard is done: the keyboard goes on at the next one, or at the products. */
+/** When a focused update is done, focus the next update, or the products. */
 function useFocusAfterUpdates(count: number): void {
   const before = useRef(count);
   useLayoutEffect(() => {
@@ -249,7 +248,7 @@ function Order() {
   );
 }
 
-/** Reads the library, and again when a download was noted. */
+/** Load the library, and load it again after a download was recorded. */
 function useLibrary() {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [round, setRound] = useState(0);

@@ -1,4 +1,4 @@
-// One product: what it looks like and is, how to have it, and every release of every channel.
+// The page of a product: gallery, description, downloads or access, and all releases.
 import { useRequest } from "../../shared/request";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";

@@ -1,4 +1,4 @@
-// A publisher: who they are, everything they publish, what they released last, and the keys that their builds are signed with.
+// The page of a publisher: facts, products, latest releases, and signing keys.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { Heading } from "../../shared/components/heading";
@@ -155,7 +155,7 @@ function columnsFor(count: number): string {
   return count > MAX_COLUMNS && ((count - 1) % 4) / 4 > ((count - 1) % 5) / 5 ? "cards four" : "cards";
 }
 
-/** Their domain, and since when they publish here, in one line. */
+/** The publisher's domain and first year here, in one line. */
 function saidOf({ website, verified, since }: Publisher): string {
   const host = website?.replace(/^https?:\/\/(www\.)?|\/.*$/g, "");
   return [host, verified && t("publisher.verified"), t("publisher.since", { year: since.slice(0, 4) })].filter(Boolean).join(" · ");

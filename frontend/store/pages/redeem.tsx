@@ -1,4 +1,4 @@
-// One code or many, as they were sent: pasted with spaces, in small letters, a line each. Each gets its own answer.
+// Redeems one or many codes, in any spelling, one per line. Each code gets its own answer.
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
@@ -26,15 +26,15 @@ interface Line {
   products: readonly Product[];
 }
 
-/** What a code is tried with: its key, and what the person owned before the first try. */
+/** An attempt to redeem a code: its Idempotency-Key, and what the person owned before the first attempt. */
 interface Try {
   key: string;
   had: ReadonlySet<string>;
 }
 
 const MOST = 200;
-/** Where codes wait until they are redeemed, in this tab alone: what a link brought (#code=…, as in a QR code), and what
- *  was typed, over a reload and the next sign-in. */
+/** The key under which this tab stores codes until they are redeemed: from a link (#code=…, as in a QR code) or typed. They
+ *  survive a reload and the next sign-in. */
 const GIVEN = "countersign-code";
 
 function keep(text: string): void {
@@ -46,7 +46,7 @@ function keep(text: string): void {
 }
 
 export function Redeem() {
-  // Before anybody is led to sign in, which no fragment survives. It is sent to nobody; browsers may note the link.
+  // Read it before the redirect to the sign-in page, which drops the fragment. Browsers do not send fragments to servers.
   const given = new URLSearchParams(location.hash.slice(1)).get("code");
   if (given) {
     sessionStorage.setItem(GIVEN, given);
@@ -62,7 +62,7 @@ export function Redeem() {
   );
 }
 
-/** The codes in what was pasted, each once however it is written. */
+/** The different codes in a pasted text, in normalized form. */
 export function codesIn(text: string): string[] {
   const found = new Map<string, string>();
   for (const line of text.split(/[\n,;]+/)) {
@@ -79,7 +79,7 @@ function Box() {
   const [text, setText] = useState(() => sessionStorage.getItem(GIVEN) ?? "");
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [isBusy, setBusy] = useState(false);
-  /** A code keeps its key: pressed twice, or again after a cut, it is answered as the first time. */
+  /** Each code keeps its Idempotency-Key, so that a repeated attempt gets the first answer. */
   const tries = useRef(new Map<string, Try>());
   const codes = codesIn(text);
   const redeem = async () => {
@@ -102,7 +102,7 @@ function Box() {
         break;
       }
     }
-    // What can be tried again as it is stays for the next time.
+    // Keep the codes that can be tried again unchanged.
     keep(done.filter(({ state }) => state === "waiting" || (state instanceof Problem && isTemporary(state))).map((each) => each.code).join("\n"));
     setBusy(false);
   };
@@ -153,7 +153,7 @@ function Box() {
   );
 }
 
-/** Refusals that say nothing of the code: too many requests, no network, no session, a server that is down. */
+/** Whether the error is not about the code: too many requests, no network, no session, or an unavailable server. */
 function isTemporary({ status }: Problem): boolean {
   return status === 0 || status === 401 || status === 429 || status >= 500;
 }
@@ -195,7 +195,7 @@ function faultOf(code: string) {
   return code in known ? known[code as keyof typeof known] : "redeem.failed";
 }
 
-/** The ids of what the person owns; none where that is not told, which is no reason to redeem nothing. */
+/** The ids of the owned products; empty if they cannot be loaded, so that redeeming still works. */
 async function library(): Promise<ReadonlySet<string>> {
   const all = new Set<string>();
   try {
@@ -214,7 +214,7 @@ async function one(code: string, { key, had }: Try): Promise<Line> {
     const ids = value.products.length ? value.products : [value.product_id];
     owned.value = new Set([...owned.peek(), ...ids]);
     const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
-    // A code of one's own is answered as the first time; a fresh one for what one owns is `already_owned`.
+    // A repeated code gets the first answer; a new code for owned products gets `already_owned`.
     const isOld = ids.every((each) => had.has(each));
     return { code, state: value.already_owned ? "owned" : isOld ? "before" : "redeemed", products };
   } catch (error) {

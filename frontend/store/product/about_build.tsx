@@ -1,5 +1,5 @@
-// What is known of the newest build, in plain sentences: who signed it, whether it was scanned, where it was built and
-// what is in it. What is missing is said as well.
+// Facts about the newest build in sentences: who signed it, whether it was scanned, where it was built, and its
+// components. Missing facts are named too.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
@@ -18,7 +18,7 @@ interface Props {
   offer: Offer;
 }
 
-/** A scan of the newest files for malware, where the service has one. */
+/** A malware scan of the newest files, if the service has one. */
 interface Scan {
   status: string;
   at: string;
@@ -99,7 +99,7 @@ function Fact({ isKnown, icon, title, children }: { isKnown: boolean; icon: Icon
   );
 }
 
-/** The signature of the channel and the number of parts, in one request; what there is not, is null. */
+/** Load the channel's signature and the number of components in one request. Missing values are null. */
 async function read(product: Detail, channel: string, version: string, signal: AbortSignal): Promise<Known> {
   if (!version) {
     return { signed: null, components: null };

@@ -1,4 +1,4 @@
-// The newest files of an owned product; the browser does the download itself.
+// The newest files of an owned product. The browser downloads them.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { size, translator } from "../../shared/i18n";

@@ -1,4 +1,4 @@
-// The facts of a product beside its description, and what one may do with its page.
+// The facts beside a product's description, and the buttons to share or follow it.
 import type { ComponentChildren } from "preact";
 import { showToast } from "../../shared/toast";
 import { Icon } from "../../shared/components/icon";
@@ -12,7 +12,7 @@ const tCommon = translator("common");
 const tLibrary = translator("library");
 const t = translator("store");
 
-/** Languages that fit into one line; one more takes the place of the number of the others. */
+/** The number of languages that fit into one line. */
 const MAX_LANGUAGES = 3;
 
 interface Props {
@@ -76,7 +76,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** Some languages by name, and the number of the others, which are read aloud and shown when one points at it. */
+/** Some languages by name, and the number of the others, whose names are in the tooltip and for screen readers. */
 function Languages({ names }: { names: readonly string[] }) {
   const others = names.slice(MAX_LANGUAGES);
   return (

@@ -1,4 +1,4 @@
-// The files of the newest release: each with its size, and on demand its digest and how to check it.
+// The files of the newest release with size, and on demand the digest and the command that checks it.
 import { CopyButton, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
@@ -78,7 +78,7 @@ function FileDetails({ file, isOwned }: { file: File; isOwned: boolean }) {
   );
 }
 
-/** The command by which this system compares a downloaded file with its digest. */
+/** The command that compares a downloaded file with its digest on this system. */
 export function checksumCommand(filename: string, sha256: string, on: Platform): string {
   if (on === "windows") {
     return `(Get-FileHash '${filename.replace(/'/g, "''")}').Hash -eq '${sha256}'`;

@@ -1,4 +1,4 @@
-// Following a product: it is kept with the account; its news are on one page here, and a feed for any reader.
+// The buttons that follow a product in the account, and link to its feed.
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
@@ -12,7 +12,7 @@ const tLibrary = translator("library");
 
 interface Props {
   product: { id?: string; title: string };
-  /** On a picture it is light, and large. */
+  /** Whether it is on a picture, where it is light and large. */
   isOnPicture?: boolean;
 }
 
@@ -51,7 +51,7 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
   );
 }
 
-/** Follow a product, or stop following it; it shows at once, and is taken back where it is refused. */
+/** Follow a product, or stop following it. The change is shown at once, and undone if it is refused. */
 export async function followProduct(id: string, isFollowed: boolean): Promise<void> {
   const show = (is: boolean) => {
     const next = new Set(followedProducts.peek());

@@ -1,4 +1,4 @@
-// Pictures and videos of a product: one large, the others as a row of small ones, and each in full on demand.
+// The gallery of a product: a large picture or video, small ones in a row, and a full view.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -12,7 +12,7 @@ const t = translator("store");
 
 type Media = Schemas["Media"];
 
-/** Videos first; the cover only where there is nothing else to see. */
+/** Videos first. The cover is included only if there is nothing else. */
 function shownOf(media: readonly Media[]): readonly Media[] {
   const [videos, pictures] = [media.filter((each) => each.kind === "video"), media.filter((each) => each.kind === "screenshot")];
   const found = [...videos, ...pictures];

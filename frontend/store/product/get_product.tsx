@@ -1,4 +1,4 @@
-// How to get a product: the download for this platform, or how to become entitled to it.
+// The panel to get a product: the download for this platform, or the field for a code.
 import { useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
@@ -17,21 +17,21 @@ import { FollowButton } from "./follow";
 
 const t = translator("store");
 
-/** Products with an update among which this one is looked for. */
+/** The maximum number of available updates that are searched for this product. */
 const MAX_UPDATES = 100;
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
 type File = Schemas["Artifact"];
 
-/** What can be had of a product in one channel, and by whom. */
+/** The offer of a product in one channel. */
 export interface Offer {
   channel: string;
-  /** The newest release that is not withdrawn. */
+  /** The newest release that was not withdrawn. */
   release: Release | undefined;
-  /** The newest release, where it was withdrawn. */
+  /** The newest release, if it was withdrawn. */
   withdrawn: Release | undefined;
-  /** Its files; the one for this computer stands first. */
+  /** Its files, the one for this computer first. */
   files: readonly File[];
   /** The file for this computer. */
   file: File | undefined;
@@ -62,7 +62,7 @@ interface Props {
   offer: Offer;
 }
 
-/** What stands above the button: how the product may be had. */
+/** The text above the button: the access to the product. */
 function headOf({ product, offer }: Props): string {
   if (offer.withdrawn) {
     return t("yanked", { reason: offer.withdrawn.yank_reason ?? "" });
@@ -73,8 +73,8 @@ function headOf({ product, offer }: Props): string {
   return offer.isOwned ? t("owned.long") : t("entitled");
 }
 
-/** The version of this channel that was downloaded last, where there is a newer one: with the account for what is in the
- *  library, else in this browser. */
+/** The last downloaded version of this channel, if there is a newer one. Stored in the account for products of the library,
+ *  or else in this browser. */
 function useEarlierVersion({ product, offer }: Props): string | undefined {
   const isInLibrary = owned.value.has(product.id);
   const updates = useRequest(
@@ -149,7 +149,7 @@ function Download({ product, offer: { release, file, files, withdrawn } }: Props
   );
 }
 
-/** A code to redeem on the spot, or the way to sign in first. */
+/** The field for a code, or a link to sign in first. */
 function NotEntitled({ product }: { product: Detail }) {
   const [code, setCode] = useState("");
   const [key, setKey] = useState(() => crypto.randomUUID());
@@ -217,7 +217,7 @@ function NotEntitled({ product }: { product: Detail }) {
   );
 }
 
-/** At phone width, in place of the bar of tabs: how the product may be had, and the button. */
+/** The bar on phones that replaces the tab bar: the access to the product, and the button. */
 export function GetBar({ product, offer }: Props) {
   const { release, file, isOwned } = offer;
   return (

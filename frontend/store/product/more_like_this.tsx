@@ -1,4 +1,4 @@
-// Other products of the same kind and tag, which the reader may like as well.
+// Other products with the same kind and tag.
 import { useRequest } from "../../shared/request";
 import { translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";

@@ -1,4 +1,4 @@
-// Who signed what a channel is at. The page shows what is signed; the command line checks it, with the key it has pinned.
+// The signature of a channel's current release. The page shows the statement; the command line verifies it with a pinned key.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
@@ -98,7 +98,7 @@ function Hash({ text, of }: { text: string; of: string }) {
   );
 }
 
-/** What was signed: JSON, in UTF-8, in base64. */
+/** Decode the signed statement: JSON in UTF-8 in base64. */
 export function statementOf({ payload }: Schemas["Envelope"]): Statement {
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(payload), (each) => each.charCodeAt(0)))) as Statement;
 }

@@ -1,4 +1,4 @@
-// What is new in each release of a channel, as a timeline, with the files of each on demand.
+// The release notes of a channel as a timeline, with the files of each release on demand.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";

@@ -8,8 +8,9 @@ const FIRST_WAIT_MS = 500;
 
 type Ranges = readonly (readonly [from: number, to: number])[];
 
-/** Send the file; what arrived before a cut is not sent again. `onProgress` is given the bytes that are there.
- *  @throws Problem where it is refused, or the connection stays away. An abort passes through. */
+/** Upload the file. Ranges that arrived before an interruption are not sent again. `onProgress` gets the number of received
+ *  bytes.
+ *  @throws Problem if the upload is refused, or the connection does not return. The error of an abort is passed on. */
 export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, onProgress: (sent: number) => void): Promise<Made> {
   let failures = 0;
   for (;;) {
@@ -55,7 +56,7 @@ async function sendMissing<Made>(
   return null;
 }
 
-/** What is not there yet, from byte to byte, both included. */
+/** The missing ranges, as first and last byte. */
 export function missingRanges(received: Ranges, size: number): [number, number][] {
   const found: [number, number][] = [];
   let at = 0;
@@ -88,7 +89,7 @@ async function put(address: string, body: Blob, range: Record<string, string>, s
   return answer;
 }
 
-/** The address as a path of this service: pages ask nobody else. */
+/** The path of an address. Pages send requests only to this service. */
 export function pathOf(address: string): string {
   const { pathname, search } = new URL(address, location.href);
   return pathname + search;

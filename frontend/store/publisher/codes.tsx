@@ -76,7 +76,7 @@ function For({ products }: { products: readonly (Product | undefined)[] }) {
   );
 }
 
-/** The products with these ids; one that has gone is left out. */
+/** The products with these ids, without deleted ones. */
 async function named(ids: ReadonlySet<string>, signal: AbortSignal): Promise<Map<string, Product>> {
   const found = new Map<string, Product>();
   const left = [...ids];

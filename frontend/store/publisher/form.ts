@@ -1,4 +1,4 @@
-// Forms of the publisher's pages: sending one at a time, required fields, and refusals in the reader's language.
+// Helpers for the publisher's forms: one request at a time, required fields, and errors in the reader's language.
 import { useRef, useState } from "preact/hooks";
 import { Problem, type Fault } from "../../shared/problem";
 import { translator } from "../../shared/i18n";
@@ -9,7 +9,7 @@ export function useSubmit() {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const running = useRef(false);
-  /** Returns whether the request succeeded; `problem` has the refusal. */
+  /** Run a request. Return whether it succeeded; `problem` contains the error. */
   const run = async (act: () => Promise<void>): Promise<boolean> => {
     if (running.current) {
       return false;
@@ -31,18 +31,18 @@ export function useSubmit() {
   return { isBusy, problem, setProblem, run };
 }
 
-/** A fresh key for a request that may be sent twice. */
+/** A header with a new Idempotency-Key. */
 export function idempotencyHeader(): Record<string, string> {
   return { "Idempotency-Key": crypto.randomUUID() };
 }
 
-/** What is wrong with a field, or with a part of it, by its name. */
+/** The error of a field, or of a part of it. */
 export function faultOfField(problem: Problem | null, field: string): string | undefined {
   return problem?.faults.find((each) => each.field.split("/")[0] === field)?.detail;
 }
 
-/** Refuse to send a form that lacks something it needs: each field's label and value, by its name.
- *  @throws Problem that names every such field. */
+/** Check that required fields are filled in. `fields` maps names to labels and values.
+ *  @throws Problem that names every empty field. */
 export function requireFields(fields: Record<string, readonly [label: string, value: string | readonly unknown[]]>): void {
   const errors = Object.entries(fields).flatMap(([parameter, [label, value]]) => {
     const isThere = typeof value === "string" ? value.trim() !== "" : value.length > 0;
@@ -53,7 +53,7 @@ export function requireFields(fields: Record<string, readonly [label: string, va
   }
 }
 
-/** The refusal with each field explained in the reader's language; unchanged if the page does not know one of the rules. */
+/** Translate the errors of all fields. The problem stays unchanged if one of its rules is unknown to the page. */
 export function inPlainWords(problem: Problem): Problem {
   const said = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plainDetail(each) }));
   if (!said.length || said.some((each) => each.detail === null)) {
@@ -62,7 +62,7 @@ export function inPlainWords(problem: Problem): Problem {
   return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: said }, problem.retryAfterS);
 }
 
-/** The API's explanation of one field in the reader's language; null for a rule that the page does not know. */
+/** Translate the error of one field, or return null if its rule is unknown to the page. */
 function plainDetail({ field, detail }: Fault): string | null {
   const [, bound, count, unit] = /^must have at (most|least) (\d+) (\w+)$/.exec(detail) ?? [];
   if (bound === "most") {

@@ -97,7 +97,7 @@ export function IssueCodes({ org, onIssued }: { org: string; onIssued: () => voi
   );
 }
 
-/** The organisation's products to tick, for the field above. */
+/** Checkboxes for the organisation's products. */
 function ProductPicker({ org, chosen, onChange }: { org: string; chosen: readonly string[]; onChange: (slugs: readonly string[]) => void }) {
   const found = useRequest(async (signal) => (await api.get("/api/v1/products", { query: { org, limit: 100, sort: "title" }, signal })).value.items, [org]);
   return found.state === "loaded" && found.value.length > 0 ? (

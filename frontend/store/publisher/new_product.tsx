@@ -51,7 +51,7 @@ function Blank() {
   const { input: value, isNamed } = typing.value;
   const { isBusy, problem, run } = useSubmit();
   const change = (next: ProductInput) => {
-    // The address follows the title until somebody writes one of their own.
+    // The slug is derived from the title until the person edits the slug.
     const isOwn = isNamed || next.slug !== value.slug;
     typing.change({ input: isOwn ? next : { ...next, slug: slugOf(next.title) }, isNamed: isOwn });
   };

@@ -1,4 +1,4 @@
-// Which organisation a publisher works for; it is asked only of those who have several.
+// The choice of the organisation, for people who publish for several.
 import { SelectField } from "../../shared/components/field";
 import { setQuery, query } from "../../shared/router";
 import { me } from "../me";

@@ -1,17 +1,17 @@
-// An organisation's name, and how many products, members and API clients it has, for the frame of its pages.
+// The name of an organisation, and its numbers of products, members and API clients.
 import { useRequest } from "../../shared/request";
 import { api } from "../api";
 
 export interface OrgFacts {
   name: string;
-  /** Only owners may read them. */
+  /** Undefined unless the person is an owner. */
   counts?: { products: number; members: number; clients: number };
 }
 
-/** The last answers, shown at once when another page of the area is opened. */
+/** The last facts, shown at once when another page of the area is opened. */
 const last = new Map<string, OrgFacts>();
 
-/** The facts of an organisation; until they are known, and where they cannot be read, its slug is its name. */
+/** The facts of an organisation. Until they are loaded, the slug is used as the name. */
 export function useOrgFacts(org: string, isOwner: boolean): OrgFacts {
   const found = useRequest((signal) => fetchFacts(org, isOwner, signal), [org, isOwner]);
   if (found.state === "loaded") {

@@ -1,4 +1,4 @@
-// The form of a product, new or changed; faults are shown at the field and above the form.
+// The form of a new or existing product. Errors are shown at the field and above the form.
 import type { ComponentChildren } from "preact";
 import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
@@ -122,12 +122,12 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
   );
 }
 
-/** @throws Problem where something that every product has is missing. */
+/** Check the required fields of a product. @throws Problem if one is empty. */
 export function requireProductFields({ title, slug, platforms }: ProductInput): void {
   requireFields({ title: [t("title"), title], slug: [t("slug"), slug], platforms: [tStore("platform"), platforms] });
 }
 
-/** The value as it is sent: without what was left empty. */
+/** The value to send, without empty members. */
 export function withoutEmpty(value: ProductInput): ProductInput {
   return {
     ...value,

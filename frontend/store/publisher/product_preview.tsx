@@ -1,4 +1,4 @@
-// A product as buyers see it while it is written: its card, and the head of its page.
+// The live preview of a product: its card, and the head of its page.
 import { Chip } from "../../shared/components/chip";
 import { translator } from "../../shared/i18n";
 import { Card } from "../card";
@@ -13,7 +13,7 @@ const t = translator("publisher");
 
 interface Props {
   value: ProductInput;
-  /** What is not part of the form: the cover and the publisher. */
+  /** Values that are not in the form: cover and publisher. */
   known: Partial<CatalogItem>;
 }
 

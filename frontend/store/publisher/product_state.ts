@@ -4,7 +4,7 @@ import type { Schemas } from "../api";
 
 export interface ProductState {
   product: Schemas["ProductDetail"];
-  /** Sent as If-Match: a change of another state is refused. */
+  /** Sent as If-Match, so that a change of a newer version is refused. */
   etag: string;
 }
 

@@ -1,4 +1,4 @@
-// The organisation's products, drafts too, with the state of each.
+// The organisation's products and drafts with their states.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button } from "../../shared/components/button";
@@ -87,7 +87,7 @@ export function Status({ of }: { of: Detail["status"] }) {
   return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{tStore(`status.${of}`)}</Chip>;
 }
 
-/** The version in the steadiest channel; the others are on the product's own page. */
+/** The newest version in the most stable channel. */
 function Newest({ of }: { of: Detail }) {
   const [first] = of.channels;
   return first ? (
@@ -99,7 +99,7 @@ function Newest({ of }: { of: Detail }) {
   );
 }
 
-/** A page of products with all that is told of each: a list does not tell the state, so each is asked for in one batch. */
+/** Load a page of products with details. Lists do not contain the state, so the details are loaded in one batch. */
 async function read(org: string, cursor: string | null, signal?: AbortSignal): Promise<Page> {
   const aborted = signal ? { signal } : {};
   const query = { org, limit: PAGE, ...(cursor ? { cursor } : {}) };
@@ -109,7 +109,7 @@ async function read(org: string, cursor: string | null, signal?: AbortSignal): P
   }
   const operations = items.map((each) => ({ method: "GET" as const, path: `/products/${each.id}`, body: null, headers: null }));
   const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, ...aborted })).value;
-  // One that has gone in between is left out.
+  // Omit products that were deleted in between.
   const found = results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail);
   return { items: found, next: next_cursor };
 }

@@ -1,4 +1,4 @@
-// The frame of a publisher's pages: the organisation and the places of its area at the left, the page beside them.
+// The frame of the publisher's pages: the organisation and the navigation at the left, the page beside them.
 import type { ComponentChildren } from "preact";
 import { Menu } from "../../shared/components/menu";
 import type { IconName } from "../../shared/components/icon";
@@ -24,7 +24,7 @@ const TABS: readonly { name: AreaTab; icon: IconName; isOrganisation?: boolean }
   { name: "signing", icon: "fingerprint", isOrganisation: true },
 ];
 
-/** The tabs that the person may open; all but the products are for owners. */
+/** The tabs that the person may open. Only owners may open others than the products. */
 export function tabsOf(org: string): readonly AreaTab[] {
   return ["products", ...(isOwnerOf(org) ? TABS.map((each) => each.name) : [])];
 }
@@ -41,7 +41,7 @@ function roleIn(org: string): "viewer" | "publisher" | "owner" {
 interface Props {
   org: string;
   current: AreaTab;
-  /** The organisation of a product cannot be chosen. */
+  /** Whether the organisation is fixed, as on a product's pages. */
   isFixed?: boolean;
   children: ComponentChildren;
 }
@@ -84,8 +84,8 @@ export function PublisherArea({ org, current, isFixed = false, children }: Props
   );
 }
 
-/** The frame of a product's pages, for people who publish for its organisation. It is there before the organisation is
- *  known, so that the heading stays the same element, and keeps the keyboard. */
+/** The frame of a product's pages, for people who publish for its organisation. It is rendered before the organisation is
+ *  known, so that the heading stays the same element and keeps the focus. */
 export function ProductArea({ org, children }: { org: string | undefined; children: ComponentChildren }) {
   return isPublisher.value && (org === undefined || me.value?.orgs.includes(org)) ? (
     <PublisherArea org={org ?? currentOrg()} current="products" isFixed>

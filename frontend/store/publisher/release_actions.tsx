@@ -17,7 +17,7 @@ const t = translator("publisher");
 interface Props {
   product: Schemas["ProductDetail"];
   release: Release;
-  /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
+  /** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
   former: Release | undefined;
   reload: () => void;
 }

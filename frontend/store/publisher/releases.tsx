@@ -20,7 +20,7 @@ const t = translator("publisher");
 type Detail = Schemas["ProductDetail"];
 type New = Schemas["NewRelease"];
 
-/** A release as its publishers see it: a draft, or one that is or was published. */
+/** A draft, or a published or yanked release. */
 export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: never; yank_reason?: never });
 
 export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
@@ -61,21 +61,21 @@ export function Releases({ product }: { product: Detail }) {
 
 /** The drafts of a product, then its releases, each newest first. */
 export async function allReleases(id: string, signal: AbortSignal): Promise<Release[]> {
-  // Drafts first: a release that is published between the two requests is in one of the answers at least.
+  // Request drafts first: a release that is published in between is then in at least one of the answers.
   const drafts = (await api.get("/api/v1/products/{id}/drafts", { values: { id }, signal })).value as Release[];
   const published = (await api.get("/api/v1/products/{id}/releases", { values: { id }, signal })).value as Release[];
   const versions = new Set(published.map((each) => each.version));
   return [...drafts.filter((each) => !versions.has(each.version)), ...published];
 }
 
-/** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
+/** The release that customers get if this one is yanked; undefined unless this one is the newest of its channel. */
 export function previousRelease(release: Release, all: readonly Release[]): Release | undefined {
-  // Newest first, as customers are given them.
+  // In the order in which customers get them: newest first.
   const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
   return standing[0]?.version === release.version ? standing[1] : undefined;
 }
 
-/** Leads to where the newest release of a channel is taken back. */
+/** A link to the page where the newest release of a channel can be yanked. */
 function RollBackLink({ of, at }: { of: Release | undefined; at: string }) {
   return of ? <a href={at}>{t("roll.back", { version: of.version })}</a> : null;
 }

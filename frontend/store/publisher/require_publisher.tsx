@@ -1,4 +1,4 @@
-// Shows its content to publishers only; everybody else gets an explanation.
+// Shows its content only to publishers. Others see an explanation.
 import type { ComponentChildren } from "preact";
 import { Empty } from "../../shared/components/states";
 import { RequireSignIn } from "../require_sign_in";
@@ -8,7 +8,7 @@ import { translator } from "../../shared/i18n";
 const t = translator("publisher");
 
 interface Props {
-  /** Whose page it is, where it is not just anybody's who publishes. */
+  /** The organisation for which the person must publish; undefined for any. */
   org?: string | undefined;
   children: ComponentChildren;
 }

@@ -1,4 +1,4 @@
-// The keys that an organisation signs its releases with, and the change to a new one.
+// The signing keys of an organisation, and their rotation.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { Button, CopyButton } from "../../shared/components/button";

@@ -1,4 +1,4 @@
-// An organisation's analytics: four figures, the series of the chosen one with the time before, and the tables below.
+// The analytics of an organisation: four figures, a chart of the chosen one with the preceding period, and tables.
 import { useRequest } from "../../shared/request";
 import { Chart, compact, Legend, Spark } from "../../shared/chart";
 import type { ChartMarker } from "../../shared/chart_markers";
@@ -72,7 +72,7 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
   const title = t(`stats.title.${metric}.${metric === "followers" ? "day" : step}` as "stats.title.downloads.day");
   const days = now.points.map((point) => point.at.slice(0, 10));
   const series = [
-    // The time before is drawn first, below the line that matters.
+    // Draw the preceding period first, below the current line.
     { name: t("stats.days.before", { n: range.days }), values: days.map((_, place) => before.points[place]?.value ?? null), hue: 6, isDashed: true },
     { name: t(`stats.${metric}`), values: now.points.map((point) => point.value), hue: 1, hasArea: true },
   ];
@@ -94,7 +94,7 @@ function SeriesPanel({ numbers, range, products }: { numbers: Numbers; range: St
   );
 }
 
-/** A number beside the axis: in full as long as there is room for it. */
+/** A number beside the axis, in full if it fits. */
 function tickOf(value: number): string {
   return value < MAX_FULL_TICK ? number(value) : compact(value);
 }
@@ -105,7 +105,7 @@ function dayLabel(day: string, { step }: StatisticsRange): string {
   return step === "week" ? t("stats.week.of", { day: shortDate(day) }) : words;
 }
 
-/** A title in the room that a marker has. */
+/** A title shortened to fit a marker. */
 function shortTitle(title: string): string {
   return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1).trimEnd()}…` : title;
 }

@@ -1,4 +1,4 @@
-// The numbers of the analytics page, fetched in batches: series with those of the time before, and their parts.
+// Loads the data of the analytics page in batches: series with the preceding period, and breakdowns.
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
 import { METRICS, rangeBefore, type StatisticsRange } from "./statistics_range";
@@ -8,13 +8,13 @@ export type StatsGroup = Stats["groups"][number];
 type Metric = Stats["metric"];
 
 export interface Statistics {
-  /** By metric: the time, and as long a time before it. */
+  /** Each metric in the period, and in the preceding period of the same length. */
   series: Readonly<Record<Metric, { now: Stats; before: Stats }>>;
   products: { now: readonly StatsGroup[]; before: ReadonlyMap<string, number> };
   platforms: readonly StatsGroup[];
 }
 
-/** A published version with its downloads in the time. */
+/** A published version with its downloads in the period. */
 export interface ReleaseDownloads {
   slug: string;
   title: string;
@@ -27,7 +27,7 @@ const SERIES = [...METRICS, "bytes"] as const;
 const AT_ONCE = 40;
 const MAX_RELEASES = 100;
 
-/** The answers to all paths. @throws Problem as soon as one of them fails. */
+/** Request several paths in one batch. @throws Problem if one of them fails. */
 async function batch<Body>(paths: readonly string[], signal: AbortSignal): Promise<Body[]> {
   if (!paths.length) {
     return [];
@@ -53,7 +53,7 @@ export async function fetchStatistics(org: string, range: StatisticsRange, signa
   const answers = await batch<Stats>(
     [
       ...SERIES.flatMap((metric) => [pathOf(org, { ...now, metric, step }), pathOf(org, { ...before, metric, step })]),
-      // Only the totals of the groups are shown: months make the answers small.
+      // Only the totals of groups are shown, so request months to keep the answers small.
       pathOf(org, { ...now, by: "product", step: "month" }),
       pathOf(org, { ...before, by: "product", step: "month" }),
       pathOf(org, { ...now, by: "platform", step: "month" }),
@@ -69,7 +69,7 @@ export async function fetchStatistics(org: string, range: StatisticsRange, signa
   };
 }
 
-/** The most downloaded versions of these products, the most downloaded first. */
+/** The most downloaded versions of these products, in descending order. */
 export async function fetchReleaseDownloads(
   org: string,
   { from, to }: StatisticsRange,

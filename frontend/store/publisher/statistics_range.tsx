@@ -1,4 +1,4 @@
-// Which statistics are shown: the days, the step and the product, kept in the address; and the controls for them.
+// The range of the statistics (days, step, product), which is part of the address, and its controls.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
@@ -32,7 +32,7 @@ export interface StatisticsRange {
   product: string;
 }
 
-/** The calendar day (UTC) that is this many days before today. */
+/** The date (UTC) this many days before today. */
 export function dayBefore(days: number, now_ms = Date.now()): string {
   return new Date(now_ms - days * DAY_MS).toISOString().slice(0, 10);
 }
@@ -41,13 +41,13 @@ function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
 }
 
-/** The days just before the range, as many as it has. */
+/** The preceding range of the same length. */
 export function rangeBefore({ from, days }: Pick<StatisticsRange, "from" | "days">): { from: string; to: string } {
   const start = Date.parse(from);
   return { from: dayBefore(days, start), to: dayBefore(1, start) };
 }
 
-/** The range in the address; what is not valid there is replaced by the last 90 days. */
+/** The range in the address. Invalid values are replaced by the last 90 days. */
 export function currentRange(): StatisticsRange {
   const at = query.value;
   const isDay = (value: string | null): value is string => /^\d{4}-\d\d-\d\d$/.test(value ?? "") && !Number.isNaN(Date.parse(value ?? ""));

@@ -1,4 +1,4 @@
-// The parts of an organisation's downloads: by product, release and platform; its batches of codes, and bytes served.
+// The tables of the analytics page: downloads by product, release and platform; batches of codes; transferred bytes.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
@@ -143,7 +143,7 @@ interface Row {
   note?: string;
 }
 
-/** Rows with a name, a bar and a number; what each column is, is said to who does not see it. */
+/** Rows with a name, a bar and a number. The headings are only for screen readers. */
 function Bars({ of, heads, rows }: { of: string; heads: readonly string[]; rows: readonly Row[] }) {
   const hasDetail = rows.some((each) => each.detail);
   const hasNote = rows.some((each) => each.note);
@@ -269,7 +269,7 @@ function ByBatch({ org }: { org: string }) {
 
 function BytesServed({ numbers, range }: Props) {
   const { now } = numbers.series.bytes;
-  // In its unit, the values beside the axis are round.
+  // Scale to a unit in which the ticks are round numbers.
   const largest = Math.max(...now.points.map((point) => point.value ?? 0), 1);
   const unit = 1024 ** Math.floor(Math.log(largest) / Math.log(1024));
   return (
@@ -289,7 +289,7 @@ function BytesServed({ numbers, range }: Props) {
   );
 }
 
-/** A size beside an axis: no fraction. */
+/** A size for the axis, without a fraction. */
 function shortSize(bytes: number): string {
   return size(bytes).replace(/[.,]0(?=\s)/, "");
 }

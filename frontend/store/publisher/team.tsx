@@ -46,7 +46,7 @@ export function Team({ org }: { org: string }) {
                 {
                   name: "remove",
                   label: t("remove"),
-                  // Whoever took themselves away could not come back.
+                  // People cannot remove themselves, because they could not return.
                   cell: (each) =>
                     each.email !== me.value?.email && (
                       <Button look="risky" tight onClick={() => setLeaving(each.email)}>

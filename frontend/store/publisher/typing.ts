@@ -1,12 +1,12 @@
-// What is typed into a form is kept in the tab until it is sent: a reload, an ended session or a lost network take nothing.
+// Stores the input of a form in the tab until it is sent, so that it survives a reload, the end of the session or a lost network.
 import { useState } from "preact/hooks";
 
 interface Typing<Value> {
   value: Value;
   change: (value: Value) => void;
-  /** It was typed before the page was loaded. */
+  /** Whether the input was restored after a reload. */
   isRestored: boolean;
-  /** Forget what was typed: it was sent, or is given up. */
+  /** Delete the stored input after it was sent or discarded. */
   forget: () => void;
 }
 
@@ -20,7 +20,7 @@ function stored<Value>(name: string): Value | null {
   }
 }
 
-/** The value of a form by its name; signing out clears the tab's store, and with it what was typed. */
+/** The stored value of the form with this name. Signing out clears the storage. */
 export function useTyping<Value>(name: string, initial: Value): Typing<Value> {
   const [before] = useState(() => stored<Value>(name));
   const [value, setValue] = useState<Value>(before ?? initial);
@@ -34,7 +34,7 @@ export function useTyping<Value>(name: string, initial: Value): Typing<Value> {
     try {
       sessionStorage.setItem(PREFIX + name, JSON.stringify(next));
     } catch {
-      // The tab's store is full or closed: the form works as before, without its memory.
+      // The storage is full or disabled: the form works without it.
     }
   };
   return { value, change, isRestored, forget };

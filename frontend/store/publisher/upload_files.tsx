@@ -25,7 +25,7 @@ interface Props {
 interface Item {
   file: File;
   sent: number;
-  /** When this try began, in milliseconds of the page, and with how many bytes already there. */
+  /** The start of this attempt in milliseconds of the page, and the number of bytes that had already been received. */
   began: { at: number; sent: number } | null;
   state: "sending" | "stopped" | Problem | { artifact: string };
 }
@@ -120,15 +120,15 @@ function isThere({ state }: Item, release: Release): boolean {
   return typeof state === "object" && "artifact" in state && Boolean(release.artifacts?.some((each) => each.id === state.artifact));
 }
 
-/** How fast the bytes of this try arrived, and how long the rest takes at that; null until some have. */
+/** The speed of this attempt, and the remaining time; null until bytes have been sent. */
 function paceOf({ file, sent, began }: Item): { perS: number; leftS: number } | null {
   const passed_s = began ? (performance.now() - began.at) / 1000 : 0;
   const perS = began && passed_s > 0 ? (sent - began.sent) / passed_s : 0;
   return perS > 0 ? { perS, leftS: (file.size - sent) / perS } : null;
 }
 
-/** The same file for the same release has the same key for as long as the tab lives: after a reload the store answers
- *  with the address it announced before, and what had arrived there is not sent again. */
+/** The Idempotency-Key of a file's upload. It stays the same in this tab, so that after a reload the store returns the same
+ *  upload address, and received bytes are not sent again. */
 function keyOf(file: File, release: string): string {
   const name = `upload ${release} ${file.name} ${file.size} ${file.lastModified}`;
   const key = sessionStorage.getItem(name) ?? crypto.randomUUID();

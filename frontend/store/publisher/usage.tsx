@@ -1,4 +1,4 @@
-// The analytics of an organisation, and below them all its numbers since it began.
+// The analytics of an organisation, and below them all its totals.
 import { useRequest } from "../../shared/request";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
@@ -44,7 +44,7 @@ export function Usage({ org }: { org: string }) {
   );
 }
 
-/** The most downloaded versions; how much each is of the first. */
+/** The most downloaded versions, with bars relative to the first. */
 function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
   const most = Math.max(1, ...rows.map((each) => each.downloads));
   return rows.length ? (

@@ -1,4 +1,4 @@
-// The addresses that receive an organisation's events: their state, a test event, a new secret, and removal.
+// The webhooks of an organisation: their state, a test event, a new secret, and removal.
 import { useState } from "preact/hooks";
 import { useRequest } from "../../shared/request";
 import { urlFor } from "../../shared/client";
@@ -87,7 +87,7 @@ export function Webhooks({ org }: { org: string }) {
   );
 }
 
-/** Whether the address takes what it is sent. */
+/** The state of deliveries to the webhook. */
 function State({ of }: { of: Webhook }) {
   if (of.failures > 0) {
     return <Chip tone="bad">{t("webhook.failing", { n: of.failures })}</Chip>;

@@ -1,4 +1,4 @@
-// Who is signed in, and what belongs to them: a menu behind the person's initials.
+// The menu of the signed-in person, opened by their initials.
 import { LinkButton } from "../../shared/components/button";
 import { Menu } from "../../shared/components/menu";
 import { path, query } from "../../shared/router";
@@ -13,7 +13,7 @@ const t = translator("store");
 const THEMES = { auto: "monitor", light: "sun", dark: "moon" } as const;
 const PALETTE_SIZE = 5;
 
-/** Leave, and forget what this tab kept. */
+/** Sign out, and clear the storage of this tab. */
 export function signOut(): void {
   sessionStorage.clear();
   const form = document.createElement("form");
@@ -69,7 +69,7 @@ export function AccountMenu() {
   );
 }
 
-/** Two letters of the name before the @, on a colour that is the same for the same name. */
+/** Two letters of the name before the @, on a colour derived from the name. */
 export function Avatar({ name }: { name: string }) {
   const parts = name.split("@")[0]?.split(/[._+-]+/).filter(Boolean) ?? [];
   const letters = (parts.length > 1 ? parts.map((each) => each[0]).join("") : (parts[0] ?? "")).slice(0, 2).toUpperCase();

@@ -1,4 +1,4 @@
-// The bell in the top bar: how many notifications are new, and below it a panel with the latest.
+// The bell in the top bar: the number of unseen notifications, and a panel with the latest ones.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { plural, translator } from "../../shared/i18n";

@@ -1,4 +1,4 @@
-// The foot of every page of the store: what leads elsewhere, theme and language.
+// The footer of the store: links, theme and language.
 import { KeyboardButton, LanguageSwitch, Logo, ThemeSwitch } from "../../shared/components/shell";
 import { siteState } from "../../shared/components/heading";
 import { translator } from "../../shared/i18n";

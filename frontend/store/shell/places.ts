@@ -1,4 +1,4 @@
-// The places that the bars of the store lead to.
+// The links in the navigation bars of the store.
 import type { IconName } from "../../shared/components/icon";
 import { go, path } from "../../shared/router";
 import { registerShortcut } from "../../shared/shortcuts";
@@ -19,7 +19,7 @@ export const PLACES: readonly Place[] = [
   { address: "/following", label: t("following"), icon: "heart" },
 ];
 
-/** `aria-current` of a link to this address. */
+/** The value of `aria-current` for a link to this address. */
 export function currentIf(address: string): "page" | undefined {
   return path.value === address ? "page" : undefined;
 }

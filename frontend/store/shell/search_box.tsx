@@ -1,4 +1,4 @@
-// The search in the top bar. While one types, a panel shows what fits; on the page of results, the results follow.
+// The search in the top bar. While the person types, a panel shows suggestions; on the page of results, the results are updated.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../shared/components/icon";
 import { go, path, query, setQuery } from "../../shared/router";
@@ -19,7 +19,7 @@ const COMBOBOX = { type: "search", role: "combobox" } as object;
 interface Choice {
   address: string;
   label: string;
-  /** The picture of a product; others have an icon. */
+  /** The cover of a product; other choices have an icon. */
   cover?: string;
   icon?: IconName;
   note?: string | undefined;
@@ -27,7 +27,7 @@ interface Choice {
 
 interface Props {
   id: string;
-  /** It is alone on the screen: what fits is always shown, and leaving it leaves the screen. */
+  /** Whether it fills the screen: suggestions are always shown, and closing it closes the screen. */
   isOpen?: boolean;
   onLeave?: () => void;
 }
@@ -43,7 +43,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   const asked = isBrowsing ? (query.value.get("q") ?? "") : "";
   const sent = useRef(asked);
   useEffect(() => {
-    // The back button, or a link, brought other words than were typed here.
+    // The back button or a link has changed the words.
     if (asked !== sent.current) {
       sent.current = asked;
       setWords(asked);
@@ -140,7 +140,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
         enterkeyhint="search"
         value={words}
         onInput={(event) => {
-          // Firefox tells of the focus only while its window is in front.
+          // Firefox sends focus events only while its window is in front.
           setFocus(true);
           setWords(event.currentTarget.value);
         }}
@@ -171,7 +171,7 @@ export function SearchBox({ id, isOpen = false, onLeave }: Props) {
   );
 }
 
-/** What fits to these words: products, publishers and tags; then to ask a question with them, and all results. */
+/** Load the suggestions for the words: products, publishers and tags; then asking a question, and all results. */
 async function suggest(words: string, signal: AbortSignal): Promise<Choice[]> {
   const { value } = await api.get("/api/v1/search/suggest", { query: { q: words }, signal });
   return [

@@ -1,4 +1,4 @@
-// The places as tabs at the bottom of a phone's screen.
+// The navigation as tabs at the bottom of a phone's screen.
 import { Icon } from "../../shared/components/icon";
 import { translator } from "../../shared/i18n";
 import { currentIf, PLACES } from "./places";

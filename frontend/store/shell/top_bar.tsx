@@ -1,4 +1,4 @@
-// The bar at the top: the places, the search, a code to redeem, and the account.
+// The top bar: navigation, search, redeem and account.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
