@@ -283,10 +283,11 @@ def page(found: list[dict[str, object]]) -> str:
     lines = [
         "# Sizes of updates",
         "",
-        "Made by `python bench/updates.py`, never by hand. Bytes to go from one release to the next, as a share of the",
-        "new one: once as the files it unpacks to (other tools get both trees as tar), once as the archive that is",
-        'shipped. Ours is all deltas together with what the store says about them. "To the best" is ours divided by',
-        "the best single tool of that line.",
+        "`python bench/updates.py` generates this page; do not edit it. The table shows the bytes that an update from one",
+        "release to the next transfers, as a share of the new release. Each release is measured in two forms: the files that",
+        'it unpacks to (other tools get both trees as tar), and the archive that is shipped. The column "ours" is the size of',
+        'all deltas together with the store's description of them. "To the best" is ours divided by the result of the best',
+        "single tool in the same line.",
         "",
         "| Pair | Form | New, MiB | bsdiff | hdiffpatch | xdelta3 -9 | zstd -19 | casync | ours | to the best |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -300,14 +301,13 @@ def page(found: list[dict[str, object]]) -> str:
     worst, median = summary(found)
     lines += [
         "",
-        f"Worst to the best single tool: {worst:.2f} ({MOST_TO_BEST} is allowed). Archives as shipped, ours to bsdiff",
-        f"on the archive, in the median: {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
+        f"The worst ratio to the best single tool is {worst:.2f} ({MOST_TO_BEST} is allowed). For archives as shipped, the median",
+        f"ratio of ours to bsdiff on the archive is {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
         "",
-        "An archive is taken apart where this Python's zlib can make each of its streams again, bit by bit, or can",
-        "with edits that take at most a quarter of the stream: GNU gzip and Node's zlib (npm) choose matches almost as",
-        "zlib does. Archives that another compressor has written (zlib-ng, libdeflate, 7-Zip, zopfli) are compared as",
-        "they are: that is where ours is no better than others. A store that wants small updates of archives packs",
-        "them with zlib, or ships the files as they are.",
+        "An archive is unpacked if this Python's zlib can reproduce each of its streams bit by bit, or with edits that take",
+        "at most a quarter of the stream. GNU gzip and Node's zlib (npm) choose matches almost as zlib does. Archives from",
+        "other compressors (zlib-ng, libdeflate, 7-Zip, zopfli) are compared without unpacking, and there ours is no better",
+        "than other tools. For small updates of archives, a store compresses them with zlib, or ships the files themselves.",
         "",
     ]
     return "\n".join(lines)
