@@ -283,11 +283,11 @@ def page(found: list[dict[str, object]]) -> str:
     lines = [
         "# Sizes of updates",
         "",
-        "`python bench/updates.py` generates this page; do not edit it. The table shows the bytes that an update from one",
-        "release to the next transfers, as a share of the new release. Each release is measured in two forms: the files that",
-        'it unpacks to (other tools get both trees as tar), and the archive that is shipped. The column "ours" is the size of',
-        'all deltas together with the store's description of them. "To the best" is ours divided by the result of the best',
-        "single tool in the same line.",
+        "`python bench/updates.py` generates this page; do not edit it. The table shows the bytes that an update from",
+        "one release to the next transfers, as a share of the new release. Each release is measured in two forms: the",
+        "files that it unpacks to (other tools get both trees as tar), and the archive that is shipped. The column",
+        '"ours" is the size of all deltas together with what the store sends about them. "To the best" is ours',
+        "divided by the result of the best single tool in the same line.",
         "",
         "| Pair | Form | New, MiB | bsdiff | hdiffpatch | xdelta3 -9 | zstd -19 | casync | ours | to the best |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -301,13 +301,14 @@ def page(found: list[dict[str, object]]) -> str:
     worst, median = summary(found)
     lines += [
         "",
-        f"The worst ratio to the best single tool is {worst:.2f} ({MOST_TO_BEST} is allowed). For archives as shipped, the median",
-        f"ratio of ours to bsdiff on the archive is {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
+        f"The worst ratio to the best single tool is {worst:.2f} ({MOST_TO_BEST} is allowed). For archives as shipped,",
+        f"the median ratio of ours to bsdiff on the archive is {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
         "",
-        "An archive is unpacked if this Python's zlib can reproduce each of its streams bit by bit, or with edits that take",
-        "at most a quarter of the stream. GNU gzip and Node's zlib (npm) choose matches almost as zlib does. Archives from",
-        "other compressors (zlib-ng, libdeflate, 7-Zip, zopfli) are compared without unpacking, and there ours is no better",
-        "than other tools. For small updates of archives, a store compresses them with zlib, or ships the files themselves.",
+        "An archive is unpacked if this Python's zlib can reproduce each of its streams bit by bit, or with edits",
+        "that take at most a quarter of the stream. GNU gzip and Node's zlib (npm) choose matches almost as zlib",
+        "does. Archives from other compressors (zlib-ng, libdeflate, 7-Zip, zopfli) are compared without unpacking,",
+        "and there ours is no better than other tools. For small updates of archives, a store compresses them with",
+        "zlib, or ships the files themselves.",
         "",
     ]
     return "\n".join(lines)
