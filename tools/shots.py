@@ -92,6 +92,12 @@ async def signed_in(browser: Browser, desk: Desk, shown: Shown) -> Page:
     return page
 
 
+HAS_COUNTS = """() => innerWidth < 900
+  || [...document.querySelectorAll('.side-nav a[href^="/models/"]:not([href*="?"])')]
+    .every(each => each.querySelector('.side-count'))"""
+"""Whether the sidebar has the numbers of records, which it counts some time after the page is there."""
+
+
 def compared_heights(references: Path | None) -> dict[str, int]:
     """The heights of the reference pictures, by the names of the page's own pictures."""
     heights: dict[str, int] = {}
@@ -118,6 +124,7 @@ async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path, heig
             if await page.locator(each).count() and await page.locator(each).first.is_visible():
                 await page.locator(each).first.click()
         await settled(page, Visitor(""))
+        await page.wait_for_function(HAS_COUNTS)
         await load_pictures(page)
         tall = await page.evaluate("document.documentElement.scrollHeight")
         whole = max(height, min(tall, TALLEST))
