@@ -309,7 +309,7 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
 
 
 def _meta(product: Mapping[str, Any], url: str, store: str, root_url: str) -> str:
-    text = product["summary"] or product["description"] or ""
+    text = product.get("summary") or product.get("description") or ""
     feed = f"{API}/products/{quote(product['slug'])}/feed"
     described = _described(product["title"], text, url, store, _picture_of(product, root_url))
     return f'<link rel="alternate" type="application/atom+xml" href="{feed}">{described}'
