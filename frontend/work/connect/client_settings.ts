@@ -1,8 +1,8 @@
-// Settings of common MCP clients for this service; the token is in an environment variable, not in a file.
+// Settings of common MCP clients for this service; if the client allows it, the token is in an environment variable, not in a file.
 
 export interface ClientSettings {
   name: string;
-  /** The path of the settings file, or "command line" for a command to run. */
+  /** The path of the settings file, or "$" for a command to run. */
   place: string;
   text: string;
 }

@@ -49,7 +49,8 @@ export function hasBulkCommands(model: Model): boolean {
 }
 
 /** Run the command for each record with the revision that was picked, so that no later change is overwritten.
- *  `isStopped` is called before each record. Records that were not tried have the state `left`. */
+ *  `isStopped` is called before each record. Records that were not tried, or were tried after the session had
+ *  ended, have the state `left`. */
 export async function runAll(
   model: Model,
   command: string,

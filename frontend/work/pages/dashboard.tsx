@@ -71,6 +71,7 @@ export function Dashboard({ meta }: { meta: Meta }) {
           {boards.map((each) => tab(each.label, { board: each.name }, !own && each === board))}
           {saved.map((each) => tab(each.name, { dashboard: each.id }, each === own, each.isShared))}
         </nav>
+        <BoardSelect {...{ boards, saved }} current={own ? `dashboard=${own.id}` : `board=${board?.name ?? ""}`} />
         <span class="right" />
         {models.length > 0 && <Choices {...{ meta, models, name, period }} />}
         {!isEdited && (own || board) && <EditButton {...{ meta, own }} name={own?.name ?? board?.label ?? ""} tiles={() => own?.tiles ?? defaultTiles(board?.models ?? [])} onMade={found.reload} />}
@@ -90,8 +91,32 @@ export function Dashboard({ meta }: { meta: Meta }) {
   );
 }
 
+/** The dashboards as a select, which replaces the tabs on phones. */
+function BoardSelect({ boards, saved, current }: { boards: readonly Board[]; saved: readonly SavedDashboard[]; current: string }) {
+  const open = (value: string) => {
+    const [key = "", id = ""] = value.split("=");
+    go(addressWith({ [key]: id }));
+  };
+  return (
+    <SelectButton icon="layout-dashboard" look="of-board">
+      <select aria-label={t("title")} value={current} onChange={(event) => open(event.currentTarget.value)}>
+        {boards.map((each) => (
+          <option key={each.name} value={`board=${each.name}`}>
+            {each.label}
+          </option>
+        ))}
+        {saved.map((each) => (
+          <option key={each.id} value={`dashboard=${each.id}`}>
+            {each.name}
+          </option>
+        ))}
+      </select>
+    </SelectButton>
+  );
+}
+
 /** The address of another dashboard, with the same period and owner. */
-function addressWith(to: { board?: string; dashboard?: string }): string {
+function addressWith(to: Readonly<Record<string, string>>): string {
   const next = new URLSearchParams(query.value);
   ["board", "dashboard", "edit"].forEach((each) => next.delete(each));
   Object.entries(to).forEach(([key, value]) => next.set(key, value));

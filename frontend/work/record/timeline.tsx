@@ -30,7 +30,7 @@ type Filter = (typeof FILTERS)[number];
 const SHOWN = 20;
 /** The maximum length of a text in a line; longer texts are compared in a table. */
 const SHORT = 60;
-/** The maximum number of changes in a line; more are in a table that opens. */
+/** The maximum number of changes shown at once. An event with more has all of them in a table that opens. */
 const MOST_SHOWN = 3;
 
 interface Props {
@@ -38,7 +38,7 @@ interface Props {
   model: Model;
   id: string;
   revision: number;
-  /** What was done to the record is known, the newest first. */
+  /** Called with the entries of the history, newest first, when they are loaded. */
   onHistory: (entries: readonly Entry[]) => void;
 }
 
