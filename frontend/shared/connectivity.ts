@@ -44,8 +44,18 @@ function pause(): Promise<unknown> {
 /** Wait until the server can be reached, or `until` is aborted. */
 export function waitUntilReachable(until: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    const end = effect(() => void (isServerUnreachable.value || queueMicrotask(finish)));
-    const finish = () => (end(), until.removeEventListener("abort", finish), done());
+    let stopEffect = () => {};
+    const finish = () => {
+      stopEffect();
+      until.removeEventListener("abort", finish);
+      done();
+    };
     until.addEventListener("abort", finish);
+    // The effect runs at once, so it finishes in a microtask, after `stopEffect` is assigned.
+    stopEffect = effect(() => {
+      if (!isServerUnreachable.value) {
+        queueMicrotask(finish);
+      }
+    });
   });
 }

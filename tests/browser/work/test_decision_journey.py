@@ -1,0 +1,211 @@
+"""From My work to ten decisions, by keyboard alone and by mouse: no typed reason is lost, although the server restarts,
+the network is lost and the session ends on the way."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from countersign.web.assets import Assets
+from tests.browser.work.conftest import PASSWORD, Caller, Desk
+from tests.browser.work.test_connection import AWAY
+from tests.servers.countersign import served
+from tests.servers.process import free_port
+
+DECISIONS = 10
+ENOUGH_S = 120
+
+
+class Keyboard:
+    """Decides by keys alone."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    async def open_approvals(self) -> None:
+        """Go from My work to what waits."""
+        await self.page.focus("a:text-is('Open approvals')")
+        await self.page.keyboard.press("Enter")
+
+    async def ask_to_reject(self) -> None:
+        """Open the dialog that asks for the reason."""
+        await self.page.keyboard.press("r")
+
+    async def send(self) -> None:
+        """Reject with the reason that is typed."""
+        await self.page.focus("#reject-reason")
+        await self.page.keyboard.press("Tab")
+        await self.page.keyboard.press("Enter")
+
+    async def approve(self) -> None:
+        """Approve the proposal in front, and confirm it."""
+        await self.page.keyboard.press("a")
+        await self.page.locator("dialog[open] .button:focus:text-is('Cancel')").wait_for()
+        await self.page.keyboard.press("Shift+Tab")
+        await self.page.keyboard.press("Enter")
+
+    async def sign_in(self) -> None:
+        """Sign in anew above the page."""
+        await self.page.focus("#session-password")
+        await self.page.keyboard.type(PASSWORD)
+        await self.page.keyboard.press("Enter")
+
+
+class Mouse(Keyboard):
+    """Decides by pressing what is on the page."""
+
+    async def open_approvals(self) -> None:
+        """Go from My work to what waits."""
+        await self.page.click("a:text-is('Open approvals')")
+
+    async def ask_to_reject(self) -> None:
+        """Open the dialog that asks for the reason."""
+        await self.page.click("#reject")
+
+    async def send(self) -> None:
+        """Reject with the reason that is typed."""
+        await self.page.click("dialog[open] .risky")
+
+    async def approve(self) -> None:
+        """Approve the proposal in front, and confirm it."""
+        await self.page.click("#approve")
+        await self.page.click("dialog[open] .ink")
+
+
+def propose(agent: Caller, lead: str, number: int) -> None:
+    """Let the agent propose a deletion, for a reason of its own: proposals that are alike are decided together."""
+    steps = [{"command": "lead.delete", "input": {"id": lead}}]
+    agent.run("plan.propose", steps=steps, why=f"Wish {number}")
+
+
+def decided(person: Caller, state: str) -> list[str | None]:
+    """The reasons of the proposals in this state."""
+    return [each["reason"] for each in person.run("plan.list", filter=[{"field": "state", "op": "eq", "value": state}])]
+
+
+async def waits(page: Page, count: int) -> None:
+    """Wait until so many proposals are listed, and one is in front."""
+    await expect(page.locator(".plan")).to_have_count(count, timeout=ENOUGH_S * 1000)
+    await page.locator("#reject").wait_for()
+    await expect(page.locator("dialog[open]")).to_have_count(0, timeout=ENOUGH_S * 1000)
+
+
+async def typed(page: Page, hand: Keyboard, reason: str) -> None:
+    """Type a reason, and do not send it yet."""
+    await hand.ask_to_reject()
+    await page.locator("dialog[open] #reject-reason").wait_for()
+    await page.focus("#reject-reason")
+    await page.keyboard.type(reason)
+    await expect(page.locator("#reject-reason")).to_have_value(reason, timeout=ENOUGH_S * 1000)
+
+
+async def refused_and_kept(page: Page, hand: Keyboard, reason: str) -> None:
+    """Send the reason where it cannot arrive: the dialog says so and keeps the reason."""
+    async with page.expect_event("requestfailed", lambda each: each.url.endswith("/api/plan/reject")):
+        await hand.send()
+    await page.wait_for_selector("dialog[open] [role=alert]")
+    await expect(page.locator("dialog[open] #reject-reason")).to_have_value(reason, timeout=ENOUGH_S * 1000)
+
+
+async def before_the_restart(page: Page, hand: Keyboard) -> None:
+    """Decide four, and type the reason of the fifth."""
+    await page.wait_for_selector("a:text-is('Open approvals')")
+    await hand.open_approvals()
+    await waits(page, DECISIONS)
+    for number in (1, 2, 3):
+        await typed(page, hand, f"Reason {number}")
+        await hand.send()
+        await waits(page, DECISIONS - number)
+    await hand.approve()
+    await waits(page, 6)
+    await typed(page, hand, "Typed before the restart")
+
+
+async def without_a_network(page: Page, hand: Keyboard) -> None:
+    """Send a reason while there is no network, and again when there is."""
+    await typed(page, hand, "Typed without a network")
+    await page.context.set_offline(True)
+    await refused_and_kept(page, hand, "Typed without a network")
+    await page.context.set_offline(False)
+    await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
+    await hand.send()
+    await waits(page, 4)
+
+
+async def after_the_session(page: Page, hand: Keyboard, agent: Caller, lead: str) -> None:
+    """Type a reason, sign in anew because the session has ended, and send it then."""
+    await typed(page, hand, "Typed before the session ended")
+    await page.context.clear_cookies()
+    # The page learns of it by its next question, which a new proposal brings.
+    propose(agent, lead, DECISIONS)
+    await page.wait_for_selector("#session-password", timeout=ENOUGH_S * 1000)
+    await hand.sign_in()
+    await expect(page.locator("#session-password")).to_have_count(0, timeout=ENOUGH_S * 1000)
+    await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
+    await expect(page.locator("dialog[open] #reject-reason")).to_have_value(
+        "Typed before the session ended", timeout=ENOUGH_S * 1000
+    )
+    await hand.send()
+    await waits(page, 4)
+
+
+async def after_a_reload(page: Page, hand: Keyboard) -> None:
+    """Approve one; type a reason, load the page again and find it; reject the last one."""
+    await hand.approve()
+    await waits(page, 3)
+    await typed(page, hand, "Typed before the page was loaded again")
+    await page.reload()
+    await waits(page, 3)
+    await hand.ask_to_reject()
+    await expect(page.locator("#reject-reason")).to_have_value(
+        "Typed before the page was loaded again", timeout=ENOUGH_S * 1000
+    )
+    await hand.send()
+    await waits(page, 2)
+    await typed(page, hand, "The last one")
+    await hand.send()
+    await waits(page, 1)
+
+
+@pytest.mark.parametrize("kind", [Keyboard, Mouse])
+async def test_ten_decisions_are_made_whatever_happens_on_the_way(
+    browser: Browser, tmp_path: Path, kind: type[Keyboard]
+) -> None:
+    if Assets.of_package().entry_assets("work") is None:
+        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    data, ports = tmp_path / "data", (free_port(), free_port())
+    settings = {"COUNTERSIGN_GRACE_S": "1"}
+    with served(data, "--demo", service="both", ports=ports, settings=settings) as running:
+        desk = Desk(running)
+        alice = desk.caller("alice")
+        agent = alice.agent("wisher", "lead.*", "plan.*")
+        leads = [str(alice.run("lead.create", title=f"Wished away {number}")["id"]) for number in range(DECISIONS + 1)]
+        for number in range(DECISIONS):
+            propose(agent, leads[number], number)
+        watching = desk.page(browser, expected=(*AWAY, "ERR_INTERNET_DISCONNECTED", "401"))
+        page = await watching.__aenter__()
+        hand = kind(page)
+        page.set_default_timeout(ENOUGH_S * 1000)
+        await desk.sign_in(page, "alice")
+        await before_the_restart(page, hand)
+    await page.wait_for_selector(".live[data-state=reconnecting]", timeout=ENOUGH_S * 1000)
+    await refused_and_kept(page, hand, "Typed before the restart")
+    with served(data, service="both", ports=ports, settings=settings):
+        await page.wait_for_selector(".live[data-state=live]", timeout=ENOUGH_S * 1000)
+        await hand.send()
+        await waits(page, 5)
+        await without_a_network(page, hand)
+        await after_the_session(page, hand, agent, leads[DECISIONS])
+        await after_a_reload(page, hand)
+
+        alice = desk.caller("alice")
+        assert set(decided(alice, "rejected")) == {
+            *(f"Reason {number}" for number in (1, 2, 3)),
+            "Typed before the restart",
+            "Typed without a network",
+            "Typed before the session ended",
+            "Typed before the page was loaded again",
+            "The last one",
+        }
+        assert len(decided(alice, "executed")) == 2
+        await watching.__aexit__(None, None, None)
