@@ -49,7 +49,9 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
     return () => clearInterval(timer);
   }, [isPaused, token.id]);
   const chosen = commandsOf(meta, token);
-  const rows = permissionsOf(meta, known, chosen, listOf(token.unmask));
+  // The table and the sentences leave out the proposals themselves, which every agent that proposes may read.
+  const rows = permissionsOf(meta, known, chosen, listOf(token.unmask)).filter((each) => each.model.name !== "plan");
+  const permitted = rows.filter(isSomething);
   return (
     <div class="agent-detail">
       <header class="agent-head">
@@ -89,8 +91,11 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
               </div>
               <div class="agent-column">
                 <Widget title={t("may")}>
-                  {rows.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={rows.filter(isSomething)} />}
-                  <PermissionWords {...{ meta, rows }} unmasked={listOf(token.unmask)} />
+                  {permitted.length === 0 ? <p class="widget-empty">{t("may.none")}</p> : <PermissionMatrix rows={permitted} />}
+                  <details class="widget-details">
+                    <summary>{t("words")}</summary>
+                    <PermissionWords {...{ meta, rows }} unmasked={listOf(token.unmask)} />
+                  </details>
                   <details class="widget-details">
                     <summary>{t("scopes.exact")}</summary>
                     <code class="wraps">{listOf(token.scopes).join(", ")}</code>
@@ -103,7 +108,7 @@ export function AgentDetail({ meta, model, token, known, lastUsed, onRevoke }: P
                   </details>
                 </Widget>
                 <Widget title={t("client")} size="setup">
-                  <ClientSetup />
+                  <ClientSetup isNarrow />
                 </Widget>
               </div>
             </div>

@@ -19,14 +19,12 @@ interface Props {
 }
 
 export function PermissionWords({ meta, rows, unmasked }: Props) {
-  // What belongs to the service itself is in the table alone.
-  const worked = rows.filter(({ model }) => model.module !== "base");
-  const named = (isIncluded: (row: ModelPermissions) => boolean) => listed(worked.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
+  const named = (isIncluded: (row: ModelPermissions) => boolean) => listed(rows.filter(isIncluded).map(({ model }) => nounOf(model.plural)));
   const lines: { icon: IconName; key: "reads" | "changes" | "proposes" | "masks" | "closed"; of: string }[] = [
     { icon: "eye", key: "reads", of: named((each) => DONE.includes(each.read)) },
-    { icon: "pencil", key: "changes", of: named((each) => DONE.includes(each.write)) },
+    { icon: "pencil", key: "changes", of: named((each) => DONE.includes(each.write) || DONE.includes(each.remove)) },
     { icon: "inbox", key: "proposes", of: named((each) => each.write === "proposes" || each.remove === "proposes") },
-    { icon: "lock", key: "masks", of: maskedFields(meta, worked, unmasked) },
+    { icon: "lock", key: "masks", of: maskedFields(meta, rows, unmasked) },
     { icon: "x", key: "closed", of: named((each) => each.read === "no" && each.write === "no" && each.remove === "no") },
   ];
   const said = lines.filter((each) => each.of);

@@ -8,11 +8,12 @@ import { fieldOf, may, modelOf, nounOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { modelIcon } from "../shell/model_icons";
 import { AgentAvatar, Avatar } from "../values/avatar";
-import { Changes } from "../record/changes";
+import { type Change, Changes } from "../record/changes";
 import { TextChange } from "../record/text_change";
 import { RecordTitle } from "./record_title";
 import { type Difference, isExpired, isStale, type Plan } from "./plan";
 import { AffectedRecords } from "./affected_records";
+import { DeletedRecord } from "./deleted_record";
 import { kindOf, PlanSentence } from "./plan_title";
 import { isDeletion, isReversible, riskOf } from "./risk";
 
@@ -98,12 +99,11 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
           return (
             <div key={key} class="record-changes">
               {records.length > 1 && <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, of: first }} />}</h4>}
-              <Changes
-                meta={meta}
-                heads={[t("field"), t("diff.now"), t("diff.after")]}
-                nothing={isDeletion(plan) && several.every((each) => each.after === null) ? t("nothing.remains") : undefined}
-                changes={several.map(({ field, before, after }) => ({ field: fieldOf(model, field), name: field, before, after }))}
-              />
+              {isDeletion(plan) && several.every((each) => each.after === null) ? (
+                <DeletedRecord {...{ meta, model }} changes={changesOf(model, several)} />
+              ) : (
+                <Changes meta={meta} heads={[t("field"), t("diff.now"), t("diff.after")]} changes={changesOf(model, several)} />
+              )}
             </div>
           );
         })}
@@ -155,13 +155,15 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   }
   return (
     <section class="effects">
-      <h3>{t("effects")}</h3>
-      {affected.length > 0 &&
-        plan.effects.map((each) => (
-          <p key={each} class="quiet">
-            <UntrustedText text={each} />
-          </p>
-        ))}
+      <div class="effects-head">
+        <h3>{t("effects")}</h3>
+        {affected.length > 0 &&
+          plan.effects.map((each) => (
+            <p key={each} class="small quiet">
+              <UntrustedText text={each} />
+            </p>
+          ))}
+      </div>
       <ul class="effect-list">
         {affected.map((each) => {
           const model = modelOf(meta, each.model);
@@ -196,6 +198,10 @@ function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
   const field = model?.fields.find((each) => each.kind === "date" && !each.masked);
   const day = field && model && may(model, "list") && referencedRecord(model, id).value?.[field.name];
   return day ? <>, {date(String(day))}</> : null;
+}
+
+function changesOf(model: Model | undefined, several: readonly Difference[]): Change[] {
+  return several.map(({ field, before, after }) => ({ field: fieldOf(model, field), name: field, before, after }));
 }
 
 function byRecord(diff: readonly Difference[]): [string, Difference[]][] {

@@ -5,6 +5,8 @@ export interface ClientSettings {
   /** The path of the settings file, or "$" for a command to run. */
   place: string;
   text: string;
+  /** Whether the client has a tab of its own where there is room for few tabs. */
+  isFirst?: boolean;
 }
 
 const TOKEN = "COUNTERSIGN_AGENT_TOKEN";
@@ -20,6 +22,7 @@ export function clientSettings(url: string): ClientSettings[] {
   return [
     {
       name: "Claude Code",
+      isFirst: true,
       place: "$",
       text: `claude mcp add --transport http countersign ${url} \\\n    --header "Authorization: Bearer $${TOKEN}"`,
     },
@@ -34,12 +37,14 @@ export function clientSettings(url: string): ClientSettings[] {
     },
     {
       name: "Codex",
+      isFirst: true,
       place: "~/.codex/config.toml",
       text: `[mcp_servers.countersign]\nurl = "${url}"\nbearer_token_env_var = "${TOKEN}"`,
     },
     { name: "Gemini CLI", place: "~/.gemini/settings.json", text: servers({ httpUrl: url, headers: bearer(`$${TOKEN}`) }) },
     {
       name: "VS Code",
+      isFirst: true,
       place: ".vscode/mcp.json",
       text: file({
         inputs: [{ type: "promptString", id: "countersign-token", description: "Countersign agent token", password: true }],

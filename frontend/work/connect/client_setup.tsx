@@ -7,16 +7,20 @@ import { type ClientSettings, clientSettings } from "./client_settings";
 
 const t = translator("connect");
 
-export function ClientSetup() {
+/** @param isNarrow Whether most clients are under the tab "More". */
+export function ClientSetup({ isNarrow = false }: { isNarrow?: boolean }) {
+  const all = clientSettings(`${location.origin}/mcp`);
+  if (!isNarrow) {
+    return <ClientTabs label={t("clients")} clients={all} />;
+  }
+  return <ClientTabs label={t("clients")} clients={all.filter((each) => each.isFirst)} more={all.filter((each) => !each.isFirst)} />;
+}
+
+function ClientTabs({ label, clients, more }: { label: string; clients: readonly ClientSettings[]; more?: readonly ClientSettings[] }) {
   const [chosen, setChosen] = useState("");
-  return (
-    <Tabs
-      label={t("clients")}
-      chosen={chosen}
-      onChoose={setChosen}
-      tabs={clientSettings(`${location.origin}/mcp`).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
-    />
-  );
+  const tabs = clients.map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }));
+  const others = more && { name: "more", label: t("clients.more"), content: () => <ClientTabs label={t("clients.others")} clients={more} /> };
+  return <Tabs {...{ label, chosen }} onChoose={setChosen} tabs={others ? [...tabs, others] : tabs} />;
 }
 
 function Settings({ client }: { client: ClientSettings }) {

@@ -21,6 +21,7 @@ import { NewAgent } from "../agents/new_agent";
 import { type Meta, type Model, run } from "../api";
 import { modelOf } from "../models";
 import { isNarrow } from "../narrow";
+import { AgentAvatar } from "../values/avatar";
 import "../agents/agent_pages.css";
 import "../agents/agents.css";
 
@@ -99,8 +100,12 @@ function Known({ meta, model }: { meta: Meta; model: Model }) {
                     {isNarrow.value && tokens.length > 1 && (
                       <details key={`all-${chosen.id}`} class="agents-all">
                         <summary>
-                          {t("all.agents")} <span class="quiet num">{number(tokens.length)}</span>
-                          <Icon name="chevron-down" size="s" />
+                          <AgentAvatar size="m" />
+                          <strong class="cut">{chosen.label}</strong>
+                          <span class="agent-switch">
+                            {t("all.agents")} <span class="quiet num">{number(tokens.length)}</span>
+                            <Icon name="chevron-down" size="s" />
+                          </span>
                         </summary>
                         <AgentList {...{ meta, tokens, lastUsed }} chosen={chosen.id} />
                       </details>

@@ -35,7 +35,7 @@ interface Props {
   changes: readonly Change[];
   /** Visible headings of the columns. */
   heads?: readonly [field: string, before: string, after: string];
-  /** Shown instead of the new values if nothing is left. */
+  /** Shown instead of the new values if nothing is left: in their column, or below the table on a phone. */
   nothing?: string | undefined;
 }
 
@@ -70,6 +70,14 @@ export function Changes({ meta, changes, heads, nothing }: Props) {
           );
         })}
       </tbody>
+      {nothing !== undefined && (
+        <tfoot>
+          <tr>
+            <th scope="row">{heads?.[2] ?? t("history.after")}</th>
+            <td>{nothing}</td>
+          </tr>
+        </tfoot>
+      )}
     </table>
   );
 }

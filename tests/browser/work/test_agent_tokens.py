@@ -85,3 +85,27 @@ async def test_an_agent_is_shown_with_what_it_did_and_may_do_as_it_happens(
         agent.run("lead.delete", id=leads[1]["id"])
         await expect(log).to_have_count(2, timeout=30_000)
         await expect(log.first).to_contain_text("Watched 1")
+
+
+async def test_an_agents_permissions_agree_in_table_and_words_and_all_clients_are_reached(
+    browser: Browser, desk: Desk, alice: Caller, axe: str
+) -> None:
+    agent = alice.agent("worded-bot", "lead.list", "activity.delete", "plan.*")
+    agent.run("lead.list", limit=1)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/agents")
+        await page.click(".agent:has-text('worded-bot')")
+        await page.wait_for_selector("h2:text-is('worded-bot')")
+        await expect(page.locator(".matrix tbody th")).to_have_text(["Activities", "Leads"])
+        await expect(page.locator(".may-words")).to_be_hidden()
+        await page.click("summary:text-is('In words')")
+        await expect(page.locator(".may-words")).to_be_visible()
+        await expect(page.locator(".may-words")).not_to_contain_text("plans")
+        await expect(page.locator(".log .log-on").first).to_have_text("–", timeout=30_000)
+        await page.click(".setup [role=tab]:text-is('More')")
+        await page.click(".setup [role=tab]:text-is('Cursor')")
+        await expect(page.locator(".setup [data-client=Cursor]")).to_be_visible()
+        await assert_accessible(page, axe)
+
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await expect(page.locator(".agents-all > summary")).to_contain_text("worded-bot")

@@ -75,6 +75,38 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
         await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
 
+async def test_a_deletion_shows_the_most_telling_fields_and_the_others_on_request(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    values = {
+        "contact_name": "Ada Folded",
+        "contact_email": "ada@folded.example",
+        "contact_phone": "+49301234567",
+        "expected_revenue_minor": 120_000,
+        "expected_close": "2026-12-14",
+        "source": "web",
+        "notes": "Asked for a second offer",
+    }
+    each = alice.run("lead.create", title="Has many fields", **values)["id"]
+    plan = alice.agent("folder", "lead.*").run("lead.delete", id=each)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        rows = page.locator(".plan-page table.changes tbody tr")
+        await expect(rows).to_have_count(6)
+        shown = page.locator(".plan-page table.changes")
+        for told in ("Has many fields", "1,200.00", "14 Dec 2026", "Ada Folded"):
+            await expect(shown).to_contain_text(told)
+        await expect(shown).not_to_contain_text("Asked for a second offer")
+        await page.click(".more-fields")
+        await expect(shown).to_contain_text("Asked for a second offer")
+        await expect(shown).to_contain_text("ada@folded.example")
+        await expect(page.locator(".more-fields")).to_have_text("Show fewer fields")
+
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await expect(shown.locator("tfoot")).to_be_visible()
+        await expect(shown.locator("tfoot")).to_contain_text("Nothing remains")
+
+
 async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:

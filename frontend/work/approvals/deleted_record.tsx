@@ -1,0 +1,56 @@
+// The values of a record that a proposal deletes: the most telling fields first, the others on request.
+import { useState } from "preact/hooks";
+import { Icon } from "../../shared/components/icon";
+import { number, translator } from "../../shared/i18n";
+import type { Field, Meta, Model } from "../api";
+import { type Change, Changes } from "../record/changes";
+
+const t = translator("approvals");
+
+/** The number of fields that are always shown. */
+const MOST = 6;
+
+interface Props {
+  meta: Meta;
+  model: Model | undefined;
+  changes: readonly Change[];
+}
+
+export function DeletedRecord({ meta, model, changes }: Props) {
+  const [isWhole, setWhole] = useState(false);
+  const telling = tellingOf(model, changes);
+  const folded = changes.length - telling.size;
+  // A button that hides a single field saves no room.
+  const canFold = folded > 1;
+  return (
+    <>
+      <Changes
+        meta={meta}
+        heads={[t("field"), t("diff.now"), t("diff.after")]}
+        nothing={t("nothing.remains")}
+        changes={canFold && !isWhole ? changes.filter((each) => telling.has(each)) : changes}
+      />
+      {canFold && (
+        <button type="button" class="more-fields" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          <Icon name="chevron-down" size="s" />
+          {isWhole ? t("fields.fewer") : t("fields.more", { n: number(folded) })}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** The title, state, amount, date, contact and owner of the record, and further fields up to the limit. */
+function tellingOf(model: Model | undefined, changes: readonly Change[]): ReadonlySet<Change> {
+  const first = (is: (field: Field) => boolean) => changes.find(({ field }) => field !== undefined && is(field));
+  const found = [
+    first(({ name }) => name === (model?.title_field ?? model?.shown_as)),
+    first(({ name, kind }) => (model?.state_field ? name === model.state_field : kind === "select")),
+    first(({ kind }) => kind === "money"),
+    first(({ kind }) => kind === "date"),
+    first(({ is_personal, masked }) => is_personal === true || masked) ?? first(({ ref }) => ref !== null && ref !== "user"),
+    first(({ ref }) => ref === "user"),
+    ...changes,
+  ];
+  return new Set(found.filter((each) => each !== undefined).filter((each, place, all) => all.indexOf(each) === place).slice(0, MOST));
+}
