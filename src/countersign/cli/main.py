@@ -77,7 +77,7 @@ class Commands(click.Group):
     """The group of all commands. The module of a command is imported only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order in which the help lists them."""
+        """Return the names of the commands, in the order in which the help lists them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

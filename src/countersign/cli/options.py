@@ -54,7 +54,7 @@ def _remember_server(context: click.Context, _: click.Parameter, value: str | No
 
 
 def selected_server_url() -> str:
-    """The root URL of the server, without a trailing slash, from --server, the environment or the default.
+    """Return the root URL of the server, without a trailing slash, from --server, the environment or the default.
 
     Raises:
         UsageError: the address in the environment is invalid.
@@ -90,7 +90,7 @@ def passphrase_option(command: COMMAND) -> COMMAND:
     return click.option("--passphrase-file", metavar="FILE", help=text)(command)
 
 
-def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> str:
+def read_passphrase(file: str | None, failure: str, *, is_new: bool = False) -> str:
     """Read the passphrase from the file, the environment or the terminal.
 
     With `is_new`, the passphrase encrypts a new backup: it must have a minimum length, and is asked for twice.
@@ -99,34 +99,34 @@ def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> st
         Failure: no passphrase is given, its file is readable by other users, or the passphrase is too short.
     """
     if file is not None:
-        found = _read_passphrase_file(Path(file), doing)
+        found = _read_passphrase_file(Path(file), failure)
     elif value := os.environ.get(BACKUP_VARIABLE):
         found = value
     elif sys.stdin.isatty():
         found = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
     else:
-        raise Failure(doing, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
+        raise Failure(failure, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
     if is_new and len(found.strip()) < MIN_PASSPHRASE_LENGTH:
         remedy = "Choose a longer passphrase, such as five random words, or: openssl rand -base64 24"
         why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, not counting blanks around it"
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
     return found
 
 
-def _read_passphrase_file(path: Path, doing: str) -> str:
+def _read_passphrase_file(path: Path, failure: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
             why = f"{path} can be read by other users of this machine"
-            raise Failure(doing, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
+            raise Failure(failure, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
         with path.open("rb") as opened:
             content = opened.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
-        raise Failure(doing, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
+        raise Failure(failure, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
     if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
         why = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
-        raise Failure(doing, why=why, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE)
+        raise Failure(failure, why=why, remedy="Name a file that contains only the passphrase.", exit_code=Exit.USAGE)
     return content.removesuffix("\n").removesuffix("\r")
 
 

@@ -80,7 +80,7 @@ _BY_STATUS = {
 
 
 def exit_code_of(status: int, problem: str) -> Exit:
-    """The exit code for a refusal with this HTTP status and problem code."""
+    """Return the exit code for a refusal with this HTTP status and problem code."""
     return Exit.CHECKSUM if problem == "checksum_mismatch" else _BY_STATUS.get(status, Exit.FAILED)
 
 
@@ -111,18 +111,19 @@ class Failure(Exception):
             click.echo(json.dumps({"error": {**error, "exit_code": int(self.exit_code)}}))
 
 
-def disk_full_failure(doing: str, error: BaseException) -> Failure:
-    """The failure of a command for an operating system error which says that a disk is full."""
+def disk_full_failure(failure: str, error: BaseException) -> Failure:
+    """Return the failure of a command for an operating system error which says that a disk is full."""
     place = getattr(error, "filename", None)
     why = f"the disk is full: {place} cannot be written" if isinstance(place, str) else "the disk is full"
-    return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
+    remedy, problem = StorageFull.resolution, StorageFull.code
+    return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=problem)
 
 
-def refusal_failure(doing: str, refused: Refused) -> Failure:
+def refusal_failure(failure: str, refused: Refused) -> Failure:
     """Convert a refusal of work on this machine into the failure of a command."""
     if is_disk_full(refused) and not isinstance(refused, StorageFull):
         why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
-        return Failure(doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
+        return Failure(failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
     asked = refused.headers.get("Retry-After", "")
     remedy = refused.remedy
     if remedy == type(refused).resolution:
@@ -131,17 +132,17 @@ def refusal_failure(doing: str, refused: Refused) -> Failure:
     # API clients see the text of the exception, so details of this machine, such as a path, are in its notes.
     reason = reason_with_faults(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
     why = " ".join((reason, *getattr(refused, "__notes__", ())))
-    return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
 
 
 def reason_with_faults(detail: str, faults: Iterable[tuple[str, str]]) -> str:
-    """The reason, followed by each fault that the reason does not mention yet, as `place: text`."""
+    """Return the reason, followed by each fault that the reason does not mention yet, as `place: text`."""
     missing = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
     return "; ".join((detail, *missing) if detail else missing)
 
 
 def hint(code: str, wait_s: int) -> str:
-    """The remedy for the problem with this code, or an empty string if the server's resolution is good enough.
+    """Return the remedy for the problem with this code, or an empty string if the server's resolution is good enough.
 
     `wait_s` is the value of the Retry-After header, or 0 if the response has no such header.
     """
@@ -151,7 +152,7 @@ def hint(code: str, wait_s: int) -> str:
 
 
 def wait_text(wait_s: int) -> str:
-    """The duration as text: "1 second", "90 seconds", "2 minutes"."""
+    """Return the duration as text: "1 second", "90 seconds", "2 minutes"."""
     if wait_s >= 120:
         return f"{-(-wait_s // 60)} minutes"
     return "1 second" if wait_s == 1 else f"{wait_s} seconds"
@@ -170,13 +171,13 @@ def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def wants_json() -> bool:
-    """Whether the running command was given --json."""
+    """Return whether the running command was given --json."""
     context = click.get_current_context(silent=True)
     return context is not None and _JSON in context.meta
 
 
 def clean(text: str) -> str:
-    """The text without control characters, which could move a terminal's cursor or forge lines."""
+    """Return the text without control characters, which could move a terminal's cursor or forge lines."""
     return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in text)
 
 
@@ -189,7 +190,7 @@ def discard_stdout() -> None:
 
 
 def is_terminal() -> bool:
-    """Whether stdout is a terminal that a person looks at."""
+    """Return whether stdout is a terminal that a person looks at."""
     return sys.stdout.isatty()
 
 

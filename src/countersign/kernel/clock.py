@@ -41,12 +41,12 @@ def fixed(instant: Instant) -> Generator[None]:
 
 
 def thread_cpu_s() -> float:
-    """Seconds of CPU time that this thread has used."""
+    """Return the CPU time that this thread has used, in seconds."""
     return time.thread_time()
 
 
 def monotonic_s() -> float:
-    """Seconds on a monotonic clock; for durations and deadlines only."""
+    """Return the time of a monotonic clock in seconds; for durations and deadlines only."""
     return time.monotonic()
 
 
@@ -57,7 +57,7 @@ def sleep(seconds: float) -> None:
 
 
 def later(instant: Instant, *, seconds: float) -> Instant:
-    """Return the moment `seconds` after the given moment; before it if `seconds` is negative."""
+    """Return the moment that is `seconds` after the given moment, or before it if `seconds` is negative."""
     return Instant(instant + int(seconds * SECOND))
 
 

@@ -84,13 +84,13 @@ class SingleFlight(Generic[T]):
 
 
 class CooperativeIterator(Generic[T]):
-    """Iterates the items with `async for`, and yields to the event loop after every `each` items, or sooner if they
-    take long: a single item may hold a text of a megabyte. Statements on SQLite and values from memory never suspend,
-    so a loop over thousands of items would block every other request of the process.
+    """Iterates the items with `async for`, and yields to the event loop after every `each` items, or earlier if
+    MAX_BLOCK_S has passed, because a single item may contain a text of a megabyte. Statements on SQLite and values from
+    memory never suspend, so a loop over thousands of items would block every other request of the process.
     """
 
     EACH = 20
-    LONGEST_S = 0.02
+    MAX_BLOCK_S = 0.02
     """The time after which the loop yields before the next item."""
 
     def __init__(self, items: Iterable[T], each: int = EACH) -> None:
@@ -104,7 +104,7 @@ class CooperativeIterator(Generic[T]):
 
     async def __anext__(self) -> T:
         self._count += 1
-        if self._count % self._each == 0 or clock.monotonic_s() - self._began_s > self.LONGEST_S:
+        if self._count % self._each == 0 or clock.monotonic_s() - self._began_s > self.MAX_BLOCK_S:
             await asyncio.sleep(0)
             self._began_s = clock.monotonic_s()
         for item in self._items:

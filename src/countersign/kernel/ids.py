@@ -57,5 +57,5 @@ def new_record_id() -> str:
 
 
 def random_bytes(count: int) -> bytes:
-    """`count` unpredictable bytes from the operating system, unless they are seeded."""
+    """Return `count` unpredictable bytes from the operating system; inside a block of `seeded`, bytes from the seed."""
     return _seeded[-1].randbytes(count) if _seeded else secrets.token_bytes(count)

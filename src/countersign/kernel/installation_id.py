@@ -184,7 +184,7 @@ async def read(places: InstallationPlaces) -> InstallationState:
         own=own,
         blobs=marker and marker.id,
         are_blobs_read=are_blobs_read,
-        sibling=await _sibling(places, places.database) if places.database else places.sibling,
+        sibling=await _sibling_id(places, places.database) if places.database else places.sibling,
         database=await database_id(places.database) if places.database else None,
     )
 
@@ -224,10 +224,10 @@ async def register(places: InstallationPlaces, found: InstallationState) -> str 
     own = found.database
     if own is None:
         proposed = found.known or await asyncio.to_thread(_propose, places.folder)
-        own = await _record(places, _begun(places), proposed)
+        own = await _store_id(places, _require_database(places), proposed)
     if places.blobs is not None and found.are_blobs_read and found.blobs is None:
         await claim(places.blobs, own, places.blobs_name)
-    if not _is_named(places, found.own):
+    if not _lists_service(places, found.own):
         await asyncio.to_thread(_settle_directory, places, own)
     return own
 
@@ -295,9 +295,9 @@ async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
     """
     if places.blobs is not None:
         await places.blobs.mark(msgspec.json.encode(Marker(own, at)), is_new=False)
-    async with _begun(places).transaction() as transaction:
+    async with _require_database(places).transaction() as transaction:
         await transaction.run(REPLACE, own, at)
-    await asyncio.to_thread(_name_in_directory, places, own)
+    await asyncio.to_thread(_replace_in_directory, places, own)
     mark = await asyncio.to_thread(migration_marker.read_marker, places.folder)
     if mark is not None and places.database_url:
         named = msgspec.structs.replace(mark, to=connection_urls.postgres_location(places.database_url))
@@ -405,7 +405,7 @@ def _require_marked(places: InstallationPlaces) -> None:
 async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
     """Check that a blob store without an id has files that the database refers to, or that neither of the two has
     files."""
-    known = await _known_files(places)
+    known = await _expected_digests(places)
     for sha256 in known:
         if await blobs.size(sha256) is not None:
             return
@@ -434,8 +434,8 @@ async def _is_used(places: InstallationPlaces) -> bool:
     return await database.fetch_one(statement) is not None
 
 
-async def _known_files(places: InstallationPlaces) -> list[str]:
-    """Some digests that the blob store must have."""
+async def _expected_digests(places: InstallationPlaces) -> list[str]:
+    """Return some digests that the blob store must have."""
     service, database = places.service, places.database
     if database is None:
         return []
@@ -444,7 +444,7 @@ async def _known_files(places: InstallationPlaces) -> list[str]:
     return [sha256 for (sha256,) in await database.fetch(service.files, SAMPLE)]
 
 
-async def _sibling(places: InstallationPlaces, reader: Reader) -> str | None:
+async def _sibling_id(places: InstallationPlaces, reader: Reader) -> str | None:
     """Return the id in the other service's schema of the same PostgreSQL database."""
     service = places.service
     if not places.database_url or await reader.fetch_one(_SIBLING_READABLE, service.sibling_schema) is None:
@@ -453,18 +453,18 @@ async def _sibling(places: InstallationPlaces, reader: Reader) -> str | None:
     return None if row is None else row[0]
 
 
-def _begun(places: InstallationPlaces) -> Database:
+def _require_database(places: InstallationPlaces) -> Database:
     if places.database is None:
         raise LookupError(f"{places.database_name} was not made yet")
     return places.database
 
 
-async def _record(places: InstallationPlaces, database: Database, proposed: str) -> str:
+async def _store_id(places: InstallationPlaces, database: Database, proposed: str) -> str:
     """Write the id to the database, unless another process has written one first; returns the stored id."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(_ONE_AT_A_TIME)
-        await transaction.run(INSERT, await _sibling(places, transaction) or proposed)
+        await transaction.run(INSERT, await _sibling_id(places, transaction) or proposed)
         row = await transaction.fetch_one(STORED)
     if row is None:
         raise LookupError("the id of the installation was removed while it was recorded")
@@ -483,7 +483,7 @@ def _propose(folder: Path) -> str:
     return fresh.id if found is None else found.id
 
 
-def _is_named(places: InstallationPlaces, own: DirectoryId | None) -> bool:
+def _lists_service(places: InstallationPlaces, own: DirectoryId | None) -> bool:
     """Return whether the directory has the id and lists the service."""
     return own is not None and own.is_settled and places.service.schema in own.services
 
@@ -496,7 +496,7 @@ def _settle_directory(places: InstallationPlaces, own: str) -> None:
         _add_service(places, own, found)
 
 
-def _name_in_directory(places: InstallationPlaces, own: str) -> None:
+def _replace_in_directory(places: InstallationPlaces, own: str) -> None:
     """Write the id to the directory, replacing any other."""
     with _locked(places.folder):
         _add_service(places, own, directory_id(places.folder))
@@ -517,12 +517,12 @@ def _locked(folder: Path) -> Generator[None]:
         OSError: the lock cannot be acquired.
     """
     # Lock a separate file, since every write replaces the file that contains the id.
-    held = disk.Descriptor(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
+    lock_file = disk.Descriptor(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(held.fd, fcntl.LOCK_EX)
+        fcntl.flock(lock_file.fd, fcntl.LOCK_EX)
         yield
     finally:
-        held.close()
+        lock_file.close()
 
 
 async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
@@ -549,7 +549,7 @@ def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:
 
 
 def _mismatch(one: str, one_id: str | None, other: str, other_id: str | None) -> InstallationMismatch:
-    def said(name: str, own: str | None) -> str:
+    def describe(name: str, own: str | None) -> str:
         return f"{name} belongs to the installation {own}" if own else f"{name} has no id of an installation"
 
-    return InstallationMismatch(f"{said(one, one_id)}, and {said(other, other_id)}")
+    return InstallationMismatch(f"{describe(one, one_id)}, and {describe(other, other_id)}")

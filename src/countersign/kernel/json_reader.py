@@ -130,11 +130,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise DuplicateKey(f'duplicate key "{_shown(name)}"')
+            raise DuplicateKey(f'duplicate key "{_printable(name)}"')
         seen.add(name)
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     """Return the key in a printable form, for an error message."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:MAX_SHOWN])
 

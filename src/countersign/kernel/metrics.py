@@ -35,7 +35,7 @@ class Family:
         return []
 
     def sample(self, value: float, *values: str, also: Sequence[tuple[str, str]] = ()) -> str:
-        """One sample line."""
+        """Return one sample line."""
         return f"{self.name}{self._set(values, also)} {_number(value)}"
 
     def _set(self, values: Labels, also: Sequence[tuple[str, str]], suffix: str = "") -> str:
@@ -61,7 +61,7 @@ class Numbers(Family):
         self._series: dict[Labels, Series] = {}
 
     def of(self, *values: str) -> Series:
-        """Return the series of these labels. Callers that count often should keep it."""
+        """Return the series of these labels. Callers that count often should keep the returned series."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -96,7 +96,7 @@ class Histogram(Family):
         self._series: dict[Labels, Durations] = {}
 
     def of(self, *values: str) -> Durations:
-        """Return the series of these labels. Callers that count often should keep it."""
+        """Return the series of these labels. Callers that count often should keep the returned series."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)

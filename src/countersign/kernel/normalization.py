@@ -9,7 +9,7 @@ MAX_MARKS = 30
 """The longest run of combining marks that is sorted. No writing system needs a longer run (UAX #15, Stream-Safe
 Format)."""
 _WHERE_MARKS_ARE = (0x300, 0x1F000)
-_BECOMING_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
+_DECOMPOSE_TO_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
 """Characters that are not combining marks, but decompose to combining marks."""
 _JOINER = "\N{COMBINING GRAPHEME JOINER}"
 
@@ -30,7 +30,7 @@ def _long_runs() -> re.Pattern[str]:
     """Return a pattern for exactly 30 consecutive characters that are or become combining marks, followed by one
     more."""
     codes = {code for code in range(*_WHERE_MARKS_ARE) if unicodedata.combining(chr(code))}
-    marks = _ranges(sorted(codes | _BECOMING_MARKS))
+    marks = _ranges(sorted(codes | _DECOMPOSE_TO_MARKS))
     return re.compile(f"[{marks}]{{{MAX_MARKS}}}(?=[{marks}])")
 
 

@@ -35,14 +35,14 @@ from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
 
 
 def session() -> requests.Session:
-    """A session that reads the status and headers of a response, and never its body, which may be endless. Use it only
-    within `deadline`."""
-    made = requests.Session()
-    made.stream = True
-    made.hooks["response"] = [_discard_body]
+    """Return a session that reads the status and headers of a response, and never its body, which may be endless. Use
+    it only within `deadline`."""
+    opened = requests.Session()
+    opened.stream = True
+    opened.hooks["response"] = [_discard_body]
     for scheme in ("http://", "https://"):
-        made.mount(scheme, _CuttableAdapter())
-    return made
+        opened.mount(scheme, _CuttableAdapter())
+    return opened
 
 
 @contextmanager
@@ -84,7 +84,7 @@ class _ConnectionCutter:
                 each.close()
             self._made.clear()
 
-    def note(self, made: socket.socket) -> None:
+    def note(self, connection: socket.socket) -> None:
         """Register a new connection.
 
         Raises:
@@ -92,9 +92,9 @@ class _ConnectionCutter:
         """
         with self._lock:
             if self._is_over:
-                made.close()
+                connection.close()
                 raise TimeoutError("connecting to the collector timed out")
-            self._made.append(made.dup())
+            self._made.append(connection.dup())
 
     def _cut(self) -> None:
         with self._lock:
@@ -107,18 +107,18 @@ class _ConnectionCutter:
 _UNDER_WAY: ContextVar[_ConnectionCutter] = ContextVar("exchange")
 
 
-class _Plain(HTTPConnection):
+class _HttpConnection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        made = super()._new_conn()
-        _UNDER_WAY.get().note(made)
-        return made
+        connection = super()._new_conn()
+        _UNDER_WAY.get().note(connection)
+        return connection
 
 
-class _Secure(HTTPSConnection):
+class _HttpsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
-        made = super()._new_conn()
-        _UNDER_WAY.get().note(made)
-        return made
+        connection = super()._new_conn()
+        _UNDER_WAY.get().note(connection)
+        return connection
 
 
 class _Pool(Protocol):
@@ -136,7 +136,7 @@ class _CuttableAdapter(HTTPAdapter):
         cert: str | tuple[str, str] | None = None,
     ) -> HTTPConnectionPool:
         pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
-        cast(_Pool, pool).ConnectionCls = _Secure if pool.scheme == "https" else _Plain
+        cast(_Pool, pool).ConnectionCls = _HttpsConnection if pool.scheme == "https" else _HttpConnection
         return pool
 
 
@@ -158,7 +158,7 @@ class OtlpTracer:
     def record(self, span: Span) -> None:
         """See Tracer."""
         began_ns, ended_ns = moments_ns(span.elapsed_s)
-        context, links = _of_caller(span)
+        context, links = _parent_and_links(span)
         attributes: dict[str, str | int] = {
             "http.request.method": span.method,
             "countersign.request_id": span.request_id,
@@ -166,7 +166,7 @@ class OtlpTracer:
             **({"http.response.status_code": span.status} if span.status else {}),
             **({"error.type": str(span.status or "cut")} if not 0 < span.status < 500 else {}),
         }
-        made = (
+        exported = (
             self._provider(span.service)
             .get_tracer(SCOPE, self._version)
             .start_span(
@@ -179,8 +179,8 @@ class OtlpTracer:
             )
         )
         if "error.type" in attributes:
-            made.set_status(StatusCode.ERROR)
-        made.end(ended_ns)
+            exported.set_status(StatusCode.ERROR)
+        exported.end(ended_ns)
 
     def close(self) -> None:
         """See Tracer. Spans that the collector does not accept within CLOSING_S are dropped."""
@@ -221,7 +221,7 @@ class _Exporter(OTLPSpanExporter):
             return super().export(spans)
 
 
-def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
+def _parent_and_links(span: Span) -> tuple[Context | None, list[Link]]:
     """Return the parent context and the links of the span."""
     parent = parent_of(span.traceparent)
     if parent is None:

@@ -88,7 +88,7 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
             for value, *_ in rows:
                 key_id = encryption.encryption_key_id(bytes(value)) or ""
                 values, unopened = counts.get(key_id, (0, 0))
-                is_open = _opened(bytes(value), column, master) is not None
+                is_open = _decrypt_or_none(bytes(value), column, master) is not None
                 counts[key_id] = (values + 1, unopened + (not is_open))
     return [KeyUsage(column.table, key_id, *counted) for key_id, counted in sorted(counts.items())]
 
@@ -104,7 +104,7 @@ async def reencrypt(database: Database, column: EncryptedColumn, master: MasterK
     changed = 0
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
-            anew = [each for row in rows if (each := _reencrypted(row, column, master)) is not None]
+            anew = [each for row in rows if (each := _replacement(row, column, master)) is not None]
             if anew:
                 async with database.transaction() as transaction:
                     for values in anew:
@@ -120,17 +120,17 @@ async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[
         key = tuple(last)
 
 
-def _reencrypted(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
+def _replacement(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
     """Return the parameters of `replace` for the row, or None if its value has the current key or cannot be
     decrypted."""
     before, *key = row
     if encryption.encryption_key_id(bytes(before)) == master.current.id:
         return None
-    plaintext = _opened(bytes(before), column, master)
+    plaintext = _decrypt_or_none(bytes(before), column, master)
     return None if plaintext is None else (before, encryption.encrypt(master, plaintext, column.purpose), *key)
 
 
-def _opened(value: bytes, column: EncryptedColumn, master: MasterKey) -> bytes | None:
+def _decrypt_or_none(value: bytes, column: EncryptedColumn, master: MasterKey) -> bytes | None:
     try:
         return encryption.decrypt(master, value, column.purpose)
     except DecryptionFailed:

@@ -175,7 +175,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
         )
         writer.write(head.encode() + body)
         await writer.drain()
-        return await _status(reader)
+        return await _read_status(reader)
 
 
 @asynccontextmanager
@@ -262,13 +262,13 @@ async def _get(place: UrlParts, reader: asyncio.StreamReader, writer: asyncio.St
     writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
     await writer.drain()
     answer = _ResponseParser()
-    await _read(answer, reader)
+    await _read_response(answer, reader)
     if answer.headers.get(b"content-encoding", b"identity") != b"identity":
         raise Unreachable("the response has a content coding, which was not requested")
     return Document(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
 
 
-async def _status(reader: asyncio.StreamReader) -> int:
+async def _read_status(reader: asyncio.StreamReader) -> int:
     """Return the status of the response, after its complete head."""
     answer = _ResponseParser()
     parser = httptools.HttpResponseParser(answer)
@@ -287,7 +287,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
     return parser.get_status_code()
 
 
-async def _read(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
+async def _read_response(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
     """Read a complete response of status 200, up to the limits."""
     parser = httptools.HttpResponseParser(answer)
     received = 0
@@ -305,9 +305,9 @@ async def _read(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
             raise Unreachable(f"the response has more than {MAX_BODY_BYTES} bytes")
 
 
-def _max_age_s(said: str) -> int | None:
-    """How long Cache-Control allows a response to be cached (RFC 9111 §5.2.2)."""
-    if "no-store" in said.lower() or "no-cache" in said.lower():
+def _max_age_s(cache_control: str) -> int | None:
+    """Return how long Cache-Control allows a response to be cached (RFC 9111 §5.2.2)."""
+    if "no-store" in cache_control.lower() or "no-cache" in cache_control.lower():
         return 0
-    found = _MAX_AGE.search(said)
+    found = _MAX_AGE.search(cache_control)
     return None if found is None else int(found[1])

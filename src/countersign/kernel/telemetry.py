@@ -86,9 +86,9 @@ def configure(level: str = "info") -> None:
 def _write_lines(level: str) -> None:
     structlog.configure(
         processors=[
-            _ask_whose,
+            _add_request,
             structlog.processors.add_log_level,
-            _stamp,
+            _add_time,
             structlog.processors.format_exc_info,
             _redact,
             _render,
@@ -151,7 +151,7 @@ def access(method: str, route: str, status: int, elapsed_ms: float) -> None:
     logger("access").info("request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3))
 
 
-def _ask_whose(_: object, __: str, event: Event) -> Event:
+def _add_request(_: object, __: str, event: Event) -> Event:
     request = REQUEST.get()
     if request is not None:
         event.setdefault("request_id", request.request_id)
@@ -160,7 +160,7 @@ def _ask_whose(_: object, __: str, event: Event) -> Event:
     return event
 
 
-def _stamp(_: object, __: str, event: Event) -> Event:
+def _add_time(_: object, __: str, event: Event) -> Event:
     event["time"] = clock.rfc3339(clock.now())
     return event
 
@@ -200,7 +200,7 @@ REPEAT_S = 600.0
 
 class ThrottledErrorLog:
     """Logs the failures of repeated work: the first failure, then one failure every ten minutes, then the recovery. A
-    full disk thus makes a few log lines, however often the work is retried.
+    full disk therefore causes only a few log lines, however often the work is retried.
 
     A refusal is logged with its reason, any other exception with its traceback.
     """
@@ -229,7 +229,7 @@ class ThrottledErrorLog:
             self._log.error(self._event, failures=self._failures, exc_info=error, **members)
 
     def over(self, **members: object) -> None:
-        """Report a success, which is logged if the work had failed before."""
+        """Report a success. It is logged only if the work had failed before."""
         if self._kind is None:
             return
         self._kind = None

@@ -61,6 +61,6 @@ def parent_of(traceparent: str | None) -> Parent | None:
 
 
 def moments_ns(elapsed_s: float) -> tuple[int, int]:
-    """Start and end of a span that ends now, in nanoseconds since 1970."""
+    """Return the start and the end of a span that ends now, in nanoseconds since 1970."""
     end = clock.now() * NANOSECOND_US
     return end - int(elapsed_s * SECOND_NS), end

@@ -51,7 +51,7 @@ class Explained(NamedTuple):
 
 
 def explain(error: msgspec.ValidationError) -> Explained:
-    """Where the input is wrong, and what it must be."""
+    """Return where the input is wrong, and what it must be."""
     # Search from the end: the message may quote input before the path.
     original, place, path = str(error).rpartition(_PLACE)
     if not place:
@@ -64,7 +64,7 @@ def explain(error: msgspec.ValidationError) -> Explained:
 
 
 def sentence(error: msgspec.DecodeError) -> str:
-    """One sentence about an invalid JSON text, such as a setting's value."""
+    """Return one sentence about an invalid JSON text, such as a setting's value."""
     if not isinstance(error, msgspec.ValidationError):
         return "it is not valid JSON"
     explained = explain(error)

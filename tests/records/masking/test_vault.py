@@ -169,13 +169,13 @@ async def test_releasing_twice_as_often_as_held_leaves_nothing(book: Inside) -> 
     vault = book.service.engine.vault
     async with book.service.records.database.transaction() as transaction:
         (one,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
-        assert await vault.hold_again(transaction, one.id) == one
+        assert await vault.hold_existing(transaction, one.id) == one
         await vault.release(transaction, [one.id])
     assert await held(book) == [("EMAIL", 1)]
 
     async with book.service.records.database.transaction() as transaction:
         await vault.release(transaction, [one.id, one.id])
-        assert await vault.hold_again(transaction, one.id) is None
+        assert await vault.hold_existing(transaction, one.id) is None
     assert await held(book) == []
 
 

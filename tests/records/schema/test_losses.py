@@ -228,7 +228,7 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     async with database.transaction() as transaction:
         email = PersonalValue("EMAIL", "a", True)
         held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
-        alias = await vault.hold_apart(transaction, "EMAIL", "domain")
+        alias = await vault.create_alias_id(transaction, "EMAIL", "domain")
     first = await put(database, "lead", mail="a", mail__value=held[0].id)
     await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
     async with database.transaction() as transaction:

@@ -38,8 +38,8 @@ def create_org(slug: str, name: str, data: str | None) -> None:
         async with opened.database.transaction() as transaction:
             return await organisations.create_organisation(transaction, slug, name)
 
-    doing = f"cannot create the organisation {slug}"
-    made = store.run(data, doing, work, new=lambda: organisations.require_valid(slug, name))
+    failure = f"cannot create the organisation {slug}"
+    made = store.run(data, failure, work, new=lambda: organisations.require_valid(slug, name))
     output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
 
 
@@ -61,18 +61,18 @@ def create_person(
     """Create a person. A person without a password can act only with a token (`countersign token issue`)."""
     if role is not None and slug is None:
         raise click.UsageError("--role needs --org: a role belongs to an organisation")
-    doing = f"cannot create the person {email}"
+    failure = f"cannot create the person {email}"
     password = _read_password() if password_stdin else None
 
     async def work(opened: Store) -> queries.Person:
         async with opened.database.transaction() as transaction:
             made = await people.create_person(transaction, email, password)
             if slug is not None:
-                found = await _require_organisation(transaction, slug, doing)
+                found = await _require_organisation(transaction, slug, failure)
                 await people.set_role(transaction, found.id, made.email, role or "viewer")
             return made
 
-    made = store.run(data, doing, work)
+    made = store.run(data, failure, work)
     held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
     value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
     output.answer(value, f"Created {made.email}{held}.")
@@ -84,11 +84,11 @@ def _read_password() -> str:
     return sys.stdin.read(MAX_PASSWORD_LENGTH).rstrip("\r\n")
 
 
-async def _require_organisation(reader: Reader, slug: str, doing: str) -> queries.Organisation:
+async def _require_organisation(reader: Reader, slug: str, failure: str) -> queries.Organisation:
     found = await queries.organisation_with_slug(reader, slug)
     if found is None:
         remedy = f'Create it with: countersign org create {slug} --name "…"'
-        raise Failure(doing, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise Failure(failure, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
     return found
 
 
@@ -112,17 +112,17 @@ def client() -> None:
 @output.json_option
 def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ...], data: str | None) -> None:
     """Create a client of ORG, and print its id and its secret. The secret cannot be shown again."""
-    doing = f"cannot create a client of {slug}"
+    failure = f"cannot create a client of {slug}"
     if not scope.split():
         raise click.UsageError("--scope names no scope")
 
     async def work(opened: Store) -> tuple[queries.Client, str]:
         async with opened.database.transaction() as transaction:
-            found = await _require_organisation(transaction, slug, doing)
+            found = await _require_organisation(transaction, slug, failure)
             wanted = scope.split()
             return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
 
-    made, secret = store.run(data, doing, work)
+    made, secret = store.run(data, failure, work)
     granted = scopes.words(made.scopes)
     value = {
         "client_id": made.id,
@@ -148,18 +148,18 @@ def token() -> None:
 @output.json_option
 def issue_token(email: str, scope: str | None, data: str | None) -> None:
     """Print a bearer token of the person EMAIL, and nothing else on stdout."""
-    doing = f"cannot issue a token of {email}"
+    failure = f"cannot issue a token of {email}"
 
     async def work(opened: Store) -> tuple[str, str, int, str]:
         found = await queries.person_with_email(opened.database, sessions.normal_email(email))
         if found is None:
             remedy = f"Create the person with: countersign person create {email}"
-            raise Failure(doing, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(failure, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
         granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened.database, found.id))
         issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
         return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
 
-    issued, granted, lasts_s, issuer = store.run(data, doing, work)
+    issued, granted, lasts_s, issuer = store.run(data, failure, work)
     value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
     output.answer({**value, "issuer": issuer}, issued)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")

@@ -30,7 +30,7 @@ from countersign.kernel.security.age import AgeEncryptor
 from countersign.settings import Settings
 from countersign.store import lifespan
 
-DOING = "cannot make the backup"
+FAILURE = "cannot make the backup"
 STDOUT = "-"
 STDOUT_FILENO = 1
 
@@ -86,7 +86,7 @@ def backup(
     if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
         raise click.UsageError("name either FILE or --into FOLDER; --keep and --every need --into")
     settings = configuration.load(data=data)
-    secret = read_passphrase(passphrase_file, DOING, is_new=True)
+    secret = read_passphrase(passphrase_file, FAILURE, is_new=True)
     if folder is None:
         is_whole = _back_up_and_report(settings, secret, hold_writes, lambda: _open_file(Path(file or STDOUT)))
     else:
@@ -100,12 +100,12 @@ def backup(
 
 
 def _back_up_and_report(
-    settings: Settings, secret: str, block_writes: bool, place: OpenSink, keep: int | None = None
+    settings: Settings, secret: str, block_writes: bool, open_sink: OpenSink, keep: int | None = None
 ) -> bool:
     """Make a backup and report on it. Return whether it has every file and can be restored.
 
     Older backups of the series are removed only if no file is missing and no database would be refused."""
-    made = store.run_coroutine(_back_up(settings, secret, block_writes, place), DOING)
+    made = store.run_coroutine(_back_up(settings, secret, block_writes, open_sink), FAILURE)
     (manifest, name, ended, size), outlook = made
     value = {
         "file": name,
@@ -190,23 +190,23 @@ class BackupResult(NamedTuple):
 
 
 async def _back_up(
-    settings: Settings, secret: str, block_writes: bool, place: OpenSink
+    settings: Settings, secret: str, block_writes: bool, open_sink: OpenSink
 ) -> tuple[BackupResult, Restorability]:
     """Make the archive. Return the result, and whether a restore will accept the archive."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Pass --data with the directory that is served."
-        raise store.missing_database(settings, DOING, remedy)
+        raise store.missing_database(settings, FAILURE, remedy)
     await installation.require_one_installation(settings)
     files = await asyncio.to_thread(_files, settings)
     outlook = await _restorability(settings)
-    with place() as (sink, finish):
+    with open_sink() as (sink, finish):
         sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
         archive = ArchiveWriter(sealing)
-        way = BackupOptions(settings, sink, finish, block_writes)
+        chosen = BackupOptions(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _write(databases, archive, files, way), outlook
-        return await _write(databases, archive, files, way), outlook
+            return await _write(databases, archive, files, chosen), outlook
+        return await _write(databases, archive, files, chosen), outlook
 
 
 class BackupOptions(NamedTuple):
@@ -219,29 +219,29 @@ class BackupOptions(NamedTuple):
 
 
 async def _write(
-    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], way: BackupOptions
+    databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], chosen: BackupOptions
 ) -> BackupResult:
     has_blobs = lifespan.SCHEMA in databases.schemas
-    blobs = installation.referenced_blobs(way.settings) if has_blobs else None
+    blobs = installation.referenced_blobs(chosen.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.progress_reporter())
     await under_way.begin(files)
     # Flush now, so that little is left to flush after the snapshot.
-    await asyncio.to_thread(way.sink.flush)
+    await asyncio.to_thread(chosen.sink.flush)
     for left in reversed(range(MAX_ATTEMPTS)):
-        async with databases.snapshot(block_writes=way.block_writes) as snapshot:
+        async with databases.snapshot(block_writes=chosen.block_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
-                return BackupResult(manifest, way.finish(manifest), clock.now(), way.sink.size)
+                return BackupResult(manifest, chosen.finish(manifest), clock.now(), chosen.sink.size)
     raise AssertionError("the last attempt always returns")
 
 
 def _files(settings: Settings) -> dict[str, bytes]:
-    """The master key from any source, and the settings file if it exists."""
+    """Return the master key from any source, and the settings file if it exists."""
     data = Path(settings.data)
     own = data / masterkey.FILE_NAME
     if not (settings.master_key or settings.master_key_file or own.exists()):
         remedy = "Restore your copy of the key: without the key, the secrets in the backup cannot be decrypted."
-        raise Failure(DOING, why=f"{own}, which encrypted the database, is missing", remedy=remedy)
+        raise Failure(FAILURE, why=f"{own}, which encrypted the database, is missing", remedy=remedy)
     files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
     written = Path(settings.config) if settings.config else data / SETTINGS
     if written.exists():
@@ -263,7 +263,7 @@ def _open_file(path: Path) -> Generator[tuple[Sink, Finish]]:
         return
     if path.exists():
         remedy = "Name another file, or remove this file first: a backup never replaces a file."
-        raise Failure(DOING, why=f"{path} exists already", remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=f"{path} exists already", remedy=remedy, exit_code=Exit.CONFLICT)
     with atomic_files.new_file(path.parent) as sink:
 
         def finish(_: Manifest) -> str:

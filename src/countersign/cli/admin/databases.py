@@ -139,7 +139,7 @@ def _read_options(settings: Settings, to: str, blobs_to: str) -> Migration:
 
 
 def target_settings(move: Migration) -> tuple[str, ...]:
-    """The settings for serving after the move: first the settings that change, then all other settings in use.
+    """Return the settings for serving after the move: first the settings that change, then all other settings in use.
 
     Each secret is printed as `…`, because it keeps its current value."""
     settings = move.settings
@@ -159,7 +159,7 @@ def target_settings(move: Migration) -> tuple[str, ...]:
 
 
 def _key_setting(move: Migration) -> dict[str, str]:
-    """The setting that names the master key, without which no stored secret can be decrypted."""
+    """Return the setting that names the master key, without which no stored secret can be decrypted."""
     settings = move.settings
     if settings.master_key:
         return {"COUNTERSIGN_MASTER_KEY": "…"}
@@ -253,7 +253,7 @@ async def _migrate(move: Migration) -> MigrationResult:
 
 
 async def _is_already_complete(move: Migration) -> bool:
-    """Whether an interrupted move had completed in the target database. If not, its marker is removed.
+    """Return whether an interrupted move had completed in the target database. If not, its marker is removed.
 
     Raises:
         Moved: the marker belongs to a move to a different database, or to a move that is known to be complete.
@@ -422,14 +422,14 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
 
 
 async def _selected_services(settings: Settings, service: str | None) -> list[str]:
-    """The named service; else the services whose databases exist; else both services."""
+    """Return the named service; else the services whose databases exist; else both services."""
     if service is not None:
         return [service]
     return [name for name, each in SERVICES.items() if await each.tables.exist(settings)] or list(SERVICES)
 
 
 async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
-    """The selected services, and their pending migrations.
+    """Return the selected services, and their pending migrations.
 
     Raises:
         PrivilegeMissing: the PostgreSQL role may not apply the migrations.

@@ -37,7 +37,7 @@ CANNOT_SHOW, CANNOT_ADOPT, CANNOT_COLLECT = "cannot show the installation", "can
 
 
 def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
-    """The databases of the services; None if SQLite is configured and no file exists."""
+    """Return the databases of the services; None if SQLite is configured and no file exists."""
     if settings.database_url:
         return PostgresDatabases(settings.database_url, SCHEMAS)
     paths = files(settings)
@@ -51,19 +51,20 @@ def files(settings: Settings) -> dict[str, Path]:
 
 
 def blob_store(settings: Settings) -> BlobStore:
-    """The configured blob store."""
+    """Return the configured blob store."""
     return open_blobs(
         settings.blobs_url, Path(settings.data) / lifespan.BLOBS_FOLDER, beneath=settings.blobs_beneath, reserve_bytes=0
     )
 
 
 def referenced_blobs(settings: Settings) -> BlobSource:
-    """The blob store, and the query for the blobs that the store's tables refer to."""
+    """Return the blob store, and the query for the blobs that the store's tables refer to."""
     return BlobSource(blob_store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
 def progress_reporter() -> Callable[[str, int], None]:
-    """A callback that prints the current step and its progress in bytes on stderr, at most once in REPORT_EVERY_S."""
+    """Return a callback that prints the current step and its progress in bytes on stderr, at most once in
+    REPORT_EVERY_S."""
     reported_s = clock.monotonic_s()
 
     def report(what: str, done: int) -> None:
@@ -275,7 +276,7 @@ def _note_places(found: InstallationOverview) -> None:
         output.note(f"Conflict: {found.conflict}.")
 
 
-def _confirm(yes: bool, question: str, doing: str) -> None:
+def _confirm(yes: bool, question: str, failure: str) -> None:
     """Ask for confirmation unless --yes was given.
 
     Raises:
@@ -285,9 +286,9 @@ def _confirm(yes: bool, question: str, doing: str) -> None:
         return
     if not sys.stdin.isatty():
         remedy = "Check the places above, then run the command again with --yes."
-        raise Failure(doing, why="it was not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(failure, why="it was not confirmed", remedy=remedy, exit_code=Exit.USAGE)
     if not click.confirm(question, err=True):
-        raise Failure(doing, why="it was not confirmed", exit_code=Exit.USAGE)
+        raise Failure(failure, why="it was not confirmed", exit_code=Exit.USAGE)
 
 
 async def _adopt(settings: Settings, *, is_new: bool) -> str:

@@ -37,7 +37,7 @@ class OpenDatabase(NamedTuple):
     database: Database
 
     async def key_usage(self, master: MasterKey) -> list[KeyUsage]:
-        """The number of encrypted values for each table and key. Table names are those of `verify --tables`."""
+        """Return the number of encrypted values for each table and key. Table names are those of `verify --tables`."""
         found = [
             usage
             for column in self.tables.columns
@@ -146,12 +146,12 @@ def _show(value: dict[str, object], lines: list[str], master: MasterKey, usages:
 
 
 def _undecryptable(master: MasterKey, usages: list[KeyUsage]) -> list[KeyUsage]:
-    """The values that cannot be decrypted although their key is given, or that name no key."""
+    """Return the values that cannot be decrypted although their key is given, or that name no key."""
     return [usage for usage in usages if usage.unopened and (not usage.key_id or master.named(usage.key_id))]
 
 
 def key_statuses(master: MasterKey, usages: Sequence[KeyUsage]) -> Iterator[KeyStatus]:
-    """The status of every given key, in the given order, then of every missing key."""
+    """Yield the status of every given key, in the given order, then of every missing key."""
     counted: Counter[str] = Counter()
     for usage in usages:
         if usage.key_id:

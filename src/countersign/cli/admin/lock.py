@@ -35,37 +35,37 @@ class DataLock:
 
 
 @contextmanager
-def acquire(data: Path, doing: str = "") -> Generator[DataLock]:
+def acquire(data: Path, failure: str = "") -> Generator[DataLock]:
     """Hold the lock of the data directory while the block lasts. A missing directory is created with mode 0700.
 
-    `doing` is the beginning of a failure's message. By default, the message says that the directory cannot be served.
+    `failure` is the beginning of a failure's message. By default, the message says that the directory cannot be served.
 
     Raises:
         Failure: another process holds the lock, or the directory cannot be written.
     """
-    doing = doing or f"cannot serve {data}"
+    failure = failure or f"cannot serve {data}"
     path = data / FILE_NAME
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if is_disk_full(error):
-            raise output.disk_full_failure(doing, error) from error
+            raise output.disk_full_failure(failure, error) from error
         remedy = "Allow this user to write to that directory, or choose another directory with --data."
         raise Failure(
-            doing,
+            failure,
             why=file_access.explain_permission_error(Path(error.filename or path), error, "written"),
             remedy=remedy,
         ) from error
     try:
-        _acquire(descriptor, path, doing)
+        _acquire(descriptor, path, failure)
         yield DataLock(descriptor)
     finally:
         os.close(descriptor)
 
 
 def is_locked(data: Path) -> bool:
-    """Whether some process serves the data directory now."""
+    """Return whether some process serves the data directory now."""
     try:
         descriptor = os.open(data / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -80,7 +80,7 @@ def is_locked(data: Path) -> bool:
 
 
 def serving_key_ids(data: Path) -> list[str] | None:
-    """The ids of the master keys that the server of the data directory uses, or None if no server is running."""
+    """Return the ids of the master keys that the server of the data directory uses, or None if no server is running."""
     if not is_locked(data):
         return None
     try:
@@ -98,13 +98,13 @@ class _LockProcess(msgspec.Struct):
     process: int
 
 
-def _acquire(descriptor: int, path: Path, doing: str) -> None:
+def _acquire(descriptor: int, path: Path, failure: str) -> None:
     try:
         _flock(descriptor)
     except BlockingIOError as error:
         why = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
         remedy = "Stop that server, or choose another directory with --data."
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
 
 
 def _flock(descriptor: int) -> None:
@@ -135,7 +135,7 @@ def _is_running(process: int) -> bool:
 
 
 def _server_process(descriptor: int) -> int | None:
-    """The process id that the server wrote into the lock file, or None if it has not written it yet."""
+    """Return the process id that the server wrote into the lock file, or None if it has not written it yet."""
     try:
         process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_LockProcess).process
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -38,7 +38,7 @@ TABLES = Tables(
 
 def run(
     data: str | None,
-    doing: str,
+    failure: str,
     work: Callable[[app.RecordsService], Awaitable[ResultT]],
     *,
     new: Callable[[Registry], None] | None = None,
@@ -60,27 +60,27 @@ def run(
         if not is_there:
             if new is None:
                 remedy = "Pass --data with the directory that is served; `user create` and `serve` make a new one."
-                raise store.missing_database(settings, doing, remedy, " of the records service")
+                raise store.missing_database(settings, failure, remedy, " of the records service")
             new(_registry(settings))
         elif new is not None:
             await TABLES.wait_until_created(settings)
         async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
 
-    return run_coroutine(open_and_work(), doing)
+    return run_coroutine(open_and_work(), failure)
 
 
-def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
-    """The result of the work; refusals become the failure of a command.
+def run_coroutine(work: Coroutine[Any, Any, ResultT], failure: str) -> ResultT:
+    """Return the result of the work; refusals become the failure of a command.
 
     Raises:
         Failure: the work was refused, or a setting or module cannot be used.
     """
     try:
-        return store.run_coroutine(work, doing)
+        return store.run_coroutine(work, failure)
     except DeclarationError as error:
         remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
-        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+        raise Failure(failure, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
 
 async def pending(settings: Settings) -> list[str]:

@@ -15,7 +15,7 @@ from countersign.backup.databases import file_name
 from countersign.cli import configuration, output
 from countersign.cli.admin import installation, lock, record_store
 from countersign.cli.admin.reset_owner import (
-    DOING,
+    FAILURE,
     PROGRESS,
     ResetOwner,
     bucket_name,
@@ -149,7 +149,7 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
     settings = configuration.load(data=data)
     folder = Path(settings.data).absolute()
     require_bucket_name(blobs, settings.blobs_url)
-    contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), DOING)
+    contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=blobs is not None), FAILURE)
     if contents.is_empty:
         _note_left(contents)
         output.answer(
@@ -162,12 +162,12 @@ def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> N
         return
     if lock.is_locked(folder):
         remedy = "Stop `countersign serve`, then run `countersign reset` again."
-        raise Failure(DOING, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     _confirm(contents, is_confirmed=yes)
-    with lock.acquire(folder, DOING):
+    with lock.acquire(folder, FAILURE):
         # Other processes may have changed the directory, the database or the bucket while the confirmation was pending.
-        contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
-        record_store.run_coroutine(_remove(settings, folder, contents), DOING)
+        contents = record_store.run_coroutine(_contents(settings, folder, takes_bucket=contents.takes_bucket), FAILURE)
+        record_store.run_coroutine(_remove(settings, folder, contents), FAILURE)
     output.answer(
         {"removed": True, **contents.members}, f"Removed all of the installation in {_place_names(settings)}."
     )
@@ -197,9 +197,9 @@ def _confirm(contents: Contents, *, is_confirmed: bool) -> None:
         return
     if not sys.stdin.isatty():
         remedy = "Run it again with --yes."
-        raise Failure(DOING, why="the removal is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(FAILURE, why="the removal is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
     if not click.confirm("Remove everything listed?", err=True):
-        raise Failure(DOING, why="the removal was not confirmed; nothing is removed", exit_code=Exit.USAGE)
+        raise Failure(FAILURE, why="the removal was not confirmed; nothing is removed", exit_code=Exit.USAGE)
 
 
 def _indented(contents: Contents) -> list[str]:
@@ -248,7 +248,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
 
 
 def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
-    """The bucket, or the folder of files in the data directory; None if the folder is missing or is a link."""
+    """Return the bucket, or the folder of files in the data directory; None if the folder is missing or is a link."""
     if settings.blobs_url:
         return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
     path = folder / lifespan.BLOBS_FOLDER
@@ -265,7 +265,7 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
     if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
         why = f"{folder} belongs to the database {mark.to}, but COUNTERSIGN_DATABASE_URL names a different database"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: an installation is reset with its own settings."
-        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:

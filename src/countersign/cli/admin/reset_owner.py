@@ -25,7 +25,7 @@ from countersign.kernel.database.postgres_admin import Schemas
 from countersign.kernel.errors import Refused
 from countersign.kernel.installation_id import Marker
 
-DOING = "cannot reset the installation"
+FAILURE = "cannot reset the installation"
 PROGRESS = "reset.json"
 """The file that records the id and the last garbage collection of a database that a reset drops. It exists until the
 bucket is cleared, so that an interrupted reset can be continued."""
@@ -48,7 +48,7 @@ class ResetOwner(NamedTuple):
     marker: Marker | None
 
     def ids(self, folder: Path) -> Mapping[str, set[str]]:
-        """The ids, keyed by the name of the directory, database or blob store that has them."""
+        """Return the ids, keyed by the name of the directory, database or blob store that has them."""
         own = {self.directory} if self.directory else set[str]()
         blobs = {self.marker.id} if self.marker else set[str]()
         return {str(folder): own, "the database": self.databases, "the blob store": blobs}
@@ -83,7 +83,7 @@ def require_consistent(owner: ResetOwner, folder: Path) -> None:
     for place, own in named[1:]:
         if own != named[0][1]:
             why = f"{named[0][0]} belongs to the installation {named[0][1]}, but {place} belongs to {own}"
-            raise Failure(DOING, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
+            raise Failure(FAILURE, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
 
 
 def require_latest(owner: ResetOwner) -> None:
@@ -98,7 +98,7 @@ def require_latest(owner: ResetOwner) -> None:
             "of it"
         )
         remedy = f"Run `reset` with that database. To continue with this database, run: {installation_id.ADOPT}"
-        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
@@ -111,13 +111,13 @@ def require_bucket(owner: ResetOwner, *, has_files: bool) -> None:
     if owner.marker is None:
         if has_files:
             why = "the bucket has files but no readable installation id"
-            raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
         return
     own = owner.marker.id
     for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
         if own not in ids:
             why = f"the bucket belongs to the installation {own}, and the {place} does not have this id"
-            raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+            raise Failure(FAILURE, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
     require_latest(owner)
 
 
@@ -141,10 +141,10 @@ def require_bucket_name(named: str | None, blobs_url: str | None) -> None:
         return
     remedy = "Leave --blobs out, or correct COUNTERSIGN_BLOBS_URL."
     if not blobs_url:
-        raise Failure(DOING, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(FAILURE, why="--blobs is given, but no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
     if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
         why = f"--blobs names {named}, but the configured bucket is {bucket_name(blobs_url)}"
-        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def note_drop(folder: Path, owner: ResetOwner) -> None:

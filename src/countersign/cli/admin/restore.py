@@ -40,7 +40,7 @@ from countersign.settings import Settings
 from countersign.store import app, lifespan
 from countersign.store.releases import uploads
 
-DOING = "cannot restore the backup"
+FAILURE = "cannot restore the backup"
 STDIN = "-"
 
 REVIEW_NOTICE = (
@@ -76,10 +76,10 @@ def restore(
     address, which must be empty.
     """
     settings = configuration.load(data=to)
-    path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), DOING)
-    secret = read_passphrase(passphrase_file, DOING)
+    path = record_store.run_coroutine(_select_archive(file, _parse_time(at)), FAILURE)
+    secret = read_passphrase(passphrase_file, FAILURE)
     into = RestoreOptions(Path(to).absolute(), settings, keep_sessions, keep_sending)
-    manifest = record_store.run_coroutine(_restore(path, secret, into), DOING)
+    manifest = record_store.run_coroutine(_restore(path, secret, into), FAILURE)
     value = {
         "data": to,
         "file": str(path),
@@ -125,7 +125,7 @@ async def _select_archive(file: str, at: Instant | None) -> Path:
     if at is not None:
         raise click.UsageError("--at selects a backup of a folder, and FILE is not a folder")
     if file != STDIN and not await asyncio.to_thread(path.exists):
-        raise Failure(DOING, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
+        raise Failure(FAILURE, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
     return path
 
 
@@ -137,9 +137,9 @@ async def _restore(path: Path, secret: str, into: RestoreOptions) -> Manifest:
             return await _restore_from(file.read, secret, into)
     except Damaged as error:
         remedy = f"{error.remedy} `countersign verify` lists every damaged part."
-        raise Failure(DOING, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
+        raise Failure(FAILURE, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
     except WrongPassphrase as error:
-        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+        raise Failure(FAILURE, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
 async def _restore_from(read: Callable[[int], bytes], secret: str, into: RestoreOptions) -> Manifest:
@@ -183,7 +183,7 @@ def _uncertain_commit(into: RestoreOptions, error: Refused) -> Failure:
         f"Run `countersign verify {into.folder}`. If it finds no damage, the restore is complete. Otherwise empty the "
         "directory and the blob store that COUNTERSIGN_BLOBS_URL names, and restore again."
     )
-    return Failure(DOING, why=why, remedy=remedy)
+    return Failure(FAILURE, why=why, remedy=remedy)
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:
@@ -199,7 +199,7 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
         if missing:
             why = f"the configured master keys do not include these keys of the backup: {', '.join(missing)}"
             remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup contains its keys."
-            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+            raise Failure(FAILURE, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return own
 
 
@@ -207,17 +207,17 @@ def _finishing_steps(master: MasterKey, into: RestoreOptions, own: str) -> dict[
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
         await uploads.forget_all_parts(transaction)
-        await hold(transaction)
+        await pause_sending(transaction)
         if not into.keeps_sessions:
             await app.end_all_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
-        await hold(transaction)
+        await pause_sending(transaction)
         if not into.keeps_sessions:
             await revoke.end_every(transaction)
 
-    async def hold(transaction: Transaction) -> None:
+    async def pause_sending(transaction: Transaction) -> None:
         if not into.keeps_sending:
             await outbox.pause(transaction)
 

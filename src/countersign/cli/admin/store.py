@@ -61,15 +61,16 @@ class Tables:
     pending_setup: Callable[[Database], Awaitable[Sequence[str]]]
 
     def file(self, settings: Settings) -> Path:
-        """The path of the SQLite database, which is not used with PostgreSQL."""
+        """Return the path of the SQLite database, which is not used with PostgreSQL."""
         return Path(settings.data).absolute() / file_name(self.schema)
 
     def may_exist(self, settings: Settings) -> bool:
-        """Whether the tables may exist: with PostgreSQL always, with SQLite if the file exists."""
+        """Return whether the tables may exist: with PostgreSQL always, with SQLite if the file exists."""
         return bool(settings.database_url) or self.file(settings).exists()
 
     async def exist(self, settings: Settings) -> bool:
-        """Whether the creation of the tables has at least begun: the schema has tables, or the SQLite file exists."""
+        """Return whether the creation of the tables has at least begun: the schema has tables, or the SQLite file
+        exists."""
         require_in_use(settings)
         if not settings.database_url:
             return self.file(settings).exists()
@@ -111,7 +112,7 @@ class Tables:
                 unchanged = unchanged + 1 if left == before else 0
 
     async def paused_since(self, settings: Settings) -> Instant | None:
-        """The time at which a restore paused the sending of webhooks and e-mails.
+        """Return the time at which a restore paused the sending of webhooks and e-mails.
 
         None means that sending is not paused, that the tables do not exist, or that they have pending migrations.
 
@@ -209,7 +210,7 @@ TABLES = Tables(
 
 def run(
     data: str | None,
-    doing: str,
+    failure: str,
     work: Callable[[Store], Awaitable[ResultT]],
     *,
     new: Callable[[], None] | None = None,
@@ -233,7 +234,7 @@ def run(
         if not is_there:
             if new is None:
                 remedy = "Pass --data with the directory that is served; `org create` and `serve` make a new one."
-                raise missing_database(settings, doing, remedy)
+                raise missing_database(settings, failure, remedy)
             new()
         elif new is not None:
             await TABLES.wait_until_created(settings)
@@ -241,25 +242,25 @@ def run(
         async with lifespan.open_store(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
-    return run_coroutine(open_and_work(), doing)
+    return run_coroutine(open_and_work(), failure)
 
 
-def missing_database(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
-    """The failure of a command that finds no database.
+def missing_database(settings: Settings, failure: str, remedy: str, of: str = "") -> Failure:
+    """Return the failure of a command that finds no database.
 
     `of` completes the message with the name of the service. `remedy` applies to a database that was never created: a
     database that was moved to PostgreSQL has a remedy of its own."""
     if settings.database_url:
         why = f"the database of COUNTERSIGN_DATABASE_URL has no tables{of or ' of the store'}"
-        return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
+        return Failure(failure, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
     except migration_marker.DatabaseMoved as refused:
-        return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
-    return Failure(doing, why=f"{settings.data} has no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        return Failure(failure, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
+    return Failure(failure, why=f"{settings.data} has no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+def run_coroutine(work: Coroutine[Any, Any, ResultT], failure: str) -> ResultT:
     """Run the coroutine and return its result. Convert a refusal into the failure of a command.
 
     Raises:
@@ -268,28 +269,29 @@ def run_coroutine(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     try:
         return asyncio.run(work)
     except Refused as refused:
-        raise output.refusal_failure(doing, refused) from refused
+        raise output.refusal_failure(failure, refused) from refused
     except SchemaMismatch as error:
-        raise Failure(doing, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
+        raise Failure(failure, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
     except (BadSetting, ValueError) as error:
         remedy = "Correct the setting; `countersign config` explains every setting."
-        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+        raise Failure(failure, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     except OSError as error:
-        raise _file_failure(error, doing) from error
+        raise _file_failure(error, failure) from error
 
 
-def _file_failure(error: OSError, doing: str) -> Failure:
-    """The failure of the command for a file or folder that cannot be used."""
+def _file_failure(error: OSError, failure: str) -> Failure:
+    """Return the failure of the command for a file or folder that cannot be used."""
     reason = error.strerror or type(error).__name__
     why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
     if is_disk_full(error):
-        return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
+        return Failure(failure, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
     remedy = "Allow this user to read and write that folder, or choose another folder with --data."
-    return Failure(doing, why=why, remedy=remedy)
+    return Failure(failure, why=why, remedy=remedy)
 
 
 def root_url(settings: Settings) -> str:
-    """The store's public address: the configured address, else the address of the last server, else the default."""
+    """Return the store's public address: the configured address, else the address of the last server, else the
+    default."""
     if settings.distribution_url:
         return settings.distribution_url.rstrip("/")
     try:

@@ -28,7 +28,7 @@ from countersign.settings import Settings
 from countersign.store import lifespan
 from countersign.store.releases import blobs
 
-DOING = "cannot verify"
+FAILURE = "cannot verify"
 STDIN = "-"
 RESTORE_REMEDY = "Change nothing in it, and restore the newest backup that `countersign verify` accepts."
 
@@ -76,19 +76,19 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
     The exit code is 7 if anything is damaged. The data directory may be in use by a server.
     """
     if file is not None and (file == STDIN or Path(file).is_file()):
-        _verify_archive(file, read_passphrase(passphrase_file, DOING))
+        _verify_archive(file, read_passphrase(passphrase_file, FAILURE))
         return
     if file is not None and not Path(file).is_dir():
-        raise Failure(DOING, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
+        raise Failure(FAILURE, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
     settings = configuration.load(data=file or data)
     if installation.databases(settings) is None:
         remedy = "Name a backup, or the directory that is served."
-        raise store.missing_database(settings, DOING, remedy)
-    _verify_directory(settings, record_store.run_coroutine(_table_checksums(settings), DOING) if tables else {})
+        raise store.missing_database(settings, FAILURE, remedy)
+    _verify_directory(settings, record_store.run_coroutine(_table_checksums(settings), FAILURE) if tables else {})
 
 
 def _verify_archive(file: str, secret: str) -> None:
-    reading, places = record_store.run_coroutine(_read_archive(file, secret), DOING)
+    reading, places = record_store.run_coroutine(_read_archive(file, secret), FAILURE)
     shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
     manifest = None if reading is None else reading.manifest
     value: dict[str, object] = {"ok": not places, "file": file, "damage": shown}
@@ -126,7 +126,7 @@ async def _read_archive(file: str, secret: str) -> tuple[ArchiveReader | None, l
     try:
         return await asyncio.to_thread(read)
     except WrongPassphrase as error:
-        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+        raise Failure(FAILURE, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
 def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[DamagedRange]]:
@@ -145,7 +145,7 @@ def _damaged_range(error: Damaged) -> DamagedRange:
 
 
 def _verify_directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
-    findings = record_store.run_coroutine(_check_directory(settings), DOING)
+    findings = record_store.run_coroutine(_check_directory(settings), FAILURE)
     is_whole = not any(each.is_harm for each in findings)
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
     lines += [f"{each.place}: {each.detail}" for each in findings]

@@ -43,10 +43,10 @@ class WebhookScope(NamedTuple):
 Work = Callable[[WebhookScope], Awaitable[ResultT]]
 
 
-def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> ResultT:
+def _run(data: str | None, org: str | None, failure: str, work: Work[ResultT]) -> ResultT:
     """Run the work on the webhooks of an organisation or of the records service, and return the result of the work.
 
-    `doing` is the beginning of a failure's message.
+    `failure` is the beginning of a failure's message.
 
     Raises:
         Failure: there is no such organisation, or the work was refused.
@@ -56,7 +56,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
         found = await queries.organisation_with_slug(opened.database, org or "")
         if found is None:
             remedy = "Pass --org with the slug of an organisation."
-            raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(failure, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
         return await work(WebhookScope(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
     async def of_records(service: app.RecordsService) -> ResultT:
@@ -67,9 +67,9 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
             why = "the records service has no webhook with this id"
             remedy = "For a webhook of an organisation, pass --org SLUG. Otherwise use an id of `webhooks list`."
             problem = missing.code
-            raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
+            raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
-    return record_store.run(data, doing, of_records) if org is None else store.run(data, doing, of_org)
+    return record_store.run(data, failure, of_records) if org is None else store.run(data, failure, of_org)
 
 
 @click.group()

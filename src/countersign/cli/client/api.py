@@ -158,23 +158,23 @@ def _send(server: Server, call: ApiCall, url: str) -> Reply:
     Raises:
         Failure: the server refuses the request or cannot be reached.
     """
-    doing = f"{call.method} {call.path} failed"
+    failure = f"{call.method} {call.path} failed"
     own = {**server.headers(url), "Accept": "application/json"}
     if call.body is not None:
         own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
     # Compare header names in lower case, because they are case-insensitive. A given header replaces the default one.
-    said = {name.lower() for name in call.headers}
-    headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
+    given_names = {name.lower() for name in call.headers}
+    headers = {name: value for name, value in own.items() if name.lower() not in given_names} | call.headers
     request = Request(call.method, url, headers, call.body or b"")
     # Send a call of the records API only once, because earlier versions of the service ignore the idempotency key.
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
-        return server.settle(request, doing)
+        return server.settle(request, failure)
     try:
         reply = connection.read_reply(send(request))
     except Unreachable as error:
-        raise server.unreachable(doing, str(error)) from error
+        raise server.unreachable(failure, str(error)) from error
     if not reply.is_success:
-        raise server.refusal(reply, doing)
+        raise server.refusal(reply, failure)
     return reply
 
 
@@ -205,7 +205,7 @@ def _page_items(server: Server, call: ApiCall) -> Iterator[object]:
 
 
 def _plan_id(reply: Reply) -> str:
-    """The id of the plan that waits for approval, or an empty string if the response names no plan."""
+    """Return the id of the plan that waits for approval, or an empty string if the response names no plan."""
     try:
         return msgspec.json.decode(reply.body, type=PlanReference).plan_id if reply.status == 202 else ""
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -95,7 +95,7 @@ def _write_zip(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
 
 
 def _mode(entry: ArchiveEntry) -> int:
-    """The file type and permissions as a Unix mode."""
+    """Return the file type and permissions as a Unix mode."""
     if entry.kind == "link":
         return stat.S_IFLNK | 0o777
     return (stat.S_IFDIR | 0o755) if entry.kind == "folder" else (stat.S_IFREG | entry.mode)

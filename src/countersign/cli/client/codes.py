@@ -14,7 +14,7 @@ from countersign.cli.options import ProductName, parse_products, parse_time, ser
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import NotFound, is_disk_full
 
-DOING = "cannot issue codes"
+FAILURE = "cannot issue codes"
 MAX_PRINTED = 1_000
 
 BATCH_SIZE = 50
@@ -68,7 +68,7 @@ def issue(
 def _show(path: str, body: dict[str, object], count: int) -> None:
     if count > MAX_PRINTED and not output.wants_json():
         raise click.UsageError(f"more than {MAX_PRINTED} codes need --output FILE.csv or --json")
-    batch = connection.decode(_issue(path, body, "application/json"), api_models.Batch, DOING)
+    batch = connection.decode(_issue(path, body, "application/json"), api_models.Batch, FAILURE)
     output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
     if not output.wants_json():
         output.note(f"Batch {batch.batch_id}. To revoke it: countersign api POST codes/{batch.batch_id}/revoke")
@@ -82,7 +82,7 @@ def _issue(path: str, body: dict[str, object], accept: str) -> Reply:
     """
     server = connection.selected_server()
     try:
-        return server.post(path, body, DOING, accept=accept)
+        return server.post(path, body, FAILURE, accept=accept)
     except Failure as failure:
         if failure.problem == "insufficient_scope":
             failure.remedy = f"Owners issue codes at {server.root}/publisher?tab=codes. Here: {failure.remedy}"
@@ -91,7 +91,7 @@ def _issue(path: str, body: dict[str, object], accept: str) -> Reply:
 
 def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
     if target.exists():
-        raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
+        raise Failure(FAILURE, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
     reply = _issue(path, body, "text/csv, */*;q=0.1")
     batch_id = reply.headers.get("batch-id", "")
     try:
@@ -112,9 +112,9 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
 def redeem(code: str) -> None:
     """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
     server = connection.selected_server()
-    doing = "cannot redeem the code"
-    reply = server.post("/redeem", {"code": code}, doing)
-    result = connection.decode(reply, api_models.Redemption, doing)
+    failure = "cannot redeem the code"
+    reply = server.post("/redeem", {"code": code}, failure)
+    result = connection.decode(reply, api_models.Redemption, failure)
     is_repeated = reply.headers.get("already-redeemed") == "true"
     output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
     if output.wants_json():

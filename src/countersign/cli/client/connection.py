@@ -102,11 +102,12 @@ class Server:
         basic = base64.b64encode(f"{quote_plus(client_id)}:{quote_plus(secret)}".encode()).decode()
         headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-www-form-urlencoded"}
         request = Request("POST", f"{self.base}/auth/token", headers, b"grant_type=client_credentials")
-        doing = "cannot sign in as the OAuth client"
-        return decode(self.settle(request, doing), api_models.Token, doing).access_token
+        failure = "cannot sign in as the OAuth client"
+        return decode(self.settle(request, failure), api_models.Token, failure).access_token
 
     def headers(self, url: str) -> dict[str, str]:
-        """The headers of a request to this URL. They contain the token only if the URL belongs to this server."""
+        """Return the headers of a request to this URL. They contain the token only if the URL belongs to this
+        server."""
         if _origin(url) != _origin(self.root) or self.token is None:
             return {}
         return {"Authorization": f"Bearer {self.token}"}
@@ -127,21 +128,21 @@ class Server:
         return reached
 
     def next_page(self, reply: Reply) -> str | None:
-        """The URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
+        """Return the URL of the next page (Link header with rel=next, RFC 8288), or None on the last page."""
         found = _NEXT.search(reply.headers.get("link", ""))
         return self.reached(found[1]) if found else None
 
-    def get(self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None) -> AnswerT:
-        """Send a GET and return the decoded response. `doing` is the beginning of a failure's message.
+    def get(self, path: str, kind: type[AnswerT], failure: str, headers: Mapping[str, str] | None = None) -> AnswerT:
+        """Send a GET and return the decoded response. `failure` is the beginning of a failure's message.
 
         Raises:
             Failure: the server refuses the request or cannot be reached.
         """
         request = self._request("GET", path)
         asked = replace(request, headers={**request.headers, **(headers or {})})
-        return decode(self.settle(asked, doing), kind, doing)
+        return decode(self.settle(asked, failure), kind, failure)
 
-    def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
+    def post(self, path: str, body: object, failure: str, *, accept: str = "application/json") -> Reply:
         """Send a POST with an Idempotency-Key, so that the server runs a repeated request only once.
 
         Raises:
@@ -150,13 +151,13 @@ class Server:
         request = self._request("POST", path)
         more = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
         encoded = b"" if body is None else msgspec.json.encode(body)
-        return self.settle(replace(request, headers={**request.headers, **more}, body=encoded), doing)
+        return self.settle(replace(request, headers={**request.headers, **more}, body=encoded), failure)
 
     def _request(self, method: str, path: str) -> Request:
         url = path if "://" in path else self.base + path
         return Request(method, url, self.headers(url))
 
-    def settle(self, request: Request, doing: str) -> Reply:
+    def settle(self, request: Request, failure: str) -> Reply:
         """Send a request that may be repeated, and repeat it while the server is unreachable or busy.
 
         Raises:
@@ -169,17 +170,17 @@ class Server:
                 reply = read_reply(send(request))
             except Unreachable as error:
                 if is_last:
-                    raise self.unreachable(doing, str(error)) from error
+                    raise self.unreachable(failure, str(error)) from error
                 wait(pause_s(attempt))
                 continue
             if reply.is_success:
                 return reply
             if is_last or not _is_retryable(reply) or _retry_after_s(reply.headers) > MAX_WAIT_S:
-                raise self.refusal(reply, doing)
+                raise self.refusal(reply, failure)
             wait(retry_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")
 
-    def ask(self, request: Request, doing: str) -> Reply:
+    def ask(self, request: Request, failure: str) -> Reply:
         """Send a request and return the response, even if it is an error. Repeat it while the server is unreachable.
 
         Raises:
@@ -190,23 +191,23 @@ class Server:
                 return read_reply(send(request))
             except Unreachable as error:
                 if attempt == ATTEMPTS:
-                    raise self.unreachable(doing, str(error)) from error
+                    raise self.unreachable(failure, str(error)) from error
                 wait(pause_s(attempt))
         raise AssertionError("counting never ends")
 
-    def unreachable(self, doing: str, why: str) -> Failure:
-        """The failure of a request that no server answered."""
+    def unreachable(self, failure: str, why: str) -> Failure:
+        """Return the failure of a request that no server answered."""
         remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
-        return Failure(doing, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(failure, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
 
-    def refusal(self, reply: Reply, doing: str) -> Failure:
+    def refusal(self, reply: Reply, failure: str) -> Failure:
         """Convert a refusal by the server into the failure of a command."""
         try:
             problem = msgspec.json.decode(reply.body, type=api_models.Problem)
         except (msgspec.DecodeError, UnicodeDecodeError):
             problem = api_models.Problem()
         if problem.error and not problem.code and not problem.error_description:
-            return _records_failure(self.root, reply, problem.error, doing)
+            return _records_failure(self.root, reply, problem.error, failure)
         code = problem.code or problem.error
         exit_code = exit_code_of(reply.status, code)
         reason = _problem_reason(problem)
@@ -214,9 +215,9 @@ class Server:
         if not reason:
             why = f"{self.root} answered {reply.status}{f' {code}' if code else ''} without a reason"
         remedy = _remedy(reply, self.root, problem) or problem.resolution
-        return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=code)
+        return Failure(failure, why=why, remedy=remedy, exit_code=exit_code, problem=code)
 
-    def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
+    def stream(self, url: str, headers: Mapping[str, str], failure: str) -> Response:
         """Send a GET once, follow redirects, and return the response before its body is read.
 
         The caller reads the body, and handles status 416 (RFC 9110 §15.5.17).
@@ -231,48 +232,48 @@ class Server:
             response = send(Request("GET", url, {**self.headers(url), **known}))
             location = response.getheader("Location")
             if response.status not in _REDIRECTED or location is None or redirects == MAX_REDIRECTS:
-                return self._readable(response, doing)
+                return self._readable(response, failure)
             response.close()
-            url = _redirect_target(url, location, doing)
+            url = _redirect_target(url, location, failure)
         raise AssertionError("counting never ends")
 
-    def _readable(self, response: Response, doing: str) -> Response:
+    def _readable(self, response: Response, failure: str) -> Response:
         if response.status in (200, 206, 416):
             return response
         if response.status in _RETRYABLE:
             response.close()
             wait(retry_pause_s({"retry-after": response.getheader("Retry-After") or ""}, 1))
             raise Unreachable(f"the server answered {response.status}")
-        raise self.refusal(read_reply(response), doing)
+        raise self.refusal(read_reply(response), failure)
 
     def _is_ours(self, url: str) -> bool:
-        """Whether the URL belongs to this server. If-Range is sent only to this server, because other stores have other
-        entity tags."""
+        """Return whether the URL belongs to this server. If-Range is sent only to this server, because other stores
+        have other entity tags."""
         return _origin(url) == _origin(self.root)
 
 
 def selected_server() -> Server:
-    """The server that the command line or the environment names."""
+    """Return the server that the command line or the environment names."""
     return Server(selected_server_url())
 
 
-def require_owned_by(server: Server, product: ProductName, doing: str) -> api_models.CatalogProduct:
+def require_owned_by(server: Server, product: ProductName, failure: str) -> api_models.CatalogProduct:
     """Return the product, and check that it belongs to the named organisation.
 
     Raises:
         Failure: the product does not exist, or belongs to another organisation.
     """
     try:
-        found = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, doing)
-    except Failure as failure:
-        if failure.problem == NotFound.code:
-            failure.remedy = "List the products with `countersign api GET products`, and use a slug of that list."
+        found = server.get(f"/products/{segment(product.slug)}", api_models.CatalogProduct, failure)
+    except Failure as failed:
+        if failed.problem == NotFound.code:
+            failed.remedy = "List the products with `countersign api GET products`, and use a slug of that list."
         raise
     if found.org == product.org:
         return found
     why = f"{found.slug} belongs to {found.org}, not to {product.org}"
     remedy = f"If you mean that product, name {found.org}/{found.slug}"
-    raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 @contextmanager
@@ -302,7 +303,7 @@ def read_reply(response: Response) -> Reply:
         return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, bytes(body))
 
 
-def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
+def decode(reply: Reply, kind: type[AnswerT], failure: str) -> AnswerT:
     """Decode the body of the response as the struct.
 
     Raises:
@@ -312,7 +313,7 @@ def decode(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
         return msgspec.json.decode(reply.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         remedy = "Check that --server or COUNTERSIGN_SERVER is the address of a Countersign store of this version."
-        raise Failure(doing, why=f"the server's answer is not understood: {error}", remedy=remedy) from error
+        raise Failure(failure, why=f"the server's answer is not understood: {error}", remedy=remedy) from error
 
 
 def segment(text: str) -> str:
@@ -326,12 +327,14 @@ def wait(seconds: float) -> None:
 
 
 def pause_s(attempt: int) -> float:
-    """The pause after this failed attempt: 0.25 s, doubled each time, at most 10 s, and randomly longer or shorter."""
+    """Return the pause after this failed attempt: 0.25 s, doubled each time, at most 10 s, and randomly longer or
+    shorter."""
     return min(10.0, 0.25 * 2 ** (attempt - 1)) * (0.75 + ids.random_bytes(1)[0] / 512)
 
 
 def retry_pause_s(headers: Mapping[str, str], attempt: int) -> float:
-    """The pause that the server asks for in Retry-After, at most MAX_WAIT_S. Without Retry-After, see `pause_s`."""
+    """Return the pause that the server asks for in Retry-After, at most MAX_WAIT_S. Without Retry-After, see
+    `pause_s`."""
     asked = _retry_after_s(headers)
     return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
 
@@ -341,14 +344,15 @@ def _problem_reason(problem: api_models.Problem) -> str:
     return reason_with_faults(problem.detail or problem.error_description, faults)
 
 
-def _records_failure(root: str, reply: Reply, reason: str, doing: str) -> Failure:
-    """The failure for a refusal by a records service, which gives a reason but no code (records API, Answers)."""
+def _records_failure(root: str, reply: Reply, reason: str, failure: str) -> Failure:
+    """Return the failure for a refusal by a records service, which gives a reason but no code (records API,
+    Answers)."""
     is_missing = reply.status == 404 or reason == "no such record"
     exit_code = Exit.NOT_FOUND if is_missing else exit_code_of(reply.status, "")
     why = f"{reason} ({reply.status})"
     if reply.status in _NO_ROUTE:
         why = f"{root} is a records service, and answered {reply.status} {reason}"
-    return Failure(doing, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
+    return Failure(failure, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
 
 
 def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
@@ -366,7 +370,7 @@ def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
 
 
 def _remedy(reply: Reply, root: str, problem: api_models.Problem) -> str:
-    """The remedy at a command line, or an empty string if the server's resolution is good enough."""
+    """Return the remedy at a command line, or an empty string if the server's resolution is good enough."""
     code = problem.code or problem.error
     if reply.status == 401 and not code.startswith("invalid_client"):
         return _sign_in_hint(root)
@@ -396,7 +400,7 @@ def _sign_in_hint(root: str) -> str:
 
 
 def _scope_hint(root: str, scope: str) -> str:
-    """How to get a token with a scope that the current token lacks."""
+    """Return how to get a token with a scope that the current token lacks."""
     lacks = f"`countersign login` gives no token with the scope {scope}; "
     if scope in PUBLISH_SCOPES.split():
         lacks = "" if scope in READ_SCOPES.split() else "Sign in with `countersign login --publish` as a publisher; or "
@@ -407,7 +411,7 @@ def _scope_hint(root: str, scope: str) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
-    """The number of seconds in the Retry-After header, or 0 if there is no valid one."""
+    """Return the number of seconds in the Retry-After header, or 0 if there is no valid one."""
     asked = headers.get("retry-after", "")
     # Convert only nine digits, because Python refuses to convert a very long string. No wait needs more digits.
     return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
@@ -417,7 +421,7 @@ def _is_retryable(reply: Reply) -> bool:
     return reply.status in _RETRYABLE or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
 
 
-def _redirect_target(url: str, location: str, doing: str) -> str:
+def _redirect_target(url: str, location: str, failure: str) -> str:
     """Return the URL that a redirect leads to.
 
     Raises:
@@ -427,14 +431,14 @@ def _redirect_target(url: str, location: str, doing: str) -> str:
     try:
         target = urljoin(url, location)
     except ValueError as error:
-        raise Failure(doing, why=why) from error
+        raise Failure(failure, why=why) from error
     if not _is_http_url(target):
-        raise Failure(doing, why=why)
+        raise Failure(failure, why=why)
     return target
 
 
 def _is_http_url(url: str) -> bool:
-    """Whether a request can be sent to the URL.
+    """Return whether a request can be sent to the URL.
 
     The URL must be an HTTP URL with a valid host name, and its path must be valid in a request line."""
     try:

@@ -21,7 +21,7 @@ class Variable(StrEnum):
 
 
 def client_of_environment() -> tuple[str, str] | None:
-    """The id and the secret of the OAuth client that the environment names, or None.
+    """Return the id and the secret of the OAuth client that the environment names, or None.
 
     Raises:
         Failure: one of the two is set and the other is not.
@@ -31,13 +31,13 @@ def client_of_environment() -> tuple[str, str] | None:
     if len(missing) == 1:
         (there,) = given.keys() - missing
         remedy = f"Set both to act as an OAuth client; unset {there} to act as the account of `countersign login`."
-        why, doing = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
+        why, failure = f"{missing[0]} is missing, and {there} is set", "cannot sign in as the OAuth client"
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.USAGE)
     return None if missing else (given[Variable.CLIENT], given[Variable.PROOF])
 
 
 def credentials_file() -> Path:
-    """The path of the saved tokens: credentials.json in the person's configuration directory (XDG)."""
+    """Return the path of the saved tokens: credentials.json in the person's configuration directory (XDG)."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "countersign" / "credentials.json"
 
@@ -73,12 +73,12 @@ def save_token(server: str, token: str) -> Path:
     return path
 
 
-def _write(path: Path, tokens: dict[str, str], doing: str) -> None:
+def _write(path: Path, tokens: dict[str, str], failure: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(path, json.dumps({"tokens": tokens}, indent=1).encode() + b"\n")
     except OSError as error:
-        raise Failure(doing, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
+        raise Failure(failure, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
 
 
 def _read(path: Path) -> dict[str, str]:

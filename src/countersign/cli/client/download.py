@@ -34,7 +34,7 @@ class ArtifactRequest:
     file: str | None
 
     @property
-    def doing(self) -> str:
+    def failure(self) -> str:
         """The first words of a failure message."""
         return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
 
@@ -45,8 +45,8 @@ def select_artifact(server: Server, wanted: ArtifactRequest) -> tuple[api_models
     Raises:
         Failure: no file matches, several files match, or the server refuses a request or cannot be reached.
     """
-    found = require_owned_by(server, wanted.product, wanted.doing)
-    releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.doing)
+    found = require_owned_by(server, wanted.product, wanted.failure)
+    releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.failure)
     release = select_release(releases, wanted)
     if release.status is not None:
         output.note(f"{wanted.product} {release.version} is {release.status}.")
@@ -67,7 +67,7 @@ def select_release(releases: Sequence[api_models.Release], wanted: ArtifactReque
     why = f"it has no release {wanted.version}" if wanted.version else "nothing is published"
     known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
     remedy = f"It has: {known}. Pass --version or --channel." if known else "It has no release yet."
-    raise Failure(wanted.doing, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    raise Failure(wanted.failure, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def _matches(release: api_models.Release, version: str | None, channel: str | None) -> bool:
@@ -92,11 +92,11 @@ def select_file(artifacts: Sequence[api_models.Artifact], wanted: ArtifactReques
     why = "several files fit" if fitting else "no file of the release fits"
     remedy = f"{_selection_hint(ready, wanted)}; the release has: {known}." if known else "The release has no files."
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
-    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
+    raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code)
 
 
 def _selection_hint(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
-    """A sentence that names the options to select one of the files with."""
+    """Return a sentence that names the options to select one of the files with."""
     has_platforms = any(each.platform for each in ready)
     return "Leave out --platform" if wanted.platform and not has_platforms else "Pass --platform or --file"
 
@@ -140,12 +140,12 @@ def download(
     path = _target_path(target, artifact, wanted)
     try:
         if not _is_downloaded(path, artifact, wanted, force=force):
-            Download(server, artifact, path, wanted.doing).run()
+            Download(server, artifact, path, wanted.failure).run()
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or path}: {error.strerror or error}"
         remedy = "Make space or choose another path with -o, then run the same command again."
-        raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
+        raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the download was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
@@ -158,13 +158,13 @@ def download(
 
 
 def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: ArtifactRequest) -> Path:
-    """The path to write the file to. A file name from the server never selects a directory."""
+    """Return the path to write the file to. A file name from the server never selects a directory."""
     if target is not None and not target.is_dir():
         return target
     name = artifact.filename
     if name in ("", ".", "..") or any(sign in name for sign in "/\\\0") or not name.isprintable():
         why = f"the release calls its file {name!r}, which is not a valid file name"
-        raise Failure(wanted.doing, why=why, remedy="Name the file to write with -o FILE.")
+        raise Failure(wanted.failure, why=why, remedy="Name the file to write with -o FILE.")
     return (target or Path()) / name
 
 
@@ -176,18 +176,18 @@ def _is_downloaded(path: Path, artifact: api_models.Artifact, wanted: ArtifactRe
     if same or force:
         return same
     remedy = "Pass --force to replace it, or choose another path with -o."
-    raise Failure(wanted.doing, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(wanted.failure, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 class Download:
     """A download in progress."""
 
-    def __init__(self, server: Server, artifact: api_models.Artifact, path: Path, doing: str) -> None:
+    def __init__(self, server: Server, artifact: api_models.Artifact, path: Path, failure: str) -> None:
         self._server = server
         self._artifact = artifact
         self._path = path
         self._part = path.with_name(path.name + ".part")
-        self._doing = doing
+        self._failure = failure
         self._url = f"{server.base}/artifacts/{segment(artifact.id)}"
 
     def run(self) -> None:
@@ -211,7 +211,7 @@ class Download:
         if digest != self._artifact.sha256:
             self._part.unlink()
             why = f"the bytes have sha256 {digest}, the release says {self._artifact.sha256}; nothing was kept"
-            raise Failure(self._doing, why=why, remedy="Download again.", exit_code=Exit.CHECKSUM)
+            raise Failure(self._failure, why=why, remedy="Download again.", exit_code=Exit.CHECKSUM)
         os.replace(self._part, self._path)
 
     def _fetch(self, meter: Meter) -> str:
@@ -239,7 +239,7 @@ class Download:
                 except Unreachable as error:
                     failures = failures + 1 if file.tell() <= position else 1
                     if failures == ATTEMPTS:
-                        raise self._server.unreachable(self._doing, str(error)) from error
+                        raise self._server.unreachable(self._failure, str(error)) from error
                     connection.wait(connection.pause_s(failures + 1))
             file.flush()
             os.fsync(file.fileno())
@@ -250,12 +250,12 @@ class Download:
         headers: dict[str, str] = {}
         if position:
             headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
-        response = self._server.stream(self._url, headers, self._doing)
+        response = self._server.stream(self._url, headers, self._failure)
         begins = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
         if response.status == 416 or (response.status == 206 and not begins):
             response.close()
             why = f"the server has other bytes than the {self._artifact.size} that were announced"
-            raise Failure(self._doing, why=why, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
+            raise Failure(self._failure, why=why, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
         return response
 
     def _copy(self, response: Response, file: IO[bytes], update: Callable[[bytes], None], meter: Meter) -> None:
@@ -264,7 +264,7 @@ class Download:
             done += len(piece)
             if done > self._artifact.size:
                 why = f"the server sends more than the {self._artifact.size} bytes that were announced"
-                raise Failure(self._doing, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+                raise Failure(self._failure, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
             file.write(piece)
             update(piece)
             meter.at(done)

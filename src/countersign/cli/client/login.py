@@ -28,16 +28,16 @@ def request_token(server: Server, email: str, scopes: str) -> str:
         Failure: the server refuses the request, or the person declines or does not confirm in time.
     """
     server.use_no_token()
-    doing = "cannot sign in"
+    failure = "cannot sign in"
     asked = {"method": "service_auth", "email": email, "scope": scopes}
-    registered = connection.decode(server.post("/auth/register", asked, doing), api_models.Registration, doing)
+    registered = connection.decode(server.post("/auth/register", asked, failure), api_models.Registration, failure)
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")
     output.note(f"sign in there as {email}, and type the code {claim.user_code}")
     output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
     assertion = _poll_assertion(server, registered.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}
-    return connection.decode(server.post("/auth/token", body, doing), api_models.Token, doing).access_token
+    return connection.decode(server.post("/auth/token", body, failure), api_models.Token, failure).access_token
 
 
 def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
@@ -61,7 +61,7 @@ def _poll_assertion(server: Server, claim_token: str, interval_s: int, patience_
 
 
 def _claim_refusal(server: Server, reply: Reply) -> Failure:
-    """The failure for a refused claim, in words for the person: the server's own text is meant for agents."""
+    """Return the failure for a refused claim, in words for the person: the server's own text is meant for agents."""
     failure = server.refusal(reply, "cannot sign in")
     failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
     if failure.problem == "invalid_scope":
@@ -177,12 +177,12 @@ def _end_token(server: Server, token: str) -> str:
 def whoami() -> None:
     """Show the account of the token, its scopes and when it expires."""
     server = connection.selected_server()
-    doing = "cannot show the account"
+    failure = "cannot show the account"
     if server.token is None:
         remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
         why = f"there is no token for {server.root}"
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
-    me = server.get("/auth/me", api_models.Me, doing)
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
+    me = server.get("/auth/me", api_models.Me, failure)
     rows = [
         ("server", server.root),
         ("account", me.email or f"OAuth client {me.sub}"),

@@ -35,14 +35,14 @@ Value: TypeAlias = dict[str, object]
 class DeltaSource:
     """Downloads the chunks and deltas of one build of a release from a store."""
 
-    def __init__(self, server: Server, product: str, version: str, platform: str, doing: str) -> None:
+    def __init__(self, server: Server, product: str, version: str, platform: str, failure: str) -> None:
         self._server = server
         self._path = f"/products/{segment(product)}/releases/{segment(version)}"
         self._platform = platform
-        self._doing = doing
-        self._given: list[str] = []
-        """The URLs that the store returned first. `_fresh` has the currently valid URLs, in the same order."""
-        self._fresh: list[str] = []
+        self._failure = failure
+        self._original_urls: list[str] = []
+        """The URLs that the store returned first. `_current_urls` has the currently valid URLs, in the same order."""
+        self._current_urls: list[str] = []
         self._from = ""
 
     def places(self, *, begins: bool) -> ChunkPlaces:
@@ -52,7 +52,7 @@ class DeltaSource:
             Failure: the server refuses the request or cannot be reached.
         """
         found = self._places({BEGINS_HEADER: "1"} if begins else {})
-        self._given = self._fresh = _urls(found, None)
+        self._original_urls = self._current_urls = _urls(found, None)
         return found
 
     def offer(self, version: str) -> DeltaOffer | None:
@@ -63,7 +63,7 @@ class DeltaSource:
         """
         found = self._offer(version)
         self._from = version
-        self._given = self._fresh = [*self._given, *_urls(None, found)]
+        self._original_urls = self._current_urls = [*self._original_urls, *_urls(None, found)]
         return found
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
@@ -85,7 +85,7 @@ class DeltaSource:
             except Unreachable as error:
                 failures = 1 if done > before else failures + 1
                 if failures == ATTEMPTS:
-                    raise self._server.unreachable(self._doing, str(error)) from error
+                    raise self._server.unreachable(self._failure, str(error)) from error
                 connection.wait(connection.pause_s(failures))
 
     def _ask(self, url: str, start: int, end: int) -> Response:
@@ -93,15 +93,15 @@ class DeltaSource:
         try:
             return self._stream(self._current(url), start, end)
         except Failure as error:
-            if error.exit_code not in (Exit.REFUSED, Exit.NOT_FOUND, Exit.CONFLICT) or url not in self._given:
+            if error.exit_code not in (Exit.REFUSED, Exit.NOT_FOUND, Exit.CONFLICT) or url not in self._original_urls:
                 raise
         offer = self._offer(self._from) if self._from else None
-        self._fresh = _urls(self._places(), offer)
+        self._current_urls = _urls(self._places(), offer)
         return self._stream(self._current(url), start, end)
 
     def _stream(self, url: str, start: int, end: int) -> Response:
         headers = {"Range": f"bytes={start}-{end - 1}"}
-        response = self._server.stream(self._server.reached(url), headers, self._doing)
+        response = self._server.stream(self._server.reached(url), headers, self._failure)
         begins = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
         if response.status == 206 and begins:
             return response
@@ -109,19 +109,19 @@ class DeltaSource:
             return response
         response.close()
         why = f"the server did not return the requested bytes from offset {start}"
-        raise Failure(self._doing, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+        raise Failure(self._failure, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
 
     def _current(self, url: str) -> str:
-        place = self._given.index(url) if url in self._given else -1
-        return self._fresh[place] if 0 <= place < len(self._fresh) else url
+        place = self._original_urls.index(url) if url in self._original_urls else -1
+        return self._current_urls[place] if 0 <= place < len(self._current_urls) else url
 
     def _places(self, headers: dict[str, str] | None = None) -> ChunkPlaces:
-        return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._doing, headers)
+        return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._failure, headers)
 
     def _offer(self, version: str) -> DeltaOffer | None:
         query = self._query({"from": version})
         try:
-            return self._server.get(f"{self._path}/delta{query}", DeltaOffer, self._doing)
+            return self._server.get(f"{self._path}/delta{query}", DeltaOffer, self._failure)
         except Failure as error:
             if error.exit_code in (Exit.NOT_FOUND, Exit.REFUSED):
                 return None
@@ -168,7 +168,7 @@ def pull(
     """
     wanted = PullRequest(product, channel, version, platform, folder)
     server = connection.selected_server()
-    found = require_owned_by(server, product, wanted.doing)
+    found = require_owned_by(server, product, wanted.failure)
     with _failures(wanted, server):
         release = release_trust.trusted_release(server, found, wanted)
         report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
@@ -179,7 +179,7 @@ def _install(
     server: Server, release: VerifiedRelease, wanted: PullRequest, *, verify: bool, dry_run: bool
 ) -> PullReport:
     manifest = release.manifest
-    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", wanted.doing)
+    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", wanted.failure)
     with ExitStack() as stack:
         shown = _PullDisplay(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
         way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
@@ -218,12 +218,14 @@ def _failures(wanted: PullRequest, server: Server) -> Generator[None]:
     except Refused as error:
         exit_code = exit_code_of(error.status, error.code)
         remedy = _unpin_remedy(wanted, server) if isinstance(error, KeyChanged) else error.remedy
-        raise Failure(wanted.doing, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code) from error
+        raise Failure(
+            wanted.failure, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code
+        ) from error
     except OSError as error:
         exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or wanted.folder}: {error.strerror or error}"
         remedy = f"{wanted.folder} is unchanged. Correct the named problem, then run the same command again."
-        raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
+        raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=exit_code) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this run stopped."
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
@@ -249,19 +251,20 @@ def unpin(org: str, yes: bool) -> None:
     The next pull trusts any key that the server then shows. Do this only if you know why the key has changed: the
     publisher says that the key was lost, or you have reset your own server.
     """
-    server, doing = connection.selected_server(), f"cannot forget the key of {org}"
+    server, failure = connection.selected_server(), f"cannot forget the key of {org}"
     pin = release_trust.load_pin(server.root, org)
     if pin is None:
         why = f"no key of {org} at {server.root} is pinned in {release_trust.pins_file()}"
-        raise Failure(doing, why=why, remedy="Name the server with --server as `pull` does.", exit_code=Exit.NOT_FOUND)
+        remedy = "Name the server with --server as `pull` does."
+        raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
     if not yes:
-        _confirm_unpin(org, server, pin.key.keyid, doing)
+        _confirm_unpin(org, server, pin.key.keyid, failure)
     release_trust.forget_pin(server.root, org)
     value = {"server": server.root, "org": org, "keyid": pin.key.keyid}
     output.answer(value, f"Forgot the key {pin.key.keyid} of {org} at {server.root}.")
 
 
-def _confirm_unpin(org: str, server: Server, keyid: str, doing: str) -> None:
+def _confirm_unpin(org: str, server: Server, keyid: str, failure: str) -> None:
     """Ask for confirmation on a terminal.
 
     Raises:
@@ -270,9 +273,9 @@ def _confirm_unpin(org: str, server: Server, keyid: str, doing: str) -> None:
     output.note(f"The next pull will trust any key that {server.root} shows for {org}.")
     if not sys.stdin.isatty():
         remedy = "Run the command again with --yes."
-        raise Failure(doing, why="this is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+        raise Failure(failure, why="this is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
     if not click.confirm(f"Forget the key {keyid}?", err=True):
-        raise Failure(doing, why="this was not confirmed; the key stays pinned", exit_code=Exit.USAGE)
+        raise Failure(failure, why="this was not confirmed; the key stays pinned", exit_code=Exit.USAGE)
 
 
 def _result_value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:

@@ -26,7 +26,7 @@ PATIENCE_S = 180.0
 """How long a push waits for a server that cannot be reached, for example because it restarts."""
 
 
-def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, doing: str) -> None:
+def require_not_lower(channels: Sequence[api_models.Channel], channel: str, version: str, failure: str) -> None:
     """Check that publishing the version does not move the channel back; `channels` are those of the product.
 
     Raises:
@@ -39,7 +39,7 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
         return
     why = f"the channel {channel} is at {current}, and {version} is lower: publishing it would move the channel back"
     remedy = "Publish a higher version, or pass --older to move the channel back."
-    raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @click.command()
@@ -51,16 +51,16 @@ def require_not_lower(channels: Sequence[api_models.Channel], channel: str, vers
 def publish(product: ProductName, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public. The first release also makes the product public."""
     server = connection.selected_server()
-    doing = f"cannot publish {product} {version}"
-    found = require_owned_by(server, product, doing)
+    failure = f"cannot publish {product} {version}"
+    found = require_owned_by(server, product, failure)
     path = f"/products/{segment(found.slug)}"
     if not older:
-        drafts = server.get(f"{path}/drafts", list[api_models.Release], doing)
+        drafts = server.get(f"{path}/drafts", list[api_models.Release], failure)
         for channel in (each.channel for each in drafts if each.version == version):
-            require_not_lower(found.channels, channel, version, doing)
+            require_not_lower(found.channels, channel, version, failure)
     with release_hints(product.slug):
-        reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
-    release = connection.decode(reply, api_models.Release, doing)
+        reply = server.post(f"{path}/releases/{segment(version)}/publish", None, failure)
+    release = connection.decode(reply, api_models.Release, failure)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}
     words = f"{product} {release.version} is public on the channel {release.channel}."
     output.answer({**value, "published_at": release.published_at}, words)
@@ -89,7 +89,7 @@ class PushTarget:
         return f"/products/{segment(self.product.slug)}/releases/{segment(self.version)}"
 
     @property
-    def doing(self) -> str:
+    def failure(self) -> str:
         """The first words of a failure message."""
         return f"cannot push to {self.product} {self.version}"
 
@@ -187,16 +187,16 @@ def _show_result(
 
 def _build(to: PushTarget, artifact: api_models.Artifact, content: Content) -> BuildResult:
     """Have the store make the build of the file. If it fails, the file stays in the draft and nothing is published."""
-    doing = f"{artifact.filename} is in {to.product} {to.version}, but no build could be made of it"
-    return upload.build(to.server, artifact.id, content.size, doing)
+    failure = f"{artifact.filename} is in {to.product} {to.version}, but no build could be made of it"
+    return upload.build(to.server, artifact.id, content.size, failure)
 
 
 def _file_failure(to: PushTarget, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
     if is_disk_full(error):
         remedy = "Make space for the packed directory, or set TMPDIR to a volume with enough space."
-        return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
-    return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
+        return Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
+    return Failure(to.failure, why=why, remedy="Make the file readable, then push again.")
 
 
 @contextmanager
@@ -238,10 +238,11 @@ def _deliver(to: PushTarget, content: Content) -> api_models.Artifact:
     artifact = artifact or _existing_artifact(to, content)
     memory.forget()
     if artifact is None:
-        raise Failure(to.doing, why="all bytes were sent, but the server does not have the file", remedy="Push again.")
+        why = "all bytes were sent, but the server does not have the file"
+        raise Failure(to.failure, why=why, remedy="Push again.")
     if artifact.sha256 != content.sha256:
         why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
-        raise Failure(to.doing, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
+        raise Failure(to.failure, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
     return artifact
 
 
@@ -253,7 +254,7 @@ def _require_product(to: PushTarget) -> None:
             the product belongs to another organisation.
     """
     try:
-        to.channels = require_owned_by(to.server, to.product, to.doing).channels
+        to.channels = require_owned_by(to.server, to.product, to.failure).channels
     except Failure as failure:
         if failure.problem != NotFound.code:
             raise
@@ -264,11 +265,11 @@ def _require_product(to: PushTarget) -> None:
         remedy = f"Create the product, with a title and kind (app, game or tool) of your choice: {make}"
         why = f"the organisation {to.product.org} has no product {to.product.slug}, or you may not see it"
         code = failure.exit_code
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
+        raise Failure(to.failure, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
 
 
 def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact | None:
-    """The file in the release, if its upload is complete; creates a draft if the release does not exist.
+    """Return the file in the release, if its upload is complete; create a draft if the release does not exist.
 
     Raises:
         Failure: the release is no longer a draft and does not have this file; it has a different file with the same
@@ -279,14 +280,14 @@ def _existing_artifact(to: PushTarget, content: Content) -> api_models.Artifact 
     release = _release(to)
     is_published = release is not None and release.status != "draft"
     if to.refuses_older and not is_published:
-        require_not_lower(to.channels, to.channel, to.version, to.doing)
+        require_not_lower(to.channels, to.channel, to.version, to.failure)
     if release is None:
         _draft(to, path)
         return None
     if release.channel != to.channel:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Pass --channel {release.channel}, or push another version."
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+        raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return _artifact_in_release(to, release, content)
 
 
@@ -305,12 +306,12 @@ def _artifact_in_release(to: PushTarget, release: api_models.Release, content: C
     if to.status != "draft":
         why = f"{to.version} is {to.status} already: its files can no longer change"
         remedy = "Push the files under a new version."
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
+        raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
     if found is None:
         return None
     why = f"the release has a different file named {found.filename}, with sha256 {found.sha256}"
     remedy = "Push under another version or with another --filename."
-    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
@@ -325,7 +326,7 @@ def _require_platform(to: PushTarget, found: api_models.Artifact) -> None:
     why = f"the release has the file {found.filename} {there}, and this push is {here}"
     say = f"Pass --platform {found.platform}" if found.platform else "Leave out --platform"
     remedy = f"{say}; or push under another --filename, or another version."
-    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    raise Failure(to.failure, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _release(to: PushTarget) -> api_models.Release | None:
@@ -336,7 +337,7 @@ def _release(to: PushTarget) -> api_models.Release | None:
 
     product, twin = f"/products/{segment(to.product.slug)}", ""
     for place in ("drafts", "releases"):
-        for each in to.server.get(f"{product}/{place}", list[api_models.Release], to.doing):
+        for each in to.server.get(f"{product}/{place}", list[api_models.Release], to.failure):
             if each.version == to.version:
                 return each
             if without_zeros(each.version) == without_zeros(to.version):
@@ -352,7 +353,7 @@ def _draft(to: PushTarget, path: str) -> None:
     if to.notes is not None:
         body["notes"] = to.notes
     try:
-        to.server.post(path, body, to.doing)
+        to.server.post(path, body, to.failure)
     except Failure as failure:
         if failure.problem != "release_exists":
             raise
@@ -362,7 +363,7 @@ def _start_upload(to: PushTarget, content: Content, memory: UploadCache) -> tupl
     """Return the upload and its missing byte ranges. An upload that the server still has is continued."""
     remembered = memory.recall()
     if remembered is not None:
-        sending = UploadSession(to.server, remembered.upload_url, content, to.doing)
+        sending = UploadSession(to.server, remembered.upload_url, content, to.failure)
         try:
             return sending, sending.missing()
         except Failure as failure:
@@ -372,8 +373,8 @@ def _start_upload(to: PushTarget, content: Content, memory: UploadCache) -> tupl
     body: dict[str, object] = {"filename": content.filename, "size": content.size, "sha256": content.sha256}
     if to.platform is not None:
         body["platform"] = to.platform
-    reply = to.server.post(f"{to.address}/artifacts", body, to.doing)
-    upload = connection.decode(reply, api_models.Upload, to.doing)
+    reply = to.server.post(f"{to.address}/artifacts", body, to.failure)
+    upload = connection.decode(reply, api_models.Upload, to.failure)
     url = to.server.reached(upload.upload_url)
     memory.remember(SavedUpload(upload.artifact_id, url))
-    return UploadSession(to.server, url, content, to.doing), [(0, content.size)]
+    return UploadSession(to.server, url, content, to.failure), [(0, content.size)]

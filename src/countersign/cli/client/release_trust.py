@@ -47,7 +47,7 @@ class _Pins(msgspec.Struct, frozen=True):
 
 
 def pins_file() -> Path:
-    """The path of the pins: keys.json in the directory of the saved tokens."""
+    """Return the path of the pins: keys.json in the directory of the saved tokens."""
     return credentials.credentials_file().with_name("keys.json")
 
 
@@ -84,7 +84,7 @@ def forget_pin(server: str, org: str) -> None:
 
 
 @contextmanager
-def _changed_pins(doing: str) -> Generator[dict[str, dict[str, Pin]]]:
+def _changed_pins(failure: str) -> Generator[dict[str, dict[str, Pin]]]:
     """Yield the pins of each server, and save what the block makes of them; no other process changes them meanwhile.
 
     Raises:
@@ -98,7 +98,7 @@ def _changed_pins(doing: str) -> Generator[dict[str, dict[str, Pin]]]:
             yield servers
             credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
     except OSError as error:
-        raise Failure(doing, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
+        raise Failure(failure, why=f"{path}: {error.strerror}", remedy="Make the directory writable.") from error
 
 
 def _merge(known: Pin | None, found: Pin) -> Pin:
@@ -144,7 +144,7 @@ class PullRequest:
     folder: Path
 
     @property
-    def doing(self) -> str:
+    def failure(self) -> str:
         """The first words of a failure message."""
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
@@ -160,14 +160,14 @@ def trusted_release(server: Server, found: api_models.CatalogProduct, wanted: Pu
     """
     org, installed = wanted.product.org, state.read(wanted.folder)
     path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
-    shown = server.get(path, ChannelState, wanted.doing)
+    shown = server.get(path, ChannelState, wanted.failure)
     seen = 0
     if installed is not None and _is_same_channel(installed.state, server, found, wanted):
         seen = installed.state.counter
     statement, keys = _trusted_statement(server, found, wanted, shown, seen)
     usual = _preferred_platforms(wanted, installed)
     version, platforms = _select_build(server, wanted, statement, usual)
-    envelope, platform = _fetch_envelope(server, found, version, platforms, wanted.doing)
+    envelope, platform = _fetch_envelope(server, found, version, platforms, wanted.failure)
     payload = _verified_payload(envelope, keys, statement, version, platform)
     manifest = _decode_manifest(payload, found, org, version, platform)
     if installed is not None and version != statement.version:
@@ -237,7 +237,7 @@ def _only_platform(wanted: PullRequest, statement: ChannelStatement, named: str)
     remedy = f"Pass --platform with one of: {', '.join(sorted(filter(None, statement.builds)))}."
     if list(statement.builds) == [""]:
         remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
-    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    raise Failure(wanted.failure, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def _earlier_build(
@@ -245,31 +245,32 @@ def _earlier_build(
 ) -> tuple[str, list[str]] | None:
     """Return the newest other release of the channel with a build for one of the platforms, or None."""
     path = f"/products/{segment(statement.product)}/releases"
-    releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[api_models.Release], wanted.doing)
+    releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[api_models.Release], wanted.failure)
     for release in releases:
         if release.status is not None or release.version == statement.version:
             continue
         offered = {artifact.platform or "" for artifact in release.artifacts}
         for platform in usual:
-            if platform in offered and _is_built(server, f"{path}/{segment(release.version)}", platform, wanted.doing):
+            address = f"{path}/{segment(release.version)}"
+            if platform in offered and _is_built(server, address, platform, wanted.failure):
                 return release.version, [platform]
     return None
 
 
-def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
-    """Whether the release has a build for the platform."""
+def _is_built(server: Server, path: str, platform: str, failure: str) -> bool:
+    """Return whether the release has a build for the platform."""
     query = f"?{urlencode({'platform': platform})}" if platform else ""
     try:
-        server.get(f"{path}/manifest{query}", Envelope, doing)
-    except Failure as failure:
-        if failure.problem != "not_processed":
+        server.get(f"{path}/manifest{query}", Envelope, failure)
+    except Failure as failed:
+        if failed.problem != "not_processed":
             raise
         return False
     return True
 
 
 def _preferred_platforms(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
-    """The requested platform; else the installed build's platform, this machine's platform, and any platform."""
+    """Return the requested platform; else the installed build's platform, this machine's platform, and any platform."""
     if wanted.platform:
         return [wanted.platform]
     here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
@@ -278,7 +279,7 @@ def _preferred_platforms(wanted: PullRequest, installed: state.Installation | No
 
 
 def _fetch_envelope(
-    server: Server, found: api_models.CatalogProduct, version: str, platforms: Sequence[str], doing: str
+    server: Server, found: api_models.CatalogProduct, version: str, platforms: Sequence[str], failure: str
 ) -> tuple[Envelope, str]:
     """Return the signed manifest of the first platform that has a build."""
     path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
@@ -286,9 +287,9 @@ def _fetch_envelope(
         query = f"?{urlencode({'platform': platform})}" if platform else ""
         try:
             with release_hints(found.slug):
-                return server.get(path + query, Envelope, doing), platform
-        except Failure as failure:
-            if failure.problem != "not_processed" or platform == platforms[-1]:
+                return server.get(path + query, Envelope, failure), platform
+        except Failure as failed:
+            if failed.problem != "not_processed" or platform == platforms[-1]:
                 raise
     raise AssertionError("there is a platform to ask for")
 

@@ -55,19 +55,19 @@ def send(request: Request) -> Response:
         raise Unreachable(explain(error)) from error
 
 
-def read(response: Response, most: int) -> bytes:
-    """Read at most `most` bytes of the body, whatever length the server declares. Return no bytes at the end.
+def read(response: Response, max_bytes: int) -> bytes:
+    """Read at most `max_bytes` bytes of the body, whatever length the server declares. Return no bytes at the end.
 
     Raises:
         Unreachable: the connection failed.
     """
-    room = bytearray(most)
+    buffer = bytearray(max_bytes)
     try:
         # Do not call `response.read`: it reads all remaining bytes if a chunk has a declared size of -1.
-        count = response.readinto(room)
+        count = response.readinto(buffer)
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable(explain(error)) from error
-    return bytes(memoryview(room)[:count])
+    return bytes(memoryview(buffer)[:count])
 
 
 def explain(error: Exception) -> str:
@@ -122,7 +122,7 @@ def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
 
 
 def _proxy(parts: SplitResult) -> tuple[str, int] | None:
-    """The host and port of the proxy for this URL, or None. See http_proxy, https_proxy and no_proxy."""
+    """Return the host and port of the proxy for this URL, or None. See http_proxy, https_proxy and no_proxy."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies_environment, proxy_bypass

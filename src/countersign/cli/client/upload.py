@@ -72,7 +72,7 @@ class UploadCache:
         self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
 
     def recall(self) -> SavedUpload | None:
-        """The unfinished upload, or None if there is no file or the file is damaged."""
+        """Return the unfinished upload, or None if there is no file or the file is damaged."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=SavedUpload)
         except (OSError, msgspec.DecodeError):
@@ -95,22 +95,22 @@ class UploadCache:
 class UploadSession:
     """An upload in progress."""
 
-    def __init__(self, server: Server, upload_url: str, content: Content, doing: str) -> None:
+    def __init__(self, server: Server, upload_url: str, content: Content, failure: str) -> None:
         self._server = server
         self._url = upload_url
         self._content = content
-        self._doing = doing
+        self._failure = failure
         self._part_bytes = max(MIN_PART_BYTES, -(-content.size // MAX_PARTS))
 
     def missing(self) -> list[tuple[int, int]]:
-        """The byte ranges that the server does not have, each as the first byte and the byte after the last.
+        """Return the byte ranges that the server does not have, each as the first byte and the byte after the last.
 
         Raises:
             Failure: the upload has ended or was never started (404, 410), or the server cannot be reached.
         """
-        state = self._server.get(self._url, api_models.UploadStatus, self._doing)
+        state = self._server.get(self._url, api_models.UploadStatus, self._failure)
         if state.size != self._content.size:
-            raise Failure(self._doing, why="the upload belongs to another file", exit_code=Exit.NOT_FOUND)
+            raise Failure(self._failure, why="the upload belongs to another file", exit_code=Exit.NOT_FOUND)
         gaps: list[tuple[int, int]] = []
         position = 0
         for first, last in sorted(state.received):
@@ -146,13 +146,13 @@ class UploadSession:
                 continue
             failures, arrived_s = 0, clock.monotonic_s()
             if reply.status == 201:
-                return connection.decode(reply, api_models.Artifact, self._doing)
+                return connection.decode(reply, api_models.Artifact, self._failure)
             parts.pop(0)
         return None
 
     def _away(self, why: str) -> Failure:
         remedy = "Run the same command again: it continues where this one ended."
-        return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
+        return Failure(self._failure, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Split the missing ranges into parts. If no bytes are missing, return the last byte.
@@ -173,7 +173,7 @@ class UploadSession:
             connection.wait(connection.retry_pause_s(reply.headers, 1))
             raise Unreachable(f"the server answered {reply.status}")
         if not reply.is_success:
-            raise self._server.refusal(reply, self._doing)
+            raise self._server.refusal(reply, self._failure)
         return reply
 
     def _pieces(self, start: int, stop: int, meter: Meter, done: int) -> Iterator[bytes]:
@@ -183,7 +183,7 @@ class UploadSession:
             piece = file.read(min(PIECE_BYTES, stop - start))
             if not piece:
                 remedy = "Push again when the file is complete."
-                raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
+                raise Failure(self._failure, why="the file became shorter meanwhile", remedy=remedy)
             yield piece
             start += len(piece)
             done += len(piece)
@@ -211,7 +211,7 @@ class BuildResult(msgspec.Struct):
     stored: int
 
 
-def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResult:
+def build(server: Server, artifact_id: str, size: int, failure: str) -> BuildResult:
     """Wait until the store has made the build of the artifact, without a time limit, and return the build.
 
     Raises:
@@ -219,19 +219,19 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> BuildResul
             invalid result. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
-    job = connection.decode(server.post("/jobs", asked, doing), Job, doing)
+    job = connection.decode(server.post("/jobs", asked, failure), Job, failure)
     with _job_display(size) as shown:
         while job.status not in ("completed", "failed"):
             shown.at(job)
             clock.sleep(POLL_S)
-            job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
+            job = server.get(f"/jobs/{segment(job.job_id)}", Job, failure)
     if job.status == "failed":
-        raise _job_failure(job, doing)
+        raise _job_failure(job, failure)
     try:
         return msgspec.convert(job.result, BuildResult)
     except msgspec.ValidationError as error:
         remedy = "Check that --server is the address of a Countersign store of this version."
-        raise Failure(doing, why=f"the job's result is not understood: {error}", remedy=remedy) from error
+        raise Failure(failure, why=f"the job's result is not understood: {error}", remedy=remedy) from error
 
 
 class _JobDisplay(Protocol):
@@ -281,13 +281,13 @@ class _JobLines:
         output.note(f"processing: {state}, for {progress.duration(now_s - self._began_s)}")
 
 
-def _job_failure(job: Job, doing: str) -> Failure:
+def _job_failure(job: Job, failure: str) -> Failure:
     problem = job.error or {}
     code = str(problem.get("code", ""))
     status = problem.get("status", 500)
     rule = problem.get("rule")
     return Failure(
-        doing,
+        failure,
         why=str(problem.get("detail", "the job failed")) + (f" (rule {rule})" if rule else ""),
         remedy=output.hint(code, 0) or str(problem.get("resolution", "")),
         exit_code=output.exit_code_of(status if isinstance(status, int) else 500, code),

@@ -57,7 +57,7 @@ class Finding:
             output.say(f"      {'':{NAME_WIDTH}}  {self.remedy}")
 
     def members(self) -> dict[str, str]:
-        """The finding as a JSON object."""
+        """Return the finding as a JSON object."""
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
 
 

@@ -67,7 +67,7 @@ def check_variables() -> Finding:
 
 
 def _nearest_existing(path: Path) -> Path:
-    """The path, or the nearest directory above it that exists."""
+    """Return the path, or the nearest directory above it that exists."""
     return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
 
 

@@ -16,7 +16,7 @@ FAILED = "failure"
 
 
 @contextmanager
-def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
+def log_lifecycle(part: str, settings: Settings, failure: str) -> Generator[None]:
     """Configure the log from the settings, log the start, and log the end of the block if it fails.
 
     The code that receives a stop signal logs the stop. This process and its children ignore SIGHUP from now on.
@@ -28,7 +28,7 @@ def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
         telemetry.configure(settings.log_level)
     except ValueError as error:
         remedy = "Correct COUNTERSIGN_LOG_LEVEL."
-        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+        raise Failure(failure, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     log = telemetry.logger(part)
     log.info(
@@ -36,8 +36,8 @@ def log_lifecycle(part: str, settings: Settings, doing: str) -> Generator[None]:
     )
     try:
         yield
-    except Failure as failure:
-        log.error("stop", reason=FAILED, why=failure.why or failure.what, exit_code=int(failure.exit_code))
+    except Failure as failed:
+        log.error("stop", reason=FAILED, why=failed.why or failed.what, exit_code=int(failed.exit_code))
         raise
     except BaseException as error:
         log.error("stop", reason=FAILED, why="an unexpected error", exc_info=error)
@@ -50,7 +50,7 @@ def log_ready(part: str, **members: object) -> None:
 
 
 def describe_database(settings: Settings) -> Mapping[str, object]:
-    """The kind and name of the configured database, without a password."""
+    """Return the kind and name of the configured database, without a password."""
     if settings.database_url:
         try:
             return {"kind": "postgresql", "name": connection_urls.describe_postgres(settings.database_url)}

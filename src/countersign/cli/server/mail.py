@@ -17,7 +17,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.kernel.mail import transports
 
-DOING = "cannot show the outbox"
+FAILURE = "cannot show the outbox"
 _REMEDY = "Run the command as the user of the server."
 _LINK = re.compile(r"https?://[^\s<>\"]+")
 
@@ -49,7 +49,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     none = f"{folder} has no e-mail" + (f" to {wanted}" if wanted else "")
     if last and not letters:
         remedy = "Request an e-mail on the page, then run the command again."
-        raise Failure(DOING, why=none, remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise Failure(FAILURE, why=none, remedy=remedy, exit_code=Exit.NOT_FOUND)
     output.answer(
         {"letters": [each._asdict() for each in letters]}, "\n\n".join(_message_text(e, last) for e in letters)
     )
@@ -71,7 +71,7 @@ def _files(folder: Path) -> list[Path]:
     try:
         return transports.messages(folder)
     except OSError as error:
-        raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy=_REMEDY) from error
+        raise Failure(FAILURE, why=f"{folder}: {error.strerror}", remedy=_REMEDY) from error
 
 
 def _read_message(path: Path) -> OutboxMessage | None:
@@ -81,12 +81,12 @@ def _read_message(path: Path) -> OutboxMessage | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Failure(DOING, why=f"{path}: {error.strerror}", remedy=_REMEDY) from error
+        raise Failure(FAILURE, why=f"{path}: {error.strerror}", remedy=_REMEDY) from error
     try:
         text = str(message.get_content()).replace("\r\n", "\n")
         sent_at = clock.from_datetime(parsedate_to_datetime(str(message["Date"]).replace("-0000", "+0000")))
     except (ValueError, TypeError, LookupError) as error:
-        raise Failure(DOING, why=f"{path} is not an e-mail: {error}", remedy="Remove the file.") from error
+        raise Failure(FAILURE, why=f"{path} is not an e-mail: {error}", remedy="Remove the file.") from error
     return OutboxMessage(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
 
 

@@ -95,7 +95,7 @@ async def answer_operator(
 
 
 def operator_program(settings: Settings, siblings: WorkerMailboxes) -> Program:
-    """The program that serves the operator's port, in a process of its own."""
+    """Return the program that serves the operator's port, in a process of its own."""
 
     @asynccontextmanager
     async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
@@ -106,20 +106,20 @@ def operator_program(settings: Settings, siblings: WorkerMailboxes) -> Program:
 
 
 def _machine_checks(settings: Settings) -> ServiceChecks:
-    """The checks of the volume that both services share."""
+    """Return the checks of the volume that both services share."""
     data, reserve = Path(settings.data), settings.reserve_mib << 20
 
-    async def roomy() -> str:
+    async def check_space() -> str:
         free = shutil.disk_usage(data).free
         said = f"{free >> 20} MiB free, {settings.reserve_mib} MiB are kept in reserve"
         if free < reserve:
             raise StorageFull(said)
         return said
 
-    async def measured() -> Iterable[Sample]:
+    async def sample_volume() -> Iterable[Sample]:
         return Sample(FREE, shutil.disk_usage(data).free), Sample(RESERVE, reserve)
 
-    return ServiceChecks("machine", (Check("disk", roomy),), measured)
+    return ServiceChecks("machine", (Check("disk", check_space),), sample_volume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class StartOptions:
     is_demo: bool = field(kw_only=True)
 
     def places(self, listeners: Sequence[Listener]) -> list[ListenAddress]:
-        """The address of each service, with the port that its listener got."""
+        """Return the address of each service, with the port that its listener got."""
         return [
             listen_address(each.service.url(self.settings), self.host, listener.port)
             for each, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
@@ -228,7 +228,7 @@ def _operator(listeners: Sequence[Listener]) -> list[str]:
 
 
 def _program(start: StartOptions, wanted: ServiceRequest, message: StartMessage, siblings: WorkerMailboxes) -> Program:
-    """One service and the workers that serve it."""
+    """Return one service and the workers that serve it."""
     settings, service = start.settings, wanted.service
 
     @asynccontextmanager
@@ -294,7 +294,8 @@ def _deadlines(settings: Settings) -> Deadlines:
 
 
 def _listen_failure(error: CannotListen, start: StartOptions) -> Failure:
-    """The failure for a service or an operator's port that cannot listen. The remedy names the option to change."""
+    """Return the failure for a service or an operator's port that cannot listen. The remedy names the option to
+    change."""
     name = error.listener.name
     if name == OPERATOR:
         whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"

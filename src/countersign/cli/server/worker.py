@@ -20,7 +20,7 @@ from countersign.store.jobs import worker_process
 from countersign.store.releases.processing import sandboxed_process
 
 COMMAND = (sys.executable, "-m", "countersign.cli.server.worker")
-PART, DOING = "worker", "cannot work on jobs"
+PART, FAILURE = "worker", "cannot work on jobs"
 MAX_PROCESSES = 256
 MAX_CONNECTIONS = 4
 
@@ -57,8 +57,8 @@ def worker(data: str | None, processes: int | None) -> None:
             lifecycle.log_ready(PART, processes=count)
             await stopping.wait()
 
-    with lifecycle.log_lifecycle(PART, settings, DOING):
-        store.run(data, DOING, work, upgrades=True)
+    with lifecycle.log_lifecycle(PART, settings, FAILURE):
+        store.run(data, FAILURE, work, upgrades=True)
 
 
 def background_workers(opened: Store) -> AbstractAsyncContextManager[None]:

@@ -35,8 +35,8 @@ class DiskQuota:
         self._folder = folder
         self._reserve_bytes = reserve_bytes
         self._max_bytes = max_bytes
-        self._left = 0
-        self._writing = 0
+        self._remaining_bytes = 0
+        self._reserved_bytes = 0
         self._measured_s = float("-inf")
         self._lock = threading.Lock()
 
@@ -68,19 +68,19 @@ class DiskQuota:
             yield
         finally:
             with self._lock:
-                self._writing -= count
+                self._reserved_bytes -= count
 
     def _count(self, count: int) -> None:
         now_s = clock.monotonic_s()
-        if now_s - self._measured_s > MEASURE_EVERY_S or self._left < count:
+        if now_s - self._measured_s > MEASURE_EVERY_S or self._remaining_bytes < count:
             self._measured_s = now_s
             with suppress(_UnstableFolder):
                 # A scan misses reserved bytes that are not written yet, so subtract them as well.
-                self._left = self._max_bytes - _used_bytes(self._folder) - self._writing
-        if self._left < count:
+                self._remaining_bytes = self._max_bytes - _used_bytes(self._folder) - self._reserved_bytes
+        if self._remaining_bytes < count:
             raise StorageFull(f"The files here would exceed their limit of {self._max_bytes} bytes.")
-        self._left -= count
-        self._writing += count
+        self._remaining_bytes -= count
+        self._reserved_bytes += count
 
 
 def _used_bytes(folder: Path) -> int:
@@ -238,13 +238,13 @@ class IncomingFile:
     async def add(self, piece: bytes | bytearray) -> None:
         """Add the next bytes. Returns when the previous bytes are written, and raises the exception if writing them
         failed."""
-        await self._settle()
+        await self._finish_write()
         self.length += len(piece)
         self._working = [self._pool.submit(self._hash.update, piece), self._pool.submit(self._write, piece)]
 
     async def finish(self) -> str:
         """Wait until all bytes are on the disk; returns the SHA-256."""
-        await self._settle()
+        await self._finish_write()
         await in_thread(self._pool, os.fdatasync, self._held.fd)
         return self._hash.hexdigest()
 
@@ -252,7 +252,7 @@ class IncomingFile:
         """Close, and remove the file unless it got its final name."""
         await asyncio.shield(asyncio.wrap_future(self._pool.submit(self._drop)))
 
-    async def _settle(self) -> None:
+    async def _finish_write(self) -> None:
         working = self._working
         for each in working:
             await asyncio.wrap_future(each)

@@ -95,7 +95,7 @@ def spans(parts: Sequence[Part], size: int) -> list[PartRange]:
 
 
 def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
-    """For each range between two edges, the latest of the parts that cover it."""
+    """Yield each range between two edges with the latest of the parts that cover it."""
     waiting = sorted(enumerate(parts), key=lambda each: each[1].offset, reverse=True)
     covering: list[tuple[int, Part]] = []
     for start, stop in itertools.pairwise(edges):
@@ -125,7 +125,7 @@ def parts_missing() -> ChecksumMismatch:
 
 
 async def rechunk(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | bytearray, None]:
-    """The same bytes in pieces of at least PIECE_BYTES; the last piece may be shorter."""
+    """Yield the same bytes in pieces of at least PIECE_BYTES; the last piece may be shorter."""
     piece = bytearray()
     async for chunk in chunks:
         if not piece and len(chunk) >= PIECE_BYTES:

@@ -55,13 +55,14 @@ class LocalBlobs:
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
-        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, folder / _unnamed(), self._quota)
+        path = folder / _temporary_name()
+        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, path, self._quota)
         try:
             async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
                     await arriving.add(piece)
             part = Part(offset, arriving.length, await arriving.finish())
-            await disk.in_thread(self._pool, _name, arriving.path, folder / layout.part_name(part))
+            await disk.in_thread(self._pool, _rename_durably, arriving.path, folder / layout.part_name(part))
         finally:
             await arriving.drop()
         return part
@@ -75,14 +76,14 @@ class LocalBlobs:
             ValueError: the parts do not cover 0…size exactly.
             ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
-        laid = layout.spans(parts, size)
-        return await disk.in_thread(self._pool, self._seal, self._upload(upload), laid, sha256)
+        ranges = layout.spans(parts, size)
+        return await disk.in_thread(self._pool, self._seal, self._upload(upload), ranges, sha256)
 
     async def put(self, data: bytes) -> str:
         """See BlobStore. The bytes are staged under a new id; after a crash, garbage collection removes them."""
         stage = ids.new_uuid()
         try:
-            part = await self.stage(stage, 0, _once(data))
+            part = await self.stage(stage, 0, _single_chunk(data))
             return await self.seal(stage, [part], part.length, part.sha256)
         finally:
             await self.discard(stage)
@@ -122,14 +123,14 @@ class LocalBlobs:
 
     async def staged(self) -> AsyncIterator[Staged]:
         """See BlobStore."""
-        for folder in await disk.in_thread(self._pool, _folders, self._root / "staging"):
+        for folder in await disk.in_thread(self._pool, _subfolders, self._root / "staging"):
             changed_at = await disk.in_thread(self._pool, _last_change, folder)
             if changed_at is not None:
                 yield Staged(folder.name, changed_at)
 
     async def sealed(self) -> AsyncIterator[Sealed]:
         """See BlobStore."""
-        for first in await disk.in_thread(self._pool, _folders, self._root / "sealed"):
+        for first in await disk.in_thread(self._pool, _subfolders, self._root / "sealed"):
             for found in await disk.in_thread(self._pool, _blobs_under, first):
                 yield found
 
@@ -167,22 +168,22 @@ class LocalBlobs:
         own = self._sealed(sha256)
         return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 
-    def _seal(self, folder: Path, laid: Sequence[PartRange], announced: str | None) -> str:
+    def _seal(self, folder: Path, ranges: Sequence[PartRange], announced: str | None) -> str:
         disk.make_folder(folder)
-        whole = folder / _unnamed()
+        whole = folder / _temporary_name()
         try:
-            if len(laid) == 1 and laid[0].is_whole_part:
-                digest = _link_part(folder, laid[0].part, whole)
+            if len(ranges) == 1 and ranges[0].is_whole_part:
+                digest = _link_part(folder, ranges[0].part, whole)
             else:
                 self._quota.require_free(folder)
-                with self._quota.reserve(sum(span.stop - span.start for span in laid)):
-                    digest = _assemble(folder, laid, whole)
+                with self._quota.reserve(sum(span.stop - span.start for span in ranges)):
+                    digest = _assemble(folder, ranges, whole)
             layout.check_digest(digest, announced)
             whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
             os.utime(whole)
             target = self._sealed(digest)
             disk.make_folder(target.parent)
-            _name(whole, target)
+            _rename_durably(whole, target)
         finally:
             whole.unlink(missing_ok=True)
         return digest
@@ -201,15 +202,15 @@ class LocalBlobs:
             path.unlink(missing_ok=True)
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
+async def _single_chunk(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-def _unnamed() -> str:
+def _temporary_name() -> str:
     return f"incoming-{ids.new_uuid()}"
 
 
-def _name(path: Path, name: Path) -> None:
+def _rename_durably(path: Path, name: Path) -> None:
     """Rename a file whose bytes are on the disk, atomically and durably."""
     path.replace(name)
     sync_folder(name.parent)
@@ -232,11 +233,11 @@ def _link_part(folder: Path, part: Part, whole: Path) -> str:
     return part.sha256
 
 
-def _assemble(folder: Path, laid: Sequence[PartRange], whole: Path) -> str:
+def _assemble(folder: Path, ranges: Sequence[PartRange], whole: Path) -> str:
     """Write the spans to the file; returns the SHA-256."""
     digest = hashlib.sha256()
     held = disk.Descriptor(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    for span in laid:
+    for span in ranges:
         for piece in _pieces(folder, span):
             digest.update(piece)
             disk.write_all(held, memoryview(piece))
@@ -272,7 +273,7 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def _folders(folder: Path) -> list[Path]:
+def _subfolders(folder: Path) -> list[Path]:
     try:
         return sorted(each for each in folder.iterdir() if each.is_dir())
     except FileNotFoundError:
@@ -295,7 +296,7 @@ def _last_change(upload: Path) -> Instant | None:
 
 
 def _blobs_under(first: Path) -> list[Sealed]:
-    return [each for second in _folders(first) for each in _files(second) if layout.is_digest(each.sha256)]
+    return [each for second in _subfolders(first) for each in _files(second) if layout.is_digest(each.sha256)]
 
 
 def _read_marker(path: Path) -> bytes | None:

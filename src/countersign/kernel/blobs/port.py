@@ -85,7 +85,7 @@ class BlobStore(Protocol):
         ...
 
     def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-        """The bytes `start` (inclusive) to `stop` (exclusive) of a sealed blob, in pieces of at most 1 MiB.
+        """Yield the bytes `start` (inclusive) to `stop` (exclusive) of a sealed blob, in pieces of at most 1 MiB.
 
         Raises:
             NotFound: the blob does not exist.
@@ -105,11 +105,11 @@ class BlobStore(Protocol):
         ...
 
     def staged(self) -> AsyncIterator[Staged]:
-        """Every upload with staged bytes; for garbage collection."""
+        """Yield every upload with staged bytes; for garbage collection."""
         ...
 
     def sealed(self) -> AsyncIterator[Sealed]:
-        """Every sealed blob, in the order of the digests; for garbage collection."""
+        """Yield every sealed blob, in the order of the digests; for garbage collection."""
         ...
 
     async def marker(self) -> bytes | None:

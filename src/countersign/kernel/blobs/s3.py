@@ -78,18 +78,18 @@ class S3Blobs:
             ChecksumMismatch: the digest differs from the announced one, or a received part is missing.
         """
         folder = _folder(upload)
-        laid = layout.spans(parts, size)
+        ranges = layout.spans(parts, size)
         expected = sha256
-        if len(laid) == 1 and laid[0].is_whole_part:
-            expected = laid[0].part.sha256
+        if len(ranges) == 1 and ranges[0].is_whole_part:
+            expected = ranges[0].part.sha256
             layout.check_digest(expected, sha256)
             if size <= _MAX_COPY_BYTES:
-                await self._copy(folder, laid[0].part)
+                await self._copy(folder, ranges[0].part)
                 return expected
         if expected is None or not layout.is_digest(expected):
-            expected = await self._digest(folder, laid)
+            expected = await self._digest(folder, ranges)
             layout.check_digest(expected, sha256)
-        await self._assemble(folder, laid, size, expected)
+        await self._assemble(folder, ranges, size, expected)
         return expected
 
     async def put(self, data: bytes) -> str:
@@ -224,25 +224,25 @@ class S3Blobs:
 
     async def _copy(self, folder: str, part: Part) -> None:
         with refusals(layout.parts_missing):
-            data = await self._data(folder, part)
+            data = await self._data_path(folder, part)
             if (await obstore.head_async(self._store, data))["size"] != part.length:
                 raise layout.parts_missing()
             await obstore.copy_async(self._store, data, layout.sealed_name(part.sha256))
 
-    async def _digest(self, folder: str, laid: Sequence[PartRange]) -> str:
+    async def _digest(self, folder: str, ranges: Sequence[PartRange]) -> str:
         digest = hashlib.sha256()
-        async with aclosing(self._staged_bytes(folder, laid)) as pieces:
+        async with aclosing(self._staged_bytes(folder, ranges)) as pieces:
             async for piece in pieces:
                 await asyncio.to_thread(digest.update, piece)
         return digest.hexdigest()
 
-    async def _assemble(self, folder: str, laid: Sequence[PartRange], size: int, expected: str) -> None:
+    async def _assemble(self, folder: str, ranges: Sequence[PartRange], size: int, expected: str) -> None:
         """Write the spans; the blob appears only if their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
         sending = MultipartUpload(self._store, layout.sealed_name(expected), multipart_bytes)
         try:
-            async with aclosing(self._staged_bytes(folder, laid)) as pieces:
+            async with aclosing(self._staged_bytes(folder, ranges)) as pieces:
                 async for piece in pieces:
                     await asyncio.to_thread(digest.update, piece)
                     await sending.add(piece)
@@ -251,11 +251,11 @@ class S3Blobs:
         finally:
             await sending.drop()
 
-    async def _staged_bytes(self, folder: str, laid: Sequence[PartRange]) -> AsyncGenerator[bytes, None]:
-        for span in laid:
+    async def _staged_bytes(self, folder: str, ranges: Sequence[PartRange]) -> AsyncGenerator[bytes, None]:
+        for span in ranges:
             begin, length, _ = span.part
             with refusals(layout.parts_missing):
-                data = await self._data(folder, span.part)
+                data = await self._data_path(folder, span.part)
                 wanted = (span.start - begin, span.stop - begin)
                 answer = await obstore.get_async(self._store, data, options={"range": wanted})
                 if answer.meta["size"] != length:
@@ -264,7 +264,7 @@ class S3Blobs:
                     async for piece in pieces:
                         yield piece
 
-    async def _data(self, folder: str, part: Part) -> str:
+    async def _data_path(self, folder: str, part: Part) -> str:
         """Return the path of the object that holds the part's bytes."""
         answer = await obstore.get_async(self._store, folder + layout.part_name(part))
         name = bytes(await answer.bytes_async()).decode("ascii", "replace")

@@ -99,12 +99,12 @@ _CLIENT_ERRORS = {
 
 def refusal(error: Exception) -> Refused:
     """Return the refusal for an error of the client, with cause and remedy as a note for the operator."""
-    said = str(error)
-    status = next(iter(_STATUS.findall(said)), "")
+    message = str(error)
+    status = next(iter(_STATUS.findall(message)), "")
     # The client has no exception class for a full disk; servers with their own disks respond with 507.
     if status == "507":
         return disk_full("the bucket of the blobs")
-    cause = _cause(said, status)
+    cause = _cause(message, status)
     refused = Unavailable("The bucket of the blobs cannot be used now.")
     refused.add_note(f"It {cause.why}. {cause.remedy}")
     return refused
@@ -112,13 +112,13 @@ def refusal(error: Exception) -> Refused:
 
 def is_bucket_missing(error: Exception) -> bool:
     """Return whether the error says that the bucket is missing, and not an object in the bucket."""
-    return _code(str(error)) == NO_BUCKET
+    return _error_code(str(error)) == NO_BUCKET
 
 
-def _cause(said: str, status: str) -> Cause:
-    if known := _S3_ERRORS.get(_code(said)):
+def _cause(message: str, status: str) -> Cause:
+    if known := _S3_ERRORS.get(_error_code(message)):
         return known
-    if sign := next((each for words, each in _CLIENT_ERRORS.items() if words in said), None):
+    if sign := next((each for words, each in _CLIENT_ERRORS.items() if words in message), None):
         return sign
     if status in ("401", "403"):
         return _NO_RIGHT
@@ -130,8 +130,8 @@ def _cause(said: str, status: str) -> Cause:
     return _BUSY if status >= "500" else _NOT_S3
 
 
-def _code(said: str) -> str:
-    return next(iter(_CODE.findall(said)), "")
+def _error_code(message: str) -> str:
+    return next(iter(_CODE.findall(message)), "")
 
 
 _PAGE = 1_000
@@ -170,14 +170,14 @@ def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, No
 
 
 async def list_objects(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["obstore.ObjectMeta"], None]:
-    """Every object under the prefix, in the order of the names, a page at a time."""
+    """Yield every object under the prefix, in the order of the names, a page at a time."""
     with refusals():
         async for page in cast(_Lists, obstore).list(store, prefix, chunk_size=_PAGE):
             yield page
 
 
 async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
-    """The bytes of a response in pieces of at most PIECE_BYTES."""
+    """Yield the bytes of a response in pieces of at most PIECE_BYTES."""
     async for chunk in answer.stream(min_chunk_size=PIECE_BYTES):
         for at in range(0, len(chunk), PIECE_BYTES):
             yield chunk[at : at + PIECE_BYTES]
@@ -196,7 +196,7 @@ class MultipartUpload:
             obstore.put_async(
                 store,
                 path,
-                self._taken(),
+                self._queued_pieces(),
                 attributes=dict(ATTRIBUTES),
                 chunk_size=multipart_bytes,
                 max_concurrency=_UPLOADS_AT_ONCE,
@@ -232,7 +232,7 @@ class MultipartUpload:
         with suppress(_Abandoned, FileNotFoundError, BaseError):
             await asyncio.shield(self._put)
 
-    async def _taken(self) -> AsyncIterator[bytes | bytearray]:
+    async def _queued_pieces(self) -> AsyncIterator[bytes | bytearray]:
         while (piece := await self._queue.get()) is not None:
             if isinstance(piece, _Abandoned):
                 raise piece

@@ -45,8 +45,8 @@ def wal_bytes(path: Path) -> int:
 class InstrumentedDatabase:
     """A database with metrics for its transactions.
 
-    Reads call the methods of the inner database directly, and these methods measure themselves: another call for each
-    read would double the cost.
+    Reads call the methods of the inner database directly, because a wrapper around each read would double its cost.
+    Those methods record their own metrics.
     """
 
     def __init__(self, inner: Database, name: str) -> None:

@@ -46,16 +46,16 @@ def in_dialect(text: str, dialect: Dialect) -> str:
     """
     if re.search(r"\bDEFERRABLE\b", text, re.IGNORECASE):
         raise NotPortable("DEFERRABLE: use an immediate constraint, or check in the code")
-    return "".join(_translate(pieces, dialect) for pieces in _statements(_of_engine(text, dialect)))
+    return "".join(_translate(pieces, dialect) for pieces in _statements(_select_engine(text, dialect)))
 
 
-def _of_engine(text: str, dialect: Dialect) -> str:
-    def kept(block: re.Match[str]) -> str:
+def _select_engine(text: str, dialect: Dialect) -> str:
+    def content_for_engine(block: re.Match[str]) -> str:
         if block[1] not in ("sqlite", "postgres"):
             raise NotPortable(f"-- only: {block[1]}: the engines are sqlite and postgres")
         return block[2] if block[1] == dialect else ""
 
-    return _BLOCK.sub(kept, text)
+    return _BLOCK.sub(content_for_engine, text)
 
 
 def _statements(text: str) -> list[list[str]]:
@@ -70,19 +70,19 @@ def _statements(text: str) -> list[list[str]]:
 
 
 def _translate(pieces: list[str], dialect: Dialect) -> str:
-    words = [number for number, piece in enumerate(pieces) if _is_words(piece)]
-    said = "".join(pieces[number] for number in words)
-    if _COLUMNS.match(said):
+    words = [number for number, piece in enumerate(pieces) if _is_code(piece)]
+    plain_sql = "".join(pieces[number] for number in words)
+    if _COLUMNS.match(plain_sql):
         names = _TYPES[dialect]
         for number in words:
             pieces[number] = _TYPE.sub(lambda found: names.get(found[1], found[1]), pieces[number])
-    if _TABLE.match(said):
+    if _TABLE.match(plain_sql):
         last = [number for number in words if pieces[number].strip()][-1]
         pieces[last] = _with_table_options(pieces[last].rstrip(), dialect)
     return "".join(pieces)
 
 
-def _is_words(piece: str) -> bool:
+def _is_code(piece: str) -> bool:
     return piece[0] not in "'\";" and not piece.startswith(("--", "/*"))
 
 
@@ -232,7 +232,8 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
 
 
 def log_applied(package: str, name: str, began_s: float) -> None:
-    """Log a committed migration, with its duration. On a terminal this is a detail: a new database has dozens."""
+    """Log a committed migration, with its duration. On a terminal, the log level is debug, since a
+    new database needs dozens of migrations."""
     elapsed_ms = round((clock.monotonic_s() - began_s) * 1000, 3)
     name_of_package = package.removesuffix(".migrations").rpartition(".")[2]
     service = getattr(importlib.import_module(package), "SERVICE", name_of_package)

@@ -31,8 +31,8 @@ class Transaction(Reader, Protocol):
     """An open transaction. Leaving its block commits, an exception rolls back."""
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run one writing statement, or several without values; returns the number of rows that the last one
-        changed."""
+        """Run one writing statement, or several statements without values. Return the number of rows that the last
+        statement changed."""
         ...
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
@@ -59,8 +59,8 @@ class Database(Reader, Protocol):
 
     @property
     def broken(self) -> asyncio.Event:
-        """Set after the disk failed during a commit. This process then refuses to write, and must be restarted, so that
-        the new process reads the state on the disk."""
+        """An event that is set after the disk failed during a commit. This process then refuses to write. It must be
+        restarted, so that the new process reads the state on the disk."""
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:

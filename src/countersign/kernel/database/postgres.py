@@ -60,7 +60,7 @@ class PostgresTransaction:
         self.actions: list[Callable[[], None]] = []
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, including changes of this transaction."""
+        """Return all rows, including changes of this transaction."""
         try:
             return await self._connection.fetch(statement, *values)
         except _ERRORS as error:
@@ -142,7 +142,7 @@ class PostgresDatabase:
         return "postgres"
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows.
+        """Return all rows.
 
         Raises:
             Unavailable: the server cannot be reached, or did not answer before the read deadline.
@@ -151,10 +151,10 @@ class PostgresDatabase:
         started_s = clock.monotonic_s()
         for attempt in range(self._last_attempt + 1):
             try:
-                async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
+                async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
                     return await connection.fetch(statement, *values)
             except _ERRORS as error:
-                self._refuse_last(error, attempt)
+                self._refuse_unless_retryable(error, attempt)
             finally:
                 self._reads.add(clock.monotonic_s() - started_s)
         raise AssertionError("the last attempt returns or raises")
@@ -164,10 +164,10 @@ class PostgresDatabase:
         started_s = clock.monotonic_s()
         for attempt in range(self._last_attempt + 1):
             try:
-                async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
+                async with asyncio.timeout(self._read_deadline_s), self._lease_connection() as connection:
                     return await connection.fetchrow(statement, *values)
             except _ERRORS as error:
-                self._refuse_last(error, attempt)
+                self._refuse_unless_retryable(error, attempt)
             finally:
                 self._reads.add(clock.monotonic_s() - started_s)
         raise AssertionError("the last attempt answers or raises")
@@ -184,7 +184,7 @@ class PostgresDatabase:
         """Yield the rows in batches, with a server-side cursor in a REPEATABLE READ transaction."""
         try:
             async with (
-                self._leased() as connection,
+                self._lease_connection() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 cursor = await connection.cursor(statement, *values)
@@ -207,7 +207,7 @@ class PostgresDatabase:
             Unavailable: the server cannot be reached, or the transaction conflicts with another. When the connection
                 is lost during COMMIT, only the server knows whether it was committed.
         """
-        lease, connection = await self._begun()
+        lease, connection = await self._begin_transaction()
         try:
             transaction = PostgresTransaction(connection)
             try:
@@ -217,39 +217,39 @@ class PostgresDatabase:
                 raise
             await uncancellable(asyncio.ensure_future(_commit(connection, transaction)))
         finally:
-            await _returned(lease)
+            await _return_lease(lease)
 
-    async def _begun(self) -> tuple[Lease, Connection]:
+    async def _begin_transaction(self) -> tuple[Lease, Connection]:
         """Return a connection with an open transaction. Dead connections are replaced."""
         for attempt in range(self._last_attempt + 1):
             lease = self._pool.acquire()
             try:
                 connection = await lease.__aenter__()
             except _ERRORS as error:
-                self._refuse_last(error, attempt)
+                self._refuse_unless_retryable(error, attempt)
                 continue
             try:
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             except _ERRORS as error:
                 _close(connection)
-                await _returned(lease)
-                self._refuse_last(error, attempt)
+                await _return_lease(lease)
+                self._refuse_unless_retryable(error, attempt)
                 continue
             except BaseException:
                 _close(connection)
-                await _returned(lease)
+                await _return_lease(lease)
                 raise
             return lease, connection
         raise AssertionError("the last attempt answers or raises")
 
-    def _refuse_last(self, error: BaseException, attempt: int) -> None:
-        """Allow another attempt after a lost connection, as long as nothing was written and attempts are left."""
+    def _refuse_unless_retryable(self, error: BaseException, attempt: int) -> None:
+        """Raise the refusal for the error, unless the connection was lost and attempts are left."""
         is_lost = isinstance(error, _LOST) or _is_closed(error)
         if attempt == self._last_attempt or not is_lost or isinstance(error, ConnectionRefusedError):
             refuse(error)
 
     @asynccontextmanager
-    async def _leased(self) -> AsyncGenerator[Connection]:
+    async def _lease_connection(self) -> AsyncGenerator[Connection]:
         async with self._pool.acquire() as connection:
             self._reading.value += 1
             try:
@@ -291,7 +291,7 @@ async def open_postgres(
         "min_size": 1,
         "max_size": pool,
         "timeout": CONNECT_S,
-        "reset": _keep,
+        "reset": _skip_reset,
         "statement_cache_size": CACHED_STATEMENTS,
         "max_cached_statement_lifetime": 0,
         "max_inactive_connection_lifetime": 0,
@@ -307,8 +307,8 @@ async def open_postgres(
     return database
 
 
-async def _keep(_connection: object) -> None:
-    """Replaces the pool's reset query; does nothing."""
+async def _skip_reset(_connection: object) -> None:
+    """Do nothing. This function replaces the pool's reset query."""
 
 
 async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
@@ -325,7 +325,7 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
                 await transaction.run(create)
 
 
-async def _returned(lease: Lease) -> None:
+async def _return_lease(lease: Lease) -> None:
     """Return the connection to the pool, even if the caller is cancelled."""
     await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 

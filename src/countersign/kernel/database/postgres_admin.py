@@ -28,7 +28,7 @@ class AdminConnection(Protocol):
     """The part of the driver's connection that copies use."""
 
     async def fetch(self, query: str, *args: Value | Sequence[str]) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         ...
 
     async def fetchval(self, query: str, *args: Value) -> str:
@@ -64,7 +64,7 @@ class AdminConnection(Protocol):
         ...
 
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]:
-        """A block that is a transaction."""
+        """Return a context manager that runs its block in a transaction."""
         ...
 
     async def cursor(self, query: str, *args: Value) -> "AdminCursor":

@@ -20,7 +20,7 @@ class Connection(Protocol):
     """A connection."""
 
     async def fetch(self, query: str, *args: Value) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         ...
 
     async def fetchrow(self, query: str, *args: Value) -> Row | None:
@@ -40,7 +40,7 @@ class Connection(Protocol):
         ...
 
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]:
-        """A block that is a transaction."""
+        """Return a context manager that runs its block in a transaction."""
         ...
 
     def terminate(self) -> None:
@@ -154,7 +154,7 @@ def _remedy(error: asyncpg.PostgresError, said: str) -> str:
 
 
 def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
-    """Why no PostgreSQL server answered, and the remedy."""
+    """Return why no PostgreSQL server answered, and the remedy."""
     if isinstance(error, gaierror | UnicodeError):
         return (
             "cannot be found: the host name does not resolve",

@@ -44,7 +44,7 @@ class PrivilegeReader(Protocol):
     """A connection, or a database."""
 
     async def fetch(self, statement: str, /, *values: Value) -> list[Row]:
-        """All rows."""
+        """Return all rows."""
         ...
 
 

@@ -58,13 +58,13 @@ class SqliteReaders:
 
         def scan() -> list[Row]:
             if patience():
-                raise self._too_slow()
+                raise self._deadline_passed()
             connection = self._connection()
             connection.set_progress_handler(patience, THREAD_STEPS_BETWEEN_CHECKS)
             try:
                 return sqlite.fetch(connection, statement, values)
             except apsw.InterruptError as error:
-                raise self._too_slow() from error
+                raise self._deadline_passed() from error
             finally:
                 connection.set_progress_handler(None)
                 self._idle.put(connection)
@@ -113,7 +113,7 @@ class SqliteReaders:
             await asyncio.wait([asyncio.ensure_future(uncancellable(running))])
             raise
 
-    def _too_slow(self) -> Unavailable:
+    def _deadline_passed(self) -> Unavailable:
         return Unavailable(
             f"The search took longer than {self._deadline_s:g} seconds.",
             resolution="Narrow the search, or try again after the time in Retry-After.",
@@ -207,11 +207,11 @@ class SqliteDatabase:
         """
         started_s = clock.monotonic_s()
         try:
-            return await self._scanned(statement, values)
+            return await self._scan_remembering_slow(statement, values)
         finally:
             self._reads.add(clock.monotonic_s() - started_s)
 
-    async def _scanned(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
+    async def _scan_remembering_slow(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
         # Statements are remembered by their hash, since they may be long; a collision is harmless.
         key = hash(statement)
         left = self._long.get(key, 0)

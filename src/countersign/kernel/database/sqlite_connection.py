@@ -59,7 +59,7 @@ _REMEDIES: list[tuple[type[apsw.Error], str]] = [
 ]
 
 
-_OF_FILES = (apsw.IOError, apsw.CantOpenError)
+_FILE_ERRORS = (apsw.IOError, apsw.CantOpenError)
 """The errors that SQLite raises when the volume has no space for the journal and the shared memory next to the
 database."""
 
@@ -148,7 +148,7 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
         # Wait while another process recovers the file. The timeout of BEGIN is set separately.
         connection.set_busy_timeout(OPEN_PATIENCE_MS)
         if use == "write":
-            _keep_log(connection)
+            _enable_wal(connection)
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", "ON")
         connection.pragma("cache_size", -CACHE_KIB[use])
@@ -177,7 +177,7 @@ def _create_private(path: Path) -> None:
         raise refused from error
 
 
-def _keep_log(connection: Connection) -> None:
+def _enable_wal(connection: Connection) -> None:
     """Switch the file to WAL mode. SQLite itself does not wait here for other processes that open the new file, so this
     function does."""
     deadline_s = clock.monotonic_s() + OPEN_PATIENCE_MS / 1000
@@ -213,18 +213,18 @@ def empty_log(connection: Connection) -> None:
 
 def numbered(statement: str) -> str:
     """Replace `$1` by `?1` in the statement, but not in literals, quoted names and comments."""
-    return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _numbered(statement)
+    return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _renumber(statement)
 
 
-def _numbered(statement: str) -> str:
+def _renumber(statement: str) -> str:
     return _PIECE.sub(lambda found: f"?{found[1]}" if found[1] else found[0], statement)
 
 
-_numbered_once = lru_cache(maxsize=4096)(_numbered)
+_numbered_once = lru_cache(maxsize=4096)(_renumber)
 
 
 def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> list[Row]:
-    """All rows of the statement.
+    """Return all rows of the statement.
 
     Raises:
         StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
@@ -271,7 +271,7 @@ def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -
 
 
 def rows(connection: Connection, statement: str, values: Sequence[Value]) -> Iterator[Row]:
-    """The rows of the statement, one at a time.
+    """Yield the rows of the statement, one at a time.
 
     Raises:
         StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
@@ -353,7 +353,7 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
 
 
 def _meaning(error: apsw.Error, file: str) -> Refused | None:
-    if is_disk_full(error) or (isinstance(error, _OF_FILES) and file and is_volume_full(Path(file))):
+    if is_disk_full(error) or (isinstance(error, _FILE_ERRORS) and file and is_volume_full(Path(file))):
         return disk_full("the database")
     found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
     if found is None:

@@ -45,7 +45,7 @@ class SqliteTransaction:
         self.is_open = True
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, including changes of this transaction."""
+        """Return all rows, including changes of this transaction."""
         return self._writer.act(self, lambda connection: sqlite.fetch(connection, statement, values))
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
@@ -231,7 +231,7 @@ class SqliteWriter:
     async def _begin(self, deadline_s: float) -> CommitGroup:
         if self._refusal is not None:
             raise type(self._refusal)(self._refusal.detail)
-        self._check_room()
+        self._require_free_space()
         while True:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -244,13 +244,13 @@ class SqliteWriter:
             # Another process writes: wait and try again. SQLite's own busy handler sleeps up to 0.1 s at a time, and
             # would starve next to a busy writer.
             await asyncio.sleep(BUSY_POLL_S)
-        self._require_here()
+        self._require_not_moved()
         self._ended_by = None
         self._group = group = CommitGroup(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
 
-    def _require_here(self) -> None:
+    def _require_not_moved(self) -> None:
         """Check that the database was not moved: a migration to PostgreSQL writes its marker before it releases the
         write lock."""
         try:
@@ -259,7 +259,7 @@ class SqliteWriter:
             self._connection.execute("ROLLBACK")
             raise
 
-    def _check_room(self) -> None:
+    def _require_free_space(self) -> None:
         now_s = clock.monotonic_s()
         if now_s - self._room_checked_s >= DISK_CHECK_S:
             self._has_room = shutil.disk_usage(self._path.parent).free >= self._reserve_bytes
@@ -272,14 +272,14 @@ class SqliteWriter:
         try:
             async with self._turn:
                 if not group.done.done():
-                    failure = await self._committed(group)
+                    failure = await self._try_commit(group)
                     self._end(group, failure)
         finally:
             # This happens only if the event loop is shut down while the committer runs. No member may then assume a
             # commit.
             self._end(group, Unavailable(_TRANSACTION_ENDED))
 
-    async def _committed(self, group: CommitGroup) -> Refused | None:
+    async def _try_commit(self, group: CommitGroup) -> Refused | None:
         """Commit the group; returns None, or the refusal if that failed. If nothing was changed, this does not wait for
         the disk."""
         try:
@@ -289,7 +289,7 @@ class SqliteWriter:
                 await self.in_thread(lambda: self._connection.execute("COMMIT"))
         except apsw.Error as error:
             if isinstance(error, apsw.IOError):
-                self._break()
+                self._mark_broken()
             self._roll_back()
             return sqlite.refusal(error, self._connection) or Unavailable(_TRANSACTION_ENDED)
         return None
@@ -299,9 +299,9 @@ class SqliteWriter:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error:
-            self._break()
+            self._mark_broken()
 
-    def _break(self) -> None:
+    def _mark_broken(self) -> None:
         self._refusal = Unavailable(_DISK_FAILED)
         self.broken.set()
 

@@ -24,7 +24,8 @@ async def check_writable(transaction: Transaction) -> None:
 
 
 async def bump(transaction: Transaction, name: str) -> int:
-    """Count a change. The new number is the current time (µs), or the previous number plus one, whichever is larger.
+    """Increase the counter. The new number is the current time (µs), or the previous number plus one, whichever is
+    larger.
 
     Call this last in the transaction: on PostgreSQL the row stays locked until the transaction ends, so that numbers
     are committed in order.
@@ -62,7 +63,7 @@ class Versions:
             return await self.read()
         if self._next is None:
             self._next = asyncio.create_task(self._read_after(self._running))
-            self._next.add_done_callback(_take)
+            self._next.add_done_callback(_retrieve_exception)
         return await asyncio.shield(self._next)
 
     async def _read_after(self, running: asyncio.Task[tuple[int, ...]] | None) -> tuple[int, ...]:
@@ -81,7 +82,7 @@ class Versions:
         return tuple(numbers[name] for name in self._names)
 
 
-def _take(task: asyncio.Task[tuple[int, ...]]) -> None:
+def _retrieve_exception(task: asyncio.Task[tuple[int, ...]]) -> None:
     """Retrieve the task's exception, so that the loop does not log it when every caller was cancelled."""
     if not task.cancelled():
         task.exception()

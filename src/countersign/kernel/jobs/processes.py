@@ -30,7 +30,7 @@ async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_
     Each process gets `orders` as the first line of its standard input, which stays open as long as this process lives.
     A process that dies is restarted with exponential backoff.
     """
-    running = [_Supervised(command, orders, number) for number in range(count)]
+    running = [_SupervisedProcess(command, orders, number) for number in range(count)]
     tasks = [asyncio.create_task(each.keep()) for each in running]
     try:
         yield
@@ -44,7 +44,7 @@ async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_
             await asyncio.gather(*tasks)
 
 
-class _Supervised:
+class _SupervisedProcess:
     """One of the processes, with its restarts."""
 
     def __init__(self, command: Sequence[str], orders: bytes, number: int) -> None:
@@ -59,7 +59,7 @@ class _Supervised:
         pause_s = MIN_PAUSE_S
         while not self._stopping.is_set():
             began_s = clock.monotonic_s()
-            code = await self._live()
+            code = await self._run_once()
             if self._stopping.is_set():
                 return
             if code == RESTART_CODE:
@@ -70,7 +70,7 @@ class _Supervised:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 
-    async def _live(self) -> int:
+    async def _run_once(self) -> int:
         try:
             self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE)
         except OSError as error:
@@ -118,9 +118,9 @@ def limit_process(*, nice: int, memory_mib: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
 
 
-def _set_limit(kind: int, most: int) -> None:
+def _set_limit(kind: int, maximum: int) -> None:
     _, hard = resource.getrlimit(kind)
-    bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    bound = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
     resource.setrlimit(kind, (bound, bound))
 
 

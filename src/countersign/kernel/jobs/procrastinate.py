@@ -60,12 +60,12 @@ class ProcrastinateEngine:
             Unavailable: PostgreSQL cannot be reached.
         """
         known = _migrations()
-        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing(database, known):
+        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing_migrations(database, known):
             return
-        while await self._go_on(database, known):
+        while await self._apply_next_migration(database, known):
             continue
 
-    async def _go_on(self, database: Database, known: list[str]) -> bool:
+    async def _apply_next_migration(self, database: Database, known: list[str]) -> bool:
         """Apply one migration; returns whether there may be another."""
         async with database.transaction() as transaction:
             await transaction.run("SET LOCAL lock_timeout = 0")
@@ -73,7 +73,7 @@ class ProcrastinateEngine:
             await transaction.run("SET LOCAL client_min_messages = warning")
             # Acquire the lock before the check, so that the check sees the tables that other processes have created.
             await transaction.run(_LEDGER)
-            missing = await _missing(transaction, known)
+            missing = await _missing_migrations(transaction, known)
             if missing == known:
                 await transaction.run(_text("schema.sql"))
                 await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
@@ -110,7 +110,7 @@ class ProcrastinateEngine:
         app = self._app(drain)
         try:
             async with app.open_async():
-                await self._worked(app, drain, stopping)
+                await self._serve_until_stopped(app, drain, stopping)
         except ConnectorException as error:
             raise Unavailable("Procrastinate cannot reach PostgreSQL; check that it runs and can be reached") from error
 
@@ -124,7 +124,7 @@ class ProcrastinateEngine:
         app.task(name=TASK, queue=QUEUE)(drain)
         return app
 
-    async def _worked(
+    async def _serve_until_stopped(
         self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
     ) -> None:
         worker = Worker(
@@ -138,20 +138,20 @@ class ProcrastinateEngine:
             stalled_worker_timeout=float(self._lease_s),
         )
         working = asyncio.create_task(worker.run())
-        looking = asyncio.create_task(self._look(app, drain, stopping))
+        polling = asyncio.create_task(self._poll(app, drain, stopping))
         stop = asyncio.create_task(stopping.wait())
-        await asyncio.wait({working, looking, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, polling, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         worker.stop()
         if not stopping.is_set():
             # One of the two tasks failed: cancel the other task. The process then restarts.
-            looking.cancel()
-        await asyncio.wait({working, looking})
-        for task in (working, looking):
+            polling.cancel()
+        await asyncio.wait({working, polling})
+        for task in (working, polling):
             if not task.cancelled():
                 task.result()
 
-    async def _look(
+    async def _poll(
         self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
     ) -> None:
         """Periodically reassign wake-ups of dead workers, and run jobs without a wake-up."""
@@ -165,7 +165,7 @@ class ProcrastinateEngine:
             await pause(stopping, LOOK_EVERY_S)
 
 
-async def _missing(reader: Reader, known: list[str]) -> list[str]:
+async def _missing_migrations(reader: Reader, known: list[str]) -> list[str]:
     applied = {row[0] for row in await reader.fetch(_APPLIED)}
     return [name for name in known if name not in applied]
 

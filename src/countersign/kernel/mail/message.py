@@ -14,7 +14,7 @@ MAX_ADDRESS_LENGTH = 254
 MAX_LINE_LENGTH = 900
 
 # The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: programs map a
-# non-ASCII name to different domains, so that the owner of a different domain could verify the address.
+# non-ASCII name to different domains. The owner of a different domain could therefore verify the address.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")

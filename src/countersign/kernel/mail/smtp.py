@@ -48,7 +48,7 @@ class SmtpServer(NamedTuple):
         except ValueError:
             # Drop the cause, which quotes a part of the URL.
             raise bad from None
-        if not host or not _has_form(parts):
+        if not host or not _is_supported(parts):
             raise bad
         user, password = (part and unquote(part) for part in (parts.username, parts.password))
         return cls(host, port or PORTS[parts.scheme], user, password, parts.scheme == "smtps")
@@ -59,7 +59,7 @@ class SmtpServer(NamedTuple):
         return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
 
 
-def _has_form(parts: SplitResult) -> bool:
+def _is_supported(parts: SplitResult) -> bool:
     """Return whether the URL contains only parts that `SmtpServer.of` reads."""
     has_whole_login = (parts.username is None) == (parts.password is None)
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
@@ -71,22 +71,22 @@ class SmtpMail:
 
     def __init__(self, server: SmtpServer, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
         self._server = server
-        self._of = of
+        self._sender = of
         self._timeout_s = timeout_s
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """See Mail. On return, the server has accepted the message."""
-        composed = message.compose(self._of, to, subject, text)
-        async with self._connected() as client:
-            await client.send_message(composed, sender=self._of.addr_spec)
+        composed = message.compose(self._sender, to, subject, text)
+        async with self._connect() as client:
+            await client.send_message(composed, sender=self._sender.addr_spec)
 
     async def check(self) -> None:
         """See Mail: connect, encrypt and sign in as `send` does."""
-        async with self._connected() as client:
+        async with self._connect() as client:
             await client.noop()
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[aiosmtplib.SMTP]:
+    async def _connect(self) -> AsyncGenerator[aiosmtplib.SMTP]:
         server = self._server
         client = aiosmtplib.SMTP(
             hostname=server.host,
@@ -97,7 +97,7 @@ class SmtpMail:
             start_tls=False if server.is_encrypted else server.needs_start_tls or None,
             timeout=self._timeout_s,
             # Do not send the machine's own name, which is private, and which many servers refuse.
-            local_hostname=self._of.domain,
+            local_hostname=self._sender.domain,
         )
         try:
             async with client:

@@ -114,7 +114,7 @@ class OneWayMessage(msgspec.Struct, frozen=True, gc=False):
 Message: TypeAlias = RpcRequest | OneWayMessage
 
 
-class _Sent(msgspec.Struct):
+class _RawMessage(msgspec.Struct):
     jsonrpc: Any = UNSET
     id: msgspec.Raw | msgspec.UnsetType = UNSET
     method: Any = UNSET
@@ -127,7 +127,7 @@ class _Sent(msgspec.Struct):
         return self.result is not UNSET or self.error is not UNSET
 
 
-_one = msgspec.json.Decoder(_Sent).decode
+_one = msgspec.json.Decoder(_RawMessage).decode
 _many = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 
@@ -178,7 +178,7 @@ def read_one(text: str | bytes) -> Message:
     return RpcRequest(identity, sent.method, _params(sent, identity))
 
 
-def _params(sent: _Sent, identity: bytes) -> bytes | None:
+def _params(sent: _RawMessage, identity: bytes) -> bytes | None:
     params = None if sent.params is UNSET else bytes(sent.params)
     if params is not None and not params.startswith(b"{"):
         raise JsonRpcError(INVALID_PARAMS, "params must be an object", id=identity)

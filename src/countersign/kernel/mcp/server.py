@@ -163,13 +163,15 @@ class McpServer(Generic[ContextT]):
         answers: list[bytes] = []
         for each in read:
             if isinstance(each, RpcRequest):
-                answers.append(await self._next(context, revision, each, sum(map(len, answers))))
+                answers.append(await self._answer_next(context, revision, each, sum(map(len, answers))))
                 await asyncio.sleep(0)  # a response from memory never suspends, and would block other requests
             elif isinstance(each, JsonRpcError):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
 
-    async def _next(self, context: ContextT, revision: Revision, request: RpcRequest, answered_bytes: int) -> bytes:
+    async def _answer_next(
+        self, context: ContextT, revision: Revision, request: RpcRequest, answered_bytes: int
+    ) -> bytes:
         if answered_bytes > BATCH_BYTES:
             error = JsonRpcError(INTERNAL_ERROR, "not processed: the preceding responses are too long")
             return error.encoded(request.id)
@@ -195,7 +197,7 @@ class McpServer(Generic[ContextT]):
             asked = _params(request, _List)
             return (await self._tools.listed(context)).page(revision, asked.cursor)
         if request.method == "initialize":
-            return self._initialized(_params(request, _Initialize).protocol_version)
+            return self._initialize_result(_params(request, _Initialize).protocol_version)
         if request.method == "ping":
             return b""
         raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
@@ -213,8 +215,8 @@ class McpServer(Generic[ContextT]):
             meta = cast("Mapping[str, object]", asked.meta)
         return await self._tools.call(context, asked.name, arguments, meta)
 
-    def _initialized(self, wanted: str) -> bytes:
-        revision = messages.HANDSHAKES.get(wanted, messages.LATEST)
+    def _initialize_result(self, requested: str) -> bytes:
+        revision = messages.HANDSHAKES.get(requested, messages.LATEST)
         return b'"protocolVersion":"%b","capabilities":{"tools":{"listChanged":false}},%b' % (
             revision.name.encode(),
             self._introduction(b'"serverInfo":%b,' % self._server_info),
@@ -234,7 +236,7 @@ class McpServer(Generic[ContextT]):
         messages.check_headers(headers, message)
         meta = self._described
         if message.method == "server/discover":
-            members = self._discovered()
+            members = self._discover_result()
         elif message.method == "tools/list":
             members = await self._members(context, messages.JULY_2026, message)
             members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
@@ -246,7 +248,7 @@ class McpServer(Generic[ContextT]):
             raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
         return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))
 
-    def _discovered(self) -> bytes:
+    def _discover_result(self) -> bytes:
         supported = _encode(messages.revision_names(with_2026=True))
         return b'"supportedVersions":%b,"capabilities":{"tools":{"listChanged":false}},%b,"ttlMs":%d,%b' % (
             supported,
@@ -289,10 +291,10 @@ def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:
     try:
         return msgspec.json.decode(request.params or b"{}", type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise JsonRpcError(INVALID_PARAMS, f"invalid params of {request.method}: {_what(error)}") from error
+        raise JsonRpcError(INVALID_PARAMS, f"invalid params of {request.method}: {_reason(error)}") from error
 
 
-def _what(error: msgspec.DecodeError | RecursionError) -> str:
+def _reason(error: msgspec.DecodeError | RecursionError) -> str:
     return sentence(error) if isinstance(error, msgspec.DecodeError) else "they are nested too deeply"
 
 

@@ -17,8 +17,8 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """The annotations of a tool. All four are always sent: clients assume the worst for missing ones (schema,
-    ToolAnnotations)."""
+    """The annotations of a tool. All four are always sent, because clients assume the most dangerous value for a
+    missing annotation (schema, ToolAnnotations)."""
 
     read_only: bool = False
     destructive: bool = False
@@ -79,10 +79,10 @@ class ToolList:
         """
         found = self._encoded.get((revision.name, cursor))
         if found is None:
-            found = self._encoded[revision.name, cursor] = self._made(revision, cursor)
+            found = self._encoded[revision.name, cursor] = self._encode_page(revision, cursor)
         return found
 
-    def _made(self, revision: Revision, cursor: str) -> bytes:
+    def _encode_page(self, revision: Revision, cursor: str) -> bytes:
         if cursor not in self._starts:
             raise JsonRpcError(INVALID_PARAMS, "unknown cursor")
         start = self._starts[cursor]
@@ -121,7 +121,7 @@ def refused(reason: str) -> Outcome:
 
 
 def text(words: str) -> bytes:
-    """Content that consists of one text."""
+    """Return content that consists of one text."""
     return b'[{"type":"text","text":%b}]' % _encode(words)
 
 

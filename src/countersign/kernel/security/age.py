@@ -27,7 +27,8 @@ TAG_BYTES = 16
 WORK = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
 MAX_WORK = 20
-"""The highest accepted cost: 1 GiB and some seconds, which an untrusted file can cause before it is authenticated."""
+"""The highest accepted cost: 1 GiB and some seconds. An untrusted file can cause this cost, because the file is
+authenticated only after the key is derived."""
 
 _VERSION = b"age-encryption.org/v1\n"
 _LABEL = b"age-encryption.org/v1/scrypt"
@@ -67,30 +68,30 @@ class AgeEncryptor:
 
     def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
         file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
-        body = ChaCha20Poly1305(_wrapping(passphrase, salt, work)).encrypt(bytes(12), file_key, None)
-        head = _VERSION + b"-> scrypt %b %d\n%b\n---" % (_encoded(salt), work, _encoded(body))
-        write(head + b" " + _encoded(_mac(file_key, head)) + b"\n" + nonce)
+        body = ChaCha20Poly1305(_wrapping_key(passphrase, salt, work)).encrypt(bytes(12), file_key, None)
+        head = _VERSION + b"-> scrypt %b %d\n%b\n---" % (_encode_base64(salt), work, _encode_base64(body))
+        write(head + b" " + _encode_base64(_mac(file_key, head)) + b"\n" + nonce)
         self._write = write
-        self._cipher = ChaCha20Poly1305(_derived(file_key, nonce, b"payload"))
+        self._cipher = ChaCha20Poly1305(_derive_key(file_key, nonce, b"payload"))
         self._number = 0
-        self._waiting = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Encrypt the next bytes."""
-        self._waiting += data
+        self._buffer += data
         start = 0
         # The last chunk must not be empty, so a full chunk is encrypted only when more data follows.
-        while len(self._waiting) - start > CHUNK_BYTES:
-            self._seal(bytes(self._waiting[start : start + CHUNK_BYTES]), is_last=False)
+        while len(self._buffer) - start > CHUNK_BYTES:
+            self._encrypt_chunk(bytes(self._buffer[start : start + CHUNK_BYTES]), is_last=False)
             start += CHUNK_BYTES
-        del self._waiting[:start]
+        del self._buffer[:start]
 
     def finish(self) -> None:
         """Encrypt the rest as the last chunk."""
-        self._seal(bytes(self._waiting), is_last=True)
-        self._waiting.clear()
+        self._encrypt_chunk(bytes(self._buffer), is_last=True)
+        self._buffer.clear()
 
-    def _seal(self, chunk: bytes, *, is_last: bool) -> None:
+    def _encrypt_chunk(self, chunk: bytes, *, is_last: bool) -> None:
         self._write(self._cipher.encrypt(_nonce(self._number, is_last=is_last), chunk, None))
         self._number += 1
 
@@ -137,13 +138,13 @@ class AgeDecryptor:
             is_cut = len(head) < _MAX_HEADER_LENGTH and (head.startswith(_VERSION) or _VERSION.startswith(head))
             raise Damaged(ENDS_EARLY if is_cut else "the file is not encrypted with a passphrase", 0, len(head))
         signed, salt, work, body, mac = found.groups()
-        file_key = _unwrapped(passphrase, salt, int(work), body, found.end())
-        if mac != _encoded(_mac(file_key, signed)):
+        file_key = _unwrap_file_key(passphrase, salt, int(work), body, found.end())
+        if mac != _encode_base64(_mac(file_key, signed)):
             raise Damaged("the header was changed", 0, found.end())
         nonce = head[found.end() :]
         nonce += read(_NONCE_BYTES - len(nonce))
         self._read = read
-        self._cipher = ChaCha20Poly1305(_derived(file_key, nonce, b"payload"))
+        self._cipher = ChaCha20Poly1305(_derive_key(file_key, nonce, b"payload"))
         self._start = found.end() + _NONCE_BYTES
         self._chunks = self.chunks()
         self._content = memoryview(b"")
@@ -179,7 +180,7 @@ class AgeDecryptor:
         while not is_last:
             following = self._read(CHUNK_BYTES + TAG_BYTES)
             is_last = not following
-            content = self._opened(block, number, is_last=is_last)
+            content = self._decrypt_chunk(block, number, is_last=is_last)
             fault = "" if content is not None else self._fault(block, number, is_last=is_last)
             yield Chunk(start, start + len(block), content, fault)
             start += len(block)
@@ -187,14 +188,14 @@ class AgeDecryptor:
             number += 1
 
     def _fault(self, block: bytes, number: int, *, is_last: bool) -> str:
-        """Why the chunk cannot be decrypted."""
+        """Return why the chunk cannot be decrypted."""
         if not is_last:
             return CHANGED
         # If the chunk decrypts when it is not treated as the last chunk, the chunks after it are missing.
-        is_cut = not block or self._opened(block, number, is_last=False) is not None
+        is_cut = not block or self._decrypt_chunk(block, number, is_last=False) is not None
         return ENDS_EARLY if is_cut else LAST_CHANGED
 
-    def _opened(self, block: bytes, number: int, *, is_last: bool) -> bytes | None:
+    def _decrypt_chunk(self, block: bytes, number: int, *, is_last: bool) -> bytes | None:
         try:
             content = self._cipher.decrypt(_nonce(number, is_last=is_last), block, None)
         except InvalidTag:
@@ -221,11 +222,11 @@ def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Damag
         yield begun
 
 
-def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int) -> bytes:
+def _unwrap_file_key(passphrase: str, salt: bytes, work: int, body: bytes, length: int) -> bytes:
     """Return the file's key."""
     try:
-        sealed = _decoded(body)
-        wrapping = _wrapping(passphrase, _decoded(salt), work)
+        sealed = _decode_base64(body)
+        wrapping = _wrapping_key(passphrase, _decode_base64(salt), work)
         return ChaCha20Poly1305(wrapping).decrypt(bytes(12), sealed, None)
     except binascii.Error as error:
         raise Damaged("the header was changed", 0, length) from error
@@ -234,7 +235,7 @@ def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int
         raise WrongPassphrase(detail) from error
 
 
-def _wrapping(passphrase: str, salt: bytes, work: int) -> bytes:
+def _wrapping_key(passphrase: str, salt: bytes, work: int) -> bytes:
     try:
         return Scrypt(_LABEL + salt, 32, n=1 << work, r=8, p=1).derive(passphrase.encode())
     except MemoryError as error:
@@ -242,21 +243,21 @@ def _wrapping(passphrase: str, salt: bytes, work: int) -> bytes:
         raise Unavailable(text, resolution="End other programs, or raise the memory limit of this one.") from error
 
 
-def _derived(file_key: bytes, salt: bytes, purpose: bytes) -> bytes:
+def _derive_key(file_key: bytes, salt: bytes, purpose: bytes) -> bytes:
     return HKDF(SHA256(), 32, salt, purpose).derive(file_key)
 
 
 def _mac(file_key: bytes, head: bytes) -> bytes:
-    return hmac.digest(_derived(file_key, b"", b"header"), head, "sha256")
+    return hmac.digest(_derive_key(file_key, b"", b"header"), head, "sha256")
 
 
 def _nonce(number: int, *, is_last: bool) -> bytes:
     return number.to_bytes(11, "big") + bytes((is_last,))
 
 
-def _encoded(raw: bytes) -> bytes:
+def _encode_base64(raw: bytes) -> bytes:
     return base64.b64encode(raw).rstrip(b"=")
 
 
-def _decoded(text: bytes) -> bytes:
+def _decode_base64(text: bytes) -> bytes:
     return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)

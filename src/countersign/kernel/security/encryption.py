@@ -27,7 +27,7 @@ SIGNATURE_BYTES = 16
 
 # An encrypted value consists of: format; in the master format only, the length of the key id and the key id; nonce;
 # ciphertext and tag. The bytes before the nonce are authenticated as well.
-_MASTER_FORM = 0x01
+_MASTER_FORMAT = 0x01
 _SECRET_FORM = 0x81
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
@@ -62,7 +62,7 @@ def decrypt(master: MasterKey, ciphertext: bytes, purpose: str) -> bytes:
     Raises:
         DecryptionFailed: the value is not encrypted, its key is unknown, its purpose differs, or a byte was changed.
     """
-    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORM:
+    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORMAT:
         raise DecryptionFailed("the value is not encrypted in a format that this version knows")
     start = 2 + ciphertext[1]
     head, rest = ciphertext[:start], ciphertext[start:]
@@ -77,7 +77,7 @@ def decrypt(master: MasterKey, ciphertext: bytes, purpose: str) -> bytes:
 
 def encryption_key_id(ciphertext: bytes) -> str | None:
     """Return the id of the key that encrypted the value, or None if the value contains no key id."""
-    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORM or len(ciphertext) < 2 + ciphertext[1]:
+    if len(ciphertext) < 2 or ciphertext[0] != _MASTER_FORMAT or len(ciphertext) < 2 + ciphertext[1]:
         return None
     key_id = ciphertext[2 : 2 + ciphertext[1]].decode("ascii", "replace")
     return key_id if is_key_id(key_id) else None
@@ -129,7 +129,7 @@ class Signer:
     """Signs short public texts (page cursors, URLs) with HMAC-SHA256 truncated to 128 bits (RFC 2104 §5)."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
-        """Takes the derived keys. The first key signs, and all keys verify."""
+        """Store the derived keys. The first key signs, and all keys verify."""
         # Hash both padded keys once, so that a signature costs only two copies and two short updates.
         self._halves: tuple[tuple[_Hash, _Hash], ...] = tuple(
             (hashlib.sha256(_padded(key, 0x36)), hashlib.sha256(_padded(key, 0x5C))) for key in keys
@@ -157,7 +157,7 @@ def derive_key(secret: bytes, salt: bytes, purpose: str) -> bytes:
 
 
 def _head(key_id: str) -> bytes:
-    return bytes((_MASTER_FORM, len(key_id))) + key_id.encode()
+    return bytes((_MASTER_FORMAT, len(key_id))) + key_id.encode()
 
 
 def _sign(halves: tuple[_Hash, _Hash], message: bytes) -> bytes:

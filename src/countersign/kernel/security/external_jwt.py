@@ -27,7 +27,7 @@ MAX_KID_LENGTH = 256
 
 # Maps each algorithm to the kty and crv of its keys (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). Other algorithms are
 # not supported, so neither `none` nor a MAC can be allowed by mistake.
-_NEEDS: Mapping[str, tuple[str, str | None]] = {
+_KEY_TYPES: Mapping[str, tuple[str, str | None]] = {
     "ES256": ("EC", "P-256"),
     "ES384": ("EC", "P-384"),
     "RS256": ("RSA", None),
@@ -35,7 +35,7 @@ _NEEDS: Mapping[str, tuple[str, str | None]] = {
     "EdDSA": ("OKP", "Ed25519"),
     "Ed25519": ("OKP", "Ed25519"),
 }
-ALGORITHMS = tuple(_NEEDS)
+ALGORITHMS = tuple(_KEY_TYPES)
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 # Keys that the token contains or refers to are never used, and no critical extension is supported.
 _REFUSED_MEMBERS = frozenset({"jwk", "jku", "x5u", "x5c", "crit", "b64", "zip"})
@@ -120,9 +120,9 @@ def read(token: str, typ: str) -> ExternalToken:
         raise BadToken("the token is not a compact JWS")
     signed, _, signature = token.rpartition(".")
     encoded_header, _, payload = signed.partition(".")
-    header = _object(encoded_header, "header")
+    header = _parse_object(encoded_header, "header")
     _check_header(header, typ)
-    return ExternalToken(header, _object(payload, "payload"), signed.encode(), _decoded(signature))
+    return ExternalToken(header, _parse_object(payload, "payload"), signed.encode(), _decode_base64url(signature))
 
 
 def _check_header(header: Members, typ: str) -> None:
@@ -139,14 +139,14 @@ def _check_header(header: Members, typ: str) -> None:
         raise BadToken(f"the header contains {found[0]}, which is not accepted")
 
 
-def _object(encoded: str, part: str) -> Members:
+def _parse_object(encoded: str, part: str) -> Members:
     try:
-        return json_reader.read_object(_decoded(encoded))
+        return json_reader.read_object(_decode_base64url(encoded))
     except ValueError as error:
         raise BadToken(f"the {part} is invalid: {error}") from None
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64url(text: str) -> bytes:
     """Decode canonical, unpadded base64url (RFC 7515 §2)."""
     if len(text) % 4 == 1:
         raise BadToken("a part is not base64url")
@@ -181,13 +181,13 @@ def _public_key(stated: Members) -> IssuerKey | None:
         jwk = msgspec.convert(stated, _Jwk)
     except msgspec.ValidationError:
         return None
-    fitting = frozenset(name for name in _NEEDS if _is_for(jwk, name))
-    key = _imported(jwk) if fitting and jwk.d is None and _is_for_signatures(jwk) else None
+    fitting = frozenset(name for name in _KEY_TYPES if _is_for(jwk, name))
+    key = _import_key(jwk) if fitting and jwk.d is None and _is_for_signatures(jwk) else None
     return None if key is None else IssuerKey(jwk.kid, fitting, key)
 
 
 def _is_for(jwk: _Jwk, algorithm: str) -> bool:
-    kty, crv = _NEEDS[algorithm]
+    kty, crv = _KEY_TYPES[algorithm]
     return jwk.kty == kty and crv in (None, jwk.crv) and jwk.alg in (None, algorithm)
 
 
@@ -195,7 +195,7 @@ def _is_for_signatures(jwk: _Jwk) -> bool:
     return jwk.use in (None, "sig") and (jwk.key_ops is None or "verify" in jwk.key_ops)
 
 
-def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
+def _import_key(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
     """Import the key; returns None if the key is invalid, too weak (RFC 7518 §3.3), or too costly."""
     given = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
     numbers: dict[str, str | list[str]] = {name: value for name, value in given.items() if value is not None}
@@ -281,18 +281,18 @@ class JwksCache:
             CannotFetchKeySet: the set cannot be fetched now.
         """
         entry = self._entries.setdefault(address, _Entry())
-        is_kept = _within(entry.fetched_at, entry.keep_s)
+        is_kept = _is_recent(entry.fetched_at, entry.keep_s)
         if not is_kept:
             await self._refresh(address, entry)
         found = select_key(entry.keys, algorithm, kid)
         if found is None and is_kept:
-            await self._look_again(address, entry)
+            await self._refetch_if_due(address, entry)
             found = select_key(entry.keys, algorithm, kid)
         return found
 
-    async def _look_again(self, address: str, entry: _Entry) -> None:
+    async def _refetch_if_due(self, address: str, entry: _Entry) -> None:
         """Refetch a cached set that lacks a key, unless that was done recently."""
-        if not _within(entry.looked_again_at, REFETCH_S):
+        if not _is_recent(entry.looked_again_at, REFETCH_S):
             entry.looked_again_at = clock.now()
             await self._refresh(address, entry)
         elif entry.running is not None:
@@ -302,15 +302,15 @@ class JwksCache:
 
     async def _refresh(self, address: str, entry: _Entry) -> None:
         if entry.running is None:
-            if entry.failure and _within(entry.tried_at, RETRY_S):
+            if entry.failure and _is_recent(entry.tried_at, RETRY_S):
                 raise CannotFetchKeySet(entry.failure)
-            entry.running = asyncio.create_task(self._fetched(address, entry))
+            entry.running = asyncio.create_task(self._fetch_into(address, entry))
         # Shield the fetch: the caller that started it may be cancelled while other callers still wait for it.
         await asyncio.shield(entry.running)
         if entry.failure:
             raise CannotFetchKeySet(entry.failure)
 
-    async def _fetched(self, address: str, entry: _Entry) -> None:
+    async def _fetch_into(self, address: str, entry: _Entry) -> None:
         """Fetch the set into its entry. If that fails, cached keys stay until they expire."""
         try:
             document = await self._fetch(address)
@@ -328,6 +328,6 @@ class JwksCache:
             entry.running = None
 
 
-def _within(moment: int, seconds: int) -> bool:
+def _is_recent(moment: int, seconds: int) -> bool:
     """Return whether the moment is less than this long ago, and not in the future."""
     return 0 <= clock.now() - moment < seconds * clock.SECOND

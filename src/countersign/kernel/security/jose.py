@@ -134,7 +134,7 @@ class KeyRing:
     """The signing key, and the public keys of retired keys whose tokens are still accepted."""
 
     def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
-        """Takes a private P-256 key and any number of public keys; see `new` and `from_json`."""
+        """Store a private P-256 key and any number of public keys; see `new` and `from_json`."""
         self._current = current
         self._kid = current.thumbprint()
         self._previous = {each.key.thumbprint(): each for each in previous}
@@ -245,7 +245,7 @@ class TokenCache:
         self._claims: OrderedDict[bytes, AccessClaims] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of tokens, including expired ones."""
+        """Return the number of tokens, including expired ones."""
         return len(self._claims)
 
     def get(self, token: str) -> AccessClaims | None:

@@ -197,7 +197,7 @@ def _create(path: Path) -> None:
                 created.write(base64.b64encode(ids.random_bytes(KEY_BYTES)) + b"\n")
                 created.flush()
                 os.fsync(descriptor)
-            _link_unless_there(unfinished, path)
+            _link_if_missing(unfinished, path)
         finally:
             unfinished.unlink()
         sync_folder(path.parent)
@@ -208,7 +208,7 @@ def _create(path: Path) -> None:
         ) from error
 
 
-def _link_unless_there(unfinished: Path, path: Path) -> None:
+def _link_if_missing(unfinished: Path, path: Path) -> None:
     try:
         os.link(unfinished, path)
     except FileExistsError:

@@ -141,7 +141,7 @@ async def hash_password(password: str, *about: str) -> str:
     """
     if len(password) > MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER:
         raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
-    normal = _normal(password)
+    normal = _normalize(password)
     check_rules(normal)
     return await _queue.run(_hash_checked, normal, "\n".join(about))
 
@@ -155,7 +155,7 @@ async def verify(password: str, hashed: str | None) -> bool:
         Unavailable: too many callers wait for a hash.
     """
     is_possible = len(password) <= MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER
-    normal = _normal(password) if is_possible else ""
+    normal = _normalize(password) if is_possible else ""
     if hashed is None or not is_possible or min(len(password), len(normal)) > MAX_LENGTH:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
@@ -171,7 +171,7 @@ def needs_rehash(hashed: str) -> bool:
     return _hasher.check_needs_rehash(hashed)
 
 
-def _normal(password: str) -> str:
+def _normalize(password: str) -> str:
     # Normalize: the same characters typed on another system must be the same password (NIST SP 800-63B).
     return unicodedata.normalize("NFKC", password)
 

@@ -116,7 +116,7 @@ async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approv
     if not await _sees_values(run, plan_steps):
         raise NotFound("not found")
     try:
-        _require_time(plan)
+        _require_not_expired(plan)
         proposer = await _require_proposer(run, agents, plan, plan_steps)
         await _require_unchanged(run, plan_steps)
         if approval.digest is not None and approval.digest != plan.values["digest"]:
@@ -166,14 +166,14 @@ async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None
 
 
 async def _sees_values(run: Run, plan_steps: Sequence[Step]) -> bool:
-    """Return whether the caller sees every value that the plan writes."""
+    """Return whether the caller may see every value that the plan writes."""
     async for step in CooperativeIterator(plan_steps):
         if await rights.hidden_fields(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
     return True
 
 
-async def _may_do_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> bool:
+async def _may_run_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> bool:
     async for step in CooperativeIterator(plan_steps):
         if await rights.missing_right(run, caller, step) is not None:
             return False
@@ -183,7 +183,7 @@ async def _may_do_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> b
 async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None) -> bool:
     """Return whether the caller could now approve a pending plan with these steps. `proposer` is the person for whom
     the proposing agent acts."""
-    if not await _may_do_all(run, run.caller, plan_steps):
+    if not await _may_run_all(run, run.caller, plan_steps):
         return False
     required = await policy.policy_of(run, plan_steps)
     if not required.groups <= run.caller.roles or (required.not_owner and proposer == run.caller.user_id):
@@ -191,7 +191,7 @@ async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None
     return await _sees_values(run, plan_steps)
 
 
-def _require_time(plan: StoredRecord) -> None:
+def _require_not_expired(plan: StoredRecord) -> None:
     if int(plan.values["expires_at"] or 0) <= clock.now():
         raise PlanEnded("expired", "")
 
@@ -269,16 +269,18 @@ async def _add_approval(
     await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
     counted: list[dict[str, object]] = []
     for user_id, name, at, note_text in await run.transaction.fetch(_APPROVALS, plan.id):
-        if user_id == run.caller.user_id or await _still_may(run, agents, required, plan_steps, user_id):
+        if user_id == run.caller.user_id or await _may_still_approve(run, agents, required, plan_steps, user_id):
             counted.append({"by": name, "at": clock.rfc3339(at), "note": note_text})
     return counted, len(counted) >= max(required.needs, int(plan.values["needs"] or 1))
 
 
-async def _still_may(run: Run, agents: Agents, required: Policy, plan_steps: Sequence[Step], user_id: str) -> bool:
+async def _may_still_approve(
+    run: Run, agents: Agents, required: Policy, plan_steps: Sequence[Step], user_id: str
+) -> bool:
     person = await agents.person(run.reader, user_id)
     if person is None or not required.groups <= person.roles:
         return False
-    if not await _may_do_all(run, person, plan_steps):
+    if not await _may_run_all(run, person, plan_steps):
         return False
     return await _sees_values(replace(run, caller=person), plan_steps)
 
@@ -302,8 +304,8 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
             prepared = await steps.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
             async for each in CooperativeIterator(prepared):
-                kept_promise = _with_made(run, each, results)
-                results.append({"id": await command.apply(acting, kept_promise)})
+                resolved = _with_created_ids(run, each, results)
+                results.append({"id": await command.apply(acting, resolved)})
     except BadInput as refused:
         raise PlanEnded("failed", refused.detail) from refused
     except ConstraintViolation as error:
@@ -311,7 +313,7 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
     return results[0] if len(results) == 1 else {"steps": results}
 
 
-def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
+def _with_created_ids(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
     """Return the command with the ids of the records that earlier steps created."""
     fields = run.engine.registry.models[prepared.model].fields
     given = dict(prepared.given)

@@ -230,9 +230,9 @@ async def _store_value(run: Run, plan_id: str, model: str, name: str, given: Fie
     if field.personal is None or given.stored is None:
         return FieldInput(given.stored, is_default=given.is_default)
     vault, domain = run.engine.vault, run.caller.domain
-    value_key = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
+    value_key = None if given.value_id is None else await vault.hold_existing(run.transaction, given.value_id)
     if value_key is None:
-        value_key = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
+        value_key = await vault.create_alias_id(run.transaction, field.personal, "" if domain is None else domain.id)
     sealed = vault.seal(value_key.key, str(given.stored))
     if not await run.transaction.run(_ADD_VALUE, plan_id, value_key.id, sealed):
         await vault.release(run.transaction, [value_key.id])

@@ -82,7 +82,7 @@ async def insert(
     """
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
-    values |= _initial(model, values)
+    values |= _initial_values(model, values)
     values |= computed(model, values)
     require_in_range(run, model, values)
     await _check(run, model, values)
@@ -105,7 +105,7 @@ async def insert(
     return record_id
 
 
-def _initial(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
+def _initial_values(model: Declared, given: Mapping[str, Stored]) -> dict[str, Stored]:
     """Return the initial values that the service sets in a new record: totals of 0, and the current time in its time
     stamps."""
     stamps = {name: clock.now() for name in STAMPED.get(model.name, ()) if given.get(name) is None}
@@ -379,7 +379,7 @@ async def _require_unique_with(
             continue
         await _lock(run, model, field.unique_with, str(parent_id))
         parameters = Parameters(parent_id, own_id or "")
-        same = _same(field, value, parameters, is_exact=is_restored)
+        same = _equal_condition(field, value, parameters, is_exact=is_restored)
         text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND id <> $2 AND {same} LIMIT 1'
         if await run.transaction.fetch_one(text, *parameters.values) is not None:
             raise not_unique(model, name)
@@ -387,15 +387,15 @@ async def _require_unique_with(
             await _require_shared(run, model, field, str(parent_id), value, own_id)
 
 
-def _same(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
+def _equal_condition(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
     """Return the SQL condition that a record has an equal value. With `is_exact`, the record must have exactly this
     value."""
-    column, known = _compared(field, value)
+    column, known = _comparison_terms(field, value)
     test = f'"{column}" = {parameters.put(known)}'
     return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
-def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
+def _comparison_terms(field: Field, value: Stored) -> tuple[str, Stored]:
     """Return the column and the value to use when values of the field are compared for equality."""
     if isinstance(field, Text) and field.ignores_case:
         return f"{field.name}__folded", folded(str(value))
@@ -407,7 +407,7 @@ async def _require_shared(
 ) -> None:
     """Require that all records with this value refer, by `unique_with`, to records that are equal in the field
     `shared_by`."""
-    column, known = _compared(field, value)
+    column, known = _comparison_terms(field, value)
     if run.engine.dialect == "postgres":
         # Serialize concurrent writes of the same value.
         await run.transaction.fetch_one(_LOCK_VALUE, f"{model.name}.{field.name} {known}")
@@ -465,7 +465,7 @@ async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapp
     """Return whether a record among the rows has these values. The record with the id `but_id` does not count."""
     parameters = Parameters(but_id)
     seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
-    compared = (_compared(model.fields[name], value) for name, value in values.items())
+    compared = (_comparison_terms(model.fields[name], value) for name, value in values.items())
     equal = " AND ".join(f't."{column}" = {parameters.put(known)}' for column, known in compared)
     text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
     return await run.transaction.fetch_one(text, *parameters.values) is not None
@@ -489,9 +489,9 @@ async def _after_write(
     """Update the totals that include the record. If the model defines rights, increase the version of the rights, so
     that cached rights are read again."""
     for total in run.engine.registry.totals[model.name]:
-        for parent_id in _parents(total, now, before):
+        for parent_id in _changed_parents(total, now, before):
             if (total.parent.name, parent_id) not in deleted:
-                await _recount(run, total, parent_id)
+                await _update_total(run, total, parent_id)
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
@@ -499,14 +499,14 @@ async def _after_write(
         await sessions.end_all_of_user(run.transaction, record_id)
 
 
-def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
+def _changed_parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
     """Return the ids of the records whose total changes: the previous parent and the new parent."""
     if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
         return []
     return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})
 
 
-async def _recount(run: Run, total: Total, parent_id: str) -> None:
+async def _update_total(run: Run, total: Total, parent_id: str) -> None:
     parent = total.parent
     statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)

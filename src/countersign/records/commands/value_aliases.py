@@ -58,12 +58,12 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
     if given.stored is None or not field.personal or not field.linked:
         return None
     if given.is_plain_text:
-        return await run.engine.vault.hold_apart(run.transaction, field.personal, domain_id)
+        return await run.engine.vault.create_alias_id(run.transaction, field.personal, domain_id)
     if given.value_id is None:
         return None
     row = await run.transaction.fetch_one(_DOMAIN, given.value_id)
     is_alias = row is not None and row[0] is not None
-    return await run.engine.vault.hold_again(run.transaction, given.value_id) if is_alias else None
+    return await run.engine.vault.hold_existing(run.transaction, given.value_id) if is_alias else None
 
 
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
@@ -97,7 +97,7 @@ async def link_computed(
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
         for domain_id in sorted(_domains_of(run, model, name, given, before, now)):
-            value_key = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
+            value_key = await run.engine.vault.create_alias_id(run.transaction, label, domain_id)
             await _add(run, model, record_id, name, domain_id, value_key)
 
 

@@ -20,7 +20,7 @@ ID_BITS = 48
 _KEY_BYTES = 16
 _NONCE_BYTES = 12
 _HASH_BYTES = 20
-AT_ONCE = 500
+BATCH_SIZE = 500
 """The maximum number of values in one statement. A statement supports about 32,000 parameters."""
 
 _Item = TypeVar("_Item")
@@ -114,28 +114,30 @@ class Vault:
         return value_keys
 
     async def _rows_to_lock(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
-        """Return the rows of these values with a reference count of 0 to add. Writing them changes nothing but locks
-        the rows."""
+        """Return the rows of these values, each with 0 references to add. Writing these rows locks them and changes
+        nothing."""
         if not value_ids or self._dialect == "sqlite":
             # SQLite needs no locks, because it allows only one writer at a time.
             return {}
         return {
             bytes(hashed): [value_id, label, hashed, key, 0, None]
             async for batch in CooperativeIterator(_batches(list(value_ids)), 1)
-            for value_id, label, hashed, key in await transaction.fetch(_LINKED_ROWS.format(ids=_places(batch)), *batch)
+            for value_id, label, hashed, key in await transaction.fetch(
+                _LINKED_ROWS.format(ids=_parameter_list(batch)), *batch
+            )
         }
 
     def _hash_of(self, value: PersonalValue) -> bytes | None:
         return self._hash(value.label, value.text) if value.linked else None
 
-    async def hold_again(self, transaction: Transaction, value_id: int) -> ValueKey | None:
+    async def hold_existing(self, transaction: Transaction, value_id: int) -> ValueKey | None:
         """Add a reference to the value with this id. Return None if the value is deleted."""
         row = await transaction.fetch_one(_ADD_REFERENCE, value_id)
         return None if row is None else ValueKey(row[0], bytes(row[2]))
 
-    async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
-        """Create a value id that only one domain uses (an alias). An equal value never gets the same id (design,
-        4.4)."""
+    async def create_alias_id(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
+        """Create an alias: a value id that only one token domain uses. It has one reference. An equal value never gets
+        the same id (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
         return _value_key(row)
@@ -154,13 +156,13 @@ class Vault:
     async def add_alias(
         self, transaction: Transaction, model: str, record_id: str, field: str, domain_id: str, value_id: int
     ) -> None:
-        """From now on, compute the domain's token of this field from `value_id`. The reference to the value must
-        already be counted."""
+        """Store the alias `value_id` for this field and token domain. The token that the domain sees is then computed
+        from the alias. The caller must have added the reference to the value before."""
         await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
 
     async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
-        """Map each field of the record to its aliases: the id of a domain to the value id that only this domain
-        uses."""
+        """Map each field of the record to its aliases. The aliases map the id of a token domain to the value id that
+        only this domain uses."""
         found: dict[str, dict[str, int]] = {}
         for field, domain_id, value_id in await reader.fetch(_ALIASES_OF, model, record_id):
             found.setdefault(field, {})[domain_id] = value_id
@@ -178,7 +180,7 @@ class Vault:
         return {
             row[0]: bytes(row[1])
             async for batch in CooperativeIterator(_batches(value_ids), 2)
-            for row in await reader.fetch(_KEYS.format(ids=_places(batch)), *batch)
+            for row in await reader.fetch(_KEYS.format(ids=_parameter_list(batch)), *batch)
         }
 
     def seal(self, key: bytes, text: str) -> str:
@@ -207,10 +209,10 @@ class Vault:
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+    return (items[start : start + BATCH_SIZE] for start in range(0, len(items), BATCH_SIZE))
 
 
-def _places(values: Sequence[object]) -> str:
+def _parameter_list(values: Sequence[object]) -> str:
     return ", ".join(f"${number}" for number in range(1, len(values) + 1))
 
 
@@ -237,7 +239,7 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
     """
     known = await _stored_entries(transaction, [row[2] for row in rows if row[2] is not None])
     new = [row for row in rows if row[2] not in known]
-    await _give_free_ids(transaction, new)
+    await _resolve_id_collisions(transaction, new)
     for row in new:
         await transaction.run(_ADD, *row)
     for row in rows:
@@ -248,14 +250,14 @@ async def _insert_with_one_writer(transaction: Transaction, rows: Sequence[list[
 
 async def _stored_entries(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
     """Map each stored hash to its entry."""
-    found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
+    found = await transaction.fetch(_FIND.format(hashes=_parameter_list(hashes)), *hashes) if hashes else []
     return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
 
 
-async def _give_free_ids(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
+async def _resolve_id_collisions(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
     """Give the second id to each linked value whose first id belongs to another value."""
     first_ids = [row[0] for row in rows]
-    found = await transaction.fetch(_TAKEN.format(ids=_places(first_ids)), *first_ids) if first_ids else []
+    found = await transaction.fetch(_TAKEN.format(ids=_parameter_list(first_ids)), *first_ids) if first_ids else []
     taken = {row[0] for row in found}
     for row in rows:
         if row[0] in taken and row[2] is not None:

@@ -35,8 +35,8 @@ _REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 
 
 class QuestionAnswer(FilterAnswer, frozen=True):
-    """The answer to a question. `candidates` are titles that the question may refer to, `unused` the words that were
-    not used."""
+    """The answer to a question. `candidates` are the titles that the question may refer to. `unused` are the words of
+    the question that the answer ignores."""
 
     confidence: float = 1.0
     suggestions: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ async def answer(
 
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnswer:
-    """The answer to the interpreted question, with the unused words, or the reason why there is no answer."""
+    """Return the answer to the interpreted question, with the unused words, or the reason why there is no answer."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     found = QuestionAnswer("") if reason else await of_filter(store, filter)
@@ -77,13 +77,13 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> QuestionAnsw
         text = f"Read as: {describe(filter)}. Not used: {quoted(unused)}. {found.text}"
         return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
     # The unused words may be the reason why no row matches.
-    reason = reason or _not_known(unused)
+    reason = reason or _unknown_reason(unused)
     could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
     return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
 
 
 async def of_filter(store: Store, filter: Filter) -> QuestionAnswer:
-    """The answer to a filter."""
+    """Return the answer to a filter."""
     return QuestionAnswer(*astuple(await answer_of(store, filter)))
 
 
@@ -91,24 +91,24 @@ def _refused(reason: str) -> QuestionAnswer:
     return QuestionAnswer(unable(reason), status="refused", confidence=0.0)
 
 
-def _not_known(words: Sequence[str]) -> str:
+def _unknown_reason(words: Sequence[str]) -> str:
     return f"I do not know what {quoted(words)} means here"
 
 
 def _reason(reading: Reading, unused: Sequence[str]) -> str:
-    """The reason why there is no answer; empty if there is one."""
+    """Return the reason why there is no answer; empty if there is one."""
     if reading.beyond:
         return f"the catalog has nothing about {join_words(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
-    if unused and (_is_turned_round(reading) or not _is_worth_telling(reading)):
-        return _not_known(unused)
+    if unused and (_may_be_reversed(reading) or not _is_useful(reading)):
+        return _unknown_reason(unused)
     is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
     return error_in(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
 
 
 async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
-    """The answer, with the titles that the question may refer to if there are several."""
+    """Return the answer, with the titles that the question may refer to if there are several."""
     if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(reading.filter)] == ["text"]:
         # "What is Slow?"
         near = await facts(store.database, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
@@ -117,28 +117,28 @@ async def _with_candidates(store: Store, reading: Reading, found: QuestionAnswer
 
 
 def _corrected(reading: Reading, found: QuestionAnswer) -> QuestionAnswer:
-    """The answer, with the name that was assumed and the other matching names."""
+    """Return the answer, with the name that was assumed and the other matching names."""
     several = [each for each in reading.corrected if each.others]
     text = found.text
     if several:
-        taken = join_words([f'"{each.written}" as {each.title}' for each in several])
+        readings = join_words([f'"{each.written}" as {each.title}' for each in several])
         others = join_words([other for each in several for other in each.others])
-        text += f" (I read {taken}; {others} would fit too.)"
+        text += f" (I read {readings}; {others} would fit too.)"
     candidates = tuple(title for each in several for title in (each.title, *each.others))
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
-def _is_turned_round(reading: Reading) -> bool:
-    """Whether the unused words could reverse the answer. In a list of products, an unused comparison or number could
-    only make the list shorter."""
+def _may_be_reversed(reading: Reading) -> bool:
+    """Return whether the unused words could reverse the answer. In a list of products, an unused comparison or number
+    could only make the list shorter."""
     filter = reading.filter
     is_list = filter.answer == "list" and filter.find == "products" and not filter.where.product
     return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
 
 
-def _is_worth_telling(reading: Reading) -> bool:
-    """Whether an answer that ignores some words is useful. The question must have two or more conditions. The answer
-    must not describe one product if the question asks for something else about the product."""
+def _is_useful(reading: Reading) -> bool:
+    """Return whether an answer that ignores some words is useful. The question must have two or more conditions. The
+    answer must not describe one product if the question asks for something else about the product."""
     filter = reading.filter
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
@@ -148,7 +148,7 @@ def _is_worth_telling(reading: Reading) -> bool:
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
-    """Related questions, each of which was tried and has an answer."""
+    """Return related questions, each of which was tried and has an answer."""
     plain = Filter(where=filter.where, since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
     plain = with_slots(plain, version=Values())
     if not any(conditions(plain)):

@@ -26,13 +26,13 @@ MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 values."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
-_JOINED = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
+_OR_SLOTS = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
 _SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<")
 
 
 class Bound:
-    """The bound items of a question: `found` contains the items by slot or class, `values` the conditions in the
-    order of the question."""
+    """The bound items of a question. `found` maps each slot or class to its items. `values` contains the items that are
+    conditions, in the order of the question."""
 
     def __init__(self, tokens: Sequence[WordToken], items: Sequence[Item]) -> None:
         self.words = [token.word for token in tokens]
@@ -59,15 +59,17 @@ class Bound:
 
     def _read(self) -> None:
         handlers = {
-            "not": self._not, "denied": self._denied, "included": self._included, "only": self._only_beside,
-            "or": self._or, "and": self._or, "but": self._but, "find": self._find, "when": self._when,
-            "newer": self._newer, "number": self._number, "quoted": self._value, **dict.fromkeys(SLOTS, self._value),
+            "not": self._not, "denied": self._negate_preceding, "included": self._drop_channel,
+            "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
+            "find": self._find, "when": self._when,
+            "newer": self._require_newer, "number": self._number, "quoted": self._value,
+            **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for item in self._items:
             if self._ends_list({*self.words[end : item.start]}):
                 self._but(item)
-            self._doubt_or(item)
+            self._report_or(item)
             end = item.end
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(int(item.value) if item.slot == "limit" else item.value)
@@ -82,19 +84,19 @@ class Bound:
                 self.found[item.slot].append(item)
 
     def _ends_list(self, between: Set[str]) -> bool:
-        """Whether a negated list ends: at a comma, unless "or" follows it, or at the end of the sentence."""
+        """Return whether a negated list ends: at a comma, unless "or" follows it, or at the end of the sentence."""
         is_comma = "," in between and bool(self._negated_slot) and self._joint != "or"
         return is_comma or not SENTENCE_ENDS.isdisjoint(between)
 
-    def _doubt_or(self, item: Item) -> None:
+    def _report_or(self, item: Item) -> None:
         """Report an "or" between different slots, which a filter cannot express, as in "Free or for Linux"."""
-        is_first = item.slot in _JOINED and not (self.found["time"] if item.slot == "time" else self.of(item.slot))
+        is_first = item.slot in _OR_SLOTS and not (self.found["time"] if item.slot == "time" else self.of(item.slot))
         is_joined = self._joint == "or" and self.words[self._joint_at] == "or" and bool(self.values)
         if is_first and is_joined and not (item.is_pair or self._is_negated):
             self.found["guard"].append(Item("guard", "or", self._joint_at, self._joint_at + 1))
 
     def _is_each(self, item: Item) -> bool:
-        """Whether the item is the field to count by: it directly follows "each"."""
+        """Return whether the item is the field to count by: it directly follows "each"."""
         is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
         return is_field and any(item.start - each.end in (0, 1) for each in self.found["each"][-1:])
 
@@ -140,7 +142,7 @@ class Bound:
             self._is_negated, self._negated_slot, self._joint = True, "", ""
             self.has_unbound_not |= self.sentence.has(item) or self._scope.limits(item)
 
-    def _denied(self, item: Item) -> None:
+    def _negate_preceding(self, item: Item) -> None:
         """Negate the preceding values, as in "Betas left out"."""
         self.found["guard"] += [] if self.values else [item]
         for value in reversed(self.values):
@@ -150,13 +152,13 @@ class Bound:
             if not value.joint and self.words[value.start - 1] != ",":
                 break
 
-    def _newer(self, item: Item) -> None:
+    def _require_newer(self, item: Item) -> None:
         """Ask for what came after the preceding version: "I have 3.9.2. What has changed since then?"."""
         self.found["guard"] += [] if self.of("version") else [item]
         for version in self.of("version"):
             version.value = f">{str(version.value).lstrip('<>=')}"
 
-    def _included(self, _item: Item) -> None:
+    def _drop_channel(self, _item: Item) -> None:
         """Remove the condition on the channel, as in "Betas included"."""
         while self.values and self.values[-1].slot == "channel":
             self.values.pop()
@@ -173,12 +175,12 @@ class Bound:
             self._only |= {*[slot for slot in beside if slot in ("platform", "channel")][:1]}
 
     def _value_before(self, item: Item) -> list[Item]:
-        """The preceding value in the same sentence; it must be beside "only", but not beside "nowhere else"."""
+        """Return the preceding value in the same sentence; it must be beside "only", but not beside "nowhere else"."""
         last = [each for each in self.values[-1:] if item.value == "after" or each.end >= item.start - 1]
         return [each for each in last if SENTENCE_ENDS.isdisjoint(self.words[each.end : item.start])]
 
     def _slots_after(self, item: Item, count: int) -> list[str]:
-        """The slots of the next items."""
+        """Return the slots of the next items."""
         return [each.slot for each in self._items[self._items.index(item) + 1 :][:count]]
 
     def _is_beside_topic(self, item: Item) -> bool:
@@ -188,7 +190,7 @@ class Bound:
 
     def _or(self, item: Item) -> None:
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
-            self._included(item)  # "betas too"
+            self._drop_channel(item)  # "betas too"
         else:
             self._joint, self._joint_at = item.slot, item.start
             for value in self.values[-1:] if self.words[item.start : item.end] == ["or", "both"] else ():
@@ -209,8 +211,8 @@ class Bound:
             self.when = item.value
 
     def _denies_releases(self, item: Item) -> bool:
-        """Whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as in
-        "never released as stable"."""
+        """Return whether "not" refers to releases: to all releases, or to the releases of the channel that follows, as
+        in "never released as stable"."""
         is_denied = self._is_negated and not self._negated_slot
         if is_denied and "channel" not in self._slots_after(item, 1):
             self.when, self._is_negated, self.has_unbound_not = "none", False, False
@@ -230,15 +232,15 @@ class Bound:
     def _version(self, item: Item) -> None:
         """Add a condition on the version, or on the version before or after it, as in "right before 2.9.0"."""
         step = self.found.pop("step", [])[-1:]
-        compared = f"{step[0].value}{item.value}" if step else self._compared(item)
+        compared = f"{step[0].value}{item.value}" if step else self._signed_version(item)
         if step:
             self.limit = 1
             order = {"<": "newest", ">": "oldest"}[step[0].value]
             self.found["order"].append(Item("order", order, step[0].start, step[0].end))
         self._value(Item("version", compared, item.start, item.end))
 
-    def _compared(self, item: Item) -> str:
-        """The version, preceded by `>` or `<` if the words before it express a comparison."""
+    def _signed_version(self, item: Item) -> str:
+        """Return the version, preceded by `>` or `<` if the words before it express a comparison."""
         before = self.words[max(0, item.start - 4) : item.start]
         compared = [word for word in before if word in _SIGNS]
         if compared:
@@ -267,17 +269,17 @@ class Bound:
         self.values += self._each_of(item)
 
     def _each_of(self, item: Item) -> list[Item]:
-        """The values of the item: "every desktop system" has all of the values of "desktop", not one of them."""
+        """Return the values of the item: "every desktop system" has all of the values of "desktop", not one of them."""
         is_of_all = not LISTS["all"].isdisjoint(self.words[max(0, item.start - 2) : item.start])
         texts = item.value.split("|") if is_of_all and item.slot == "platform" else [item.value]
         return [dataclasses.replace(item, value=text) for text in texts]
 
     def of(self, slot: str) -> list[Item]:
-        """The values of a slot."""
+        """Return the values of a slot."""
         return [item for item in self.values if item.slot == slot]
 
     def slots(self) -> dict[str, Values]:
-        """The conditions of all slots."""
+        """Return the conditions of all slots."""
         slots = {slot: _values(slot, self.of(slot)) for slot in SLOTS if self.of(slot)}
         for slot in self._only & slots.keys():
             named = (*slots[slot].any, *slots[slot].all)

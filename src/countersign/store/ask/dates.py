@@ -9,7 +9,7 @@ MAX_WORDS = 14
 """Maximum number of words of a time."""
 _MONTHS = str.split("january february march april may june july august september october november december")
 _MONTH_OF = {name[:size]: place for place, name in enumerate(_MONTHS) for size in (3, 4, len(name))}
-_WORDS_TOO = frozenset(str.split("may mar dec jan"))
+_AMBIGUOUS_MONTHS = frozenset(str.split("may mar dec jan"))
 """Names of months that can also be other words, such as "may". Such a name alone is not a time."""
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
@@ -19,7 +19,7 @@ _NUMBERS = {name: at for at, name in enumerate(str.split("one two three four fiv
 }  # fmt: skip
 _UNITS = {"day": (0, 1), "week": (0, 7), "fortnight": (0, 14), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}
 """The number of months and the number of days of each unit."""
-_PARTS = {
+_YEAR_PARTS = {
     form: (place * size, size)
     for noun, size in (("quarter", 3), ("half", 6))
     for place, name in enumerate(str.split("first second third fourth")[: 12 // size])
@@ -46,19 +46,19 @@ _Period = tuple[datetime, datetime]
 
 
 def found(words: Sequence[str], at: int, now: datetime) -> DateMatch | None:
-    """The time that begins at this word; None if no time begins there."""
+    """Return the time that begins at this word; None if no time begins there."""
     text = " ".join(words[at : at + MAX_WORDS])
     opening = _OPENING.match(text)
     kind, begin = (str(opening.lastgroup), opening.end()) if opening else ("", 0)
     try:
-        time = _linked(text, kind, begin, now)
+        time = _combined_time(text, kind, begin, now)
     except (ValueError, OverflowError):
         return None
     return time and DateMatch(time[0], at + text.count(" ", 0, time[1]) + 1)
 
 
-def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """The time combined with the words that follow it ("to May", "and June", "onwards"), and the position of its
+def _combined_time(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
+    """Return the time combined with the words that follow it ("to May", "and June", "onwards"), and the position of its
     end."""
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
@@ -67,7 +67,7 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     onwards = _ONWARDS.match(text, end)
     if onwards and kind in ("", "in", "since"):
         return Range(since, None), onwards.end()
-    linked = _until(text, kind, end, first, now)
+    linked = _to_second_time(text, kind, end, first, now)
     if linked is not None:
         return linked
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
@@ -77,22 +77,22 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     return (ends[kind], end) if kind in ends else None
 
 
-def _until(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
-    """The range from one time to a second time that follows. In "in May or June", two adjacent months form one
-    range."""
+def _to_second_time(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
+    """Return the range from the first time to a second time after it, or None. Two adjacent months joined by "or" ("in
+    May or June") form one range."""
     link = _LINK.match(text, end)
     last, last_end = _period(text, link.end(), now) if link else (None, end)
     if link is None or last is None:
         return None
-    if link[1] != "or" and kind in _LINKED[link[1] == "and"]:
-        return Range(_begun(first[0], last[1]), last[1]), last_end
+    if link[1] != "or" and kind in _OPENINGS[link[1] == "and"]:
+        return Range(_moved_before(first[0], last[1]), last[1]), last_end
     return (Range(first[0], last[1]), last_end) if kind in ("", "in") and last[0] == first[1] else None
 
 
 def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
-    """A range of days in one month: "between 1 and 8 November"."""
+    """Return a range of days in one month: "between 1 and 8 November"."""
     first = _DAYS.match(text, begin)
-    if first is None or kind not in _LINKED[first["link"] == "and"]:
+    if first is None or kind not in _OPENINGS[first["link"] == "and"]:
         return None
     last, end = _period(text, first.end(), now)
     if last is None or last[1] - last[0] != timedelta(1):
@@ -100,7 +100,7 @@ def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] 
     return Range(last[0].replace(day=int(first["day"])), last[1]), end
 
 
-def _begun(since: datetime, until: datetime) -> datetime:
+def _moved_before(since: datetime, until: datetime) -> datetime:
     """Move the first of two times before the second, by whole years. If only the second time has a year, the first time
     then gets this year or the year before."""
     years = since.year - until.year + (since.replace(year=until.year) >= until)
@@ -113,7 +113,7 @@ def _day(day: date, count: int = 1) -> _Period:
 
 
 def _first_of(month: int) -> datetime:
-    """The first day of a month, given as the number of months since year 0."""
+    """Return the first day of a month, given as the number of months since year 0."""
     return datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
 
 
@@ -131,7 +131,7 @@ def _iso(match: re.Match[str], _now: datetime) -> _Period:
 
 
 def _calendar(match: re.Match[str], now: datetime) -> _Period:
-    """A calendar period relative to now: this week, last month, the current year."""
+    """Return a calendar period relative to now: this week, last month, the current year."""
     back = match["which"] not in ("this", "current")
     months, days = _UNITS[match["unit"]]
     if months:
@@ -147,30 +147,30 @@ def _before(match: re.Match[str], now: datetime) -> datetime:
     return min(then, _first_of(month - count * months + 1)) - timedelta(count * days)
 
 
-def _part(match: re.Match[str], now: datetime) -> _Period:
-    first, count = _PARTS[match["part"]]
+def _year_part(match: re.Match[str], now: datetime) -> _Period:
+    first, count = _YEAR_PARTS[match["part"]]
     return _months(int(match["year"] or now.year) * 12 + first, count)
 
 
 def _month(match: re.Match[str], now: datetime) -> _Period:
-    """A month, or a day of a month. Without a year, the most recent such month or day that has begun."""
+    """Return a month, or a day of a month. Without a year, the most recent such month or day that has begun."""
     month, day = _MONTH_OF[match["month"]], int(match["day"] or match["nth"] or 0)
     year = int(match["year"] or now.year - ((month + 1, day) > (now.month, now.day)))
     return _day(date(year, month + 1, day)) if day else _months(year * 12 + month, 1)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> _Period:
-    """The most recent such weekday before today."""
+    """Return the most recent such weekday before today."""
     return _day(now - timedelta((now.weekday() - _WEEKDAYS.index(match["weekday"]) - 1) % 7 + 1))
 
 
 def _year(match: re.Match[str], now: datetime) -> _Period | None:
-    """The year; None if the number is greater than next year."""
+    """Return the year; None if the number is greater than next year."""
     year = int(match["y"])
     return _months(year * 12, 12) if year <= now.year + 1 else None
 
 
-def _either(names: Iterable[str]) -> str:
+def _alternatives(names: Iterable[str]) -> str:
     return "|".join(sorted(names, key=len, reverse=True))
 
 
@@ -187,40 +187,41 @@ _OPENING = re.compile(
 _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|until|till|through|-|and) ")
 """The first of two days of a month: "1 to 8 November"."""
 _LINK = re.compile(" (to|until|till|through|-|and|or) ")
-_LINKED = (("", "in", "since"), ("between",))
+_OPENINGS = (("", "in", "since"), ("between",))
 """The opening words that permit a second time. The second tuple is for times joined by "and"."""
 _ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
-_UNIT = rf"(?P<unit>{_either(_UNITS)})s?"
-_COUNT = rf"(?P<n>\d{{1,3}}|{_either(_NUMBERS)}) {_UNIT}"
+_UNIT = rf"(?P<unit>{_alternatives(_UNITS)})s?"
+_COUNT = rf"(?P<n>\d{{1,3}}|{_alternatives(_NUMBERS)}) {_UNIT}"
 _OF_YEAR = r"(?:(?: ,| of| in)? (?P<year>(?:19|20)\d\d))?"
 _ORDINAL = "(?:st|nd|rd|th)?"
 _Reader = Callable[[re.Match[str], datetime], _Period | None]
 _PATTERNS: tuple[tuple[str, _Reader], ...] = (
     (r"(?P<y>\d{4})[-/](?P<m>\d\d?)(?:[-/](?P<d>\d\d?)(?P<time>t\S+)?)?", _iso),
-    (rf"(?P<name>{_either(_DAYS_AGO)})", lambda match, now: _day(now - timedelta(_DAYS_AGO[match["name"]]))),
+    (rf"(?P<name>{_alternatives(_DAYS_AGO)})", lambda match, now: _day(now - timedelta(_DAYS_AGO[match["name"]]))),
     (rf"(?P<which>this|last|previous|current|past) {_UNIT}", _calendar),
     (
         rf"(?:last|past|previous|over|more than|than) {_COUNT}",
         lambda match, now: (_before(match, now), now + timedelta(seconds=1)),
     ),
     (rf"{_COUNT} (?:ago|back)", lambda match, now: _day(_before(match, now))),
-    (rf"(?P<part>{_either(_PARTS)}){_OF_YEAR}", _part),
+    (rf"(?P<part>{_alternatives(_YEAR_PARTS)}){_OF_YEAR}", _year_part),
     (
-        rf"(?:(?:{_either(_WEEKDAYS)}) (?:, |the )*)?(?:(?P<day>\d\d?){_ORDINAL} (?:of )?)?"
-        rf"(?P<month>{_either(_MONTH_OF)})\.?(?: (?:the )?(?P<nth>\d\d?){_ORDINAL}(?= |$))?{_OF_YEAR}",
+        rf"(?:(?:{_alternatives(_WEEKDAYS)}) (?:, |the )*)?(?:(?P<day>\d\d?){_ORDINAL} (?:of )?)?"
+        rf"(?P<month>{_alternatives(_MONTH_OF)})\.?(?: (?:the )?(?P<nth>\d\d?){_ORDINAL}(?= |$))?{_OF_YEAR}",
         _month,
     ),
-    (rf"(?:last )?(?P<weekday>{_either(_WEEKDAYS)})", _weekday),
+    (rf"(?:last )?(?P<weekday>{_alternatives(_WEEKDAYS)})", _weekday),
     (r"(?:year )?(?P<y>(?:19|20)\d\d)", _year),
 )
 _PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
 
 
 def _period(text: str, begin: int, now: datetime, *, is_alone: bool = False) -> tuple[_Period | None, int]:
-    """The day, week, month, quarter, half or year whose name begins at this position, and the end of the name."""
+    """Return the day, week, month, quarter, half or year whose name begins at this position, and the end of the
+    name."""
     for pattern, read in _PERIODS:
         match = pattern.match(text, begin)
-        if match is None or (is_alone and read is _month and match[0] in _WORDS_TOO):
+        if match is None or (is_alone and read is _month and match[0] in _AMBIGUOUS_MONTHS):
             continue
         span = read(match, now)
         if span is not None:

@@ -75,7 +75,7 @@ class Corrected(NamedTuple):
 
 @dataclass(slots=True)
 class Recognition:
-    """The recognised items from left to right; the unused words, a name that nothing in the catalog has, the
+    """The recognised items from left to right, the unused words, a name that does not exist in the catalog, the
     corrected names, and whether a word occurs in a text of the catalog."""
 
     items: list[Item]
@@ -99,19 +99,19 @@ async def recognize(database: Database, question: str, tokens: list[WordToken], 
 
 
 def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
-    """The first name in a key=value pair that nothing in the catalog has."""
+    """Return the first name in a key=value pair that does not exist in the catalog, or an empty text."""
     known = {name.value for name in exact}
     named = [str(item.value) for item in items if item.is_pair and item.slot in ("product", "org")]
     return next((name for name in named if name not in known), "")
 
 
 def known_items(question: str, tokens: list[WordToken], exact: Sequence[Name], now: datetime) -> list[Item]:
-    """The items that match exactly, from left to right."""
+    """Return the items that match exactly, from left to right."""
     return _KnownItems(question, tokens, exact, now).items
 
 
 def spans(question: str, tokens: Sequence[WordToken]) -> list[names.WordSpan]:
-    """Word sequences that could be a name, the longest first; at most `MAX_SPANS`."""
+    """Return word sequences that could be a name, the longest first; at most `MAX_SPANS`."""
     runs: list[names.WordSpan] = []
     for start, first in enumerate(tokens):
         if first.is_mark:
@@ -159,13 +159,13 @@ class _KnownItems(_Question):
             at = self._pair(at) or self._longest(at)
 
     def _longest(self, at: int) -> int:
-        candidates = [*self._named(at), *self._of_lexicon(at), *self._time(at)]
+        candidates = [*self._name_candidates(at), *self._lexicon_candidates(at), *self._time_candidates(at)]
         if not candidates:
             return at + 1
         self.items.append(max(candidates, key=lambda candidate: (candidate[1].end, candidate[0]))[1])
         return self.items[-1].end
 
-    def _named(self, at: int) -> Iterable[Candidate]:
+    def _name_candidates(self, at: int) -> Iterable[Candidate]:
         for name in self._names.get(at, ()):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
@@ -173,8 +173,8 @@ class _KnownItems(_Question):
                 yield self._priority(name, at), Item(name.slot, name.value, at, name.end + ends_in_mark)
 
     def _is_verb(self, name: Name, at: int) -> bool:
-        """Whether a word that is also a tag describes what the asker does ("I search a tool", "I am drawing"), or is
-        part of an identifier such as `search_products(`."""
+        """Return whether a word that is also a tag describes what the asker does ("I search a tool", "I am drawing"),
+        or is part of an identifier such as `search_products(`."""
         word, before = self._words[at], self._words[:at][-1:]
         is_doing = word.endswith("ing") and not LISTS["doing"].isdisjoint(before)
         is_of_identifier = self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
@@ -190,7 +190,7 @@ class _KnownItems(_Question):
         # A title that is an ordinary word counts as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
 
-    def _of_lexicon(self, at: int) -> Iterable[Candidate]:
+    def _lexicon_candidates(self, at: int) -> Iterable[Candidate]:
         token = self._tokens[at]
         if token.is_quoted:
             yield _PRIORITY["quoted"], Item("quoted", self._text(at, at + 1), at, at + 1)
@@ -200,14 +200,14 @@ class _KnownItems(_Question):
             yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
 
     def _meaning(self, at: int) -> tuple[Meaning | None, int]:
-        """The meaning of the longest phrase that begins at this word, and the position of its end."""
+        """Return the meaning of the longest phrase that begins at this word, and the position of its end."""
         for size in range(min(MAX_PHRASE, len(self._words) - at), 0, -1):
             meaning = WORDS.get(tuple(self._words[at : at + size]))
             if meaning is not None:
                 return meaning, at + size
         return None, at
 
-    def _time(self, at: int) -> Iterable[Candidate]:
+    def _time_candidates(self, at: int) -> Iterable[Candidate]:
         time = dates.found(self._words, at, self._now)
         if time is not None:
             yield _PRIORITY["time"], Item("time", time.range, at, time.end)
@@ -215,7 +215,7 @@ class _KnownItems(_Question):
             yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
 
     def _key(self, at: int) -> tuple[str, int]:
-        """The key that begins at this word, and the position of the operator after it."""
+        """Return the key that begins at this word, and the position of the operator after it."""
         for size in (3, 2, 1):
             key = KEYS.get(tuple(self._words[at : at + size]))
             if key and self._word(at + size) in _OPERATORS:
@@ -244,7 +244,7 @@ class _KnownItems(_Question):
         return end + (end > 0 and self._word(end) in _CLOSING)
 
     def _values(self, key: str, at: int) -> list[tuple[str, int]]:
-        """The values that begin at this word, each with the position of its end."""
+        """Return the values that begin at this word, each with the position of its end."""
         value, end = self._value(key, at + (self._word(at) in _OPENING))
         if not value:
             return []
@@ -252,7 +252,7 @@ class _KnownItems(_Question):
         return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
 
     def _value(self, key: str, at: int) -> tuple[str, int]:
-        """The first value of the key at this word, and the position of its end; empty if there is none."""
+        """Return the first value of the key at this word, and the position of its end; empty if there is none."""
         limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
         last = next(filter(self._ends_value, range(at, limit)), limit)
         found = self._known_values(key, at, last)
@@ -307,19 +307,19 @@ class _UnknownItems(_Question):
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         self._recognition.is_in_texts = bool(self._in_texts)
-        await self._each_run(_neighbours(positions[:MAX_UNKNOWN]))
+        await self._look_up_names(_consecutive_runs(positions[:MAX_UNKNOWN]))
         self._recognition.unused += [self._tokens[at].word for at in positions[MAX_UNKNOWN:]]
 
-    async def _each_run(self, runs: Sequence[Sequence[int]]) -> None:
+    async def _look_up_names(self, runs: Sequence[Sequence[int]]) -> None:
         tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
-        spelt = await names.spellings_of(self._database, [self._text(*span) for span in tried])
+        spellings = await names.spellings_of(self._database, [self._text(*span) for span in tried])
         for run in runs:
-            if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spelt):
-                self._each_word(run)
+            if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spellings):
+                self._look_up_words(run)
 
     def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
-        """The word sequences that may be a mistyped name: the run with and without its neighbours, because a title
-        may contain words that have another meaning."""
+        """Return the word sequences that may be a mistyped name: the run with and without its neighbours, because a
+        title may contain words that have another meaning."""
         if self._in_texts.keys() >= {*run} and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
@@ -329,12 +329,12 @@ class _UnknownItems(_Question):
         return [span for span in spans if self._is_run(*span)]
 
     async def _is_mistyped_name(
-        self, run: Sequence[int], spans: Sequence[tuple[int, int]], spelt: names.Spellings
+        self, run: Sequence[int], spans: Sequence[tuple[int, int]], spellings: names.Spellings
     ) -> bool:
         for start, end in spans:
             is_known = self._in_texts.keys() >= {*run}
             products = await names.products_like(
-                self._database, self._text(start, end), is_known=is_known, known=spelt
+                self._database, self._text(start, end), is_known=is_known, known=spellings
             )
             if products:
                 self._correct(products, start, end)
@@ -354,7 +354,7 @@ class _UnknownItems(_Question):
         remaining = [item for item in self._recognition.items if item.end <= start or item.start >= end]
         self._recognition.items = [*remaining, Item("product", value, start, end)]
 
-    def _each_word(self, run: Sequence[int]) -> None:
+    def _look_up_words(self, run: Sequence[int]) -> None:
         for at in run:
             if self._is_opening(at):
                 continue
@@ -378,15 +378,15 @@ class _UnknownItems(_Question):
         return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
-        """Whether the word is written as a name: with a capital, but not as an abbreviation after an article ("the
-        PO")."""
+        """Return whether the word is written as a name: with a capital, but not as an abbreviation after an article
+        ("the PO")."""
         text = self._text(at, at + 1)
         is_abbreviation = len(text) <= 4 and text.isupper() and self._word(at - 1) in LISTS["articles"]
         return self._is_capital(at) and not is_abbreviation
 
     def _is_topic(self, at: int) -> bool:
-        """Whether the word describes a product's topic: it is near the kind of product, or follows a word such as
-        "about"."""
+        """Return whether the word describes a product's topic: it is near the kind of product, or follows a word such
+        as "about"."""
         if at not in self._in_texts:
             return False
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
@@ -395,7 +395,7 @@ class _UnknownItems(_Question):
         return is_beside or follows or self._is_capital(at) or len(self._tokens) < 5
 
 
-def _neighbours(positions: Sequence[int]) -> list[list[int]]:
-    """The positions, grouped into consecutive runs."""
+def _consecutive_runs(positions: Sequence[int]) -> list[list[int]]:
+    """Return the positions, grouped into consecutive runs."""
     groups = groupby(enumerate(positions), lambda each: each[1] - each[0])
     return [[at for _, at in group] for _, group in groups]

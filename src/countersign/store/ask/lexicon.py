@@ -43,7 +43,7 @@ class WordToken(NamedTuple):
 
 
 def tokens_of(question: str) -> list[WordToken]:
-    """The tokens of a question, at most 400. A hyphenated compound is split into its words."""
+    """Return the tokens of a question, at most 400. A hyphenated compound is split into its words."""
     found: list[WordToken] = []
     text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
     for match in _TOKEN.finditer(text):
@@ -51,9 +51,9 @@ def tokens_of(question: str) -> list[WordToken]:
             break
         start, end = match.span()
         if match["quoted"]:
-            found += _quoted(match[0], start, end, text[end : end + 1])
+            found += _quoted_tokens(match[0], start, end, text[end : end + 1])
         elif match["word"]:
-            found.append(_word(match[0], start, end))
+            found.append(_token(match[0], start, end))
         elif match["minus"]:
             found.append(WordToken("not", start, end))
         elif not match["joint"]:
@@ -61,22 +61,22 @@ def tokens_of(question: str) -> list[WordToken]:
     return found[:MAX_TOKENS]
 
 
-def _quoted(text: str, start: int, end: int, following: str) -> list[WordToken]:
-    """A quoted text as one token; the words of a quoted key (`"published since": …`) or identifier
+def _quoted_tokens(text: str, start: int, end: int, following: str) -> list[WordToken]:
+    """Return a quoted text as one token; the words of a quoted key (`"published since": …`) or identifier
     (`"list_releases"`)."""
     if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
         return [WordToken(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
     return [WordToken(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
 
 
-def _word(text: str, start: int, end: int) -> WordToken:
+def _token(text: str, start: int, end: int) -> WordToken:
     word = _WITHOUT_APOSTROPHE.get(folded(text), folded(text))
     is_possessive = word.endswith("'s") and word not in _WHOLE
     return WordToken(word[:-2], start, end - 2) if is_possessive else WordToken(word, start, end)
 
 
 def folded(text: str) -> str:
-    """The text in the form in which words are compared: lower case, without accents."""
+    """Return the text in the form in which words are compared: lower case, without accents."""
     return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).lower()
 
 
@@ -91,7 +91,7 @@ Phrase = tuple[str, ...]
 
 
 def _sections() -> dict[str, dict[str, list[Phrase]]]:
-    """The phrases of each meaning, by section of words.txt."""
+    """Return the phrases of each meaning, by section of words.txt."""
     sections: dict[str, dict[str, list[Phrase]]] = {}
     meanings: dict[str, list[Phrase]] = {}
     for line in (resources.files("countersign.store.ask") / "words.txt").read_text("utf-8").splitlines():
@@ -105,7 +105,7 @@ def _sections() -> dict[str, dict[str, list[Phrase]]]:
 
 
 def _by_phrase(section: str) -> dict[Phrase, str]:
-    """The meaning of each phrase of a section: the first one, where a phrase has several."""
+    """Return the meaning of each phrase of a section: the first one, where a phrase has several."""
     return {phrase: meaning for meaning, phrases in reversed(_SECTIONS[section].items()) for phrase in phrases}
 
 
@@ -129,9 +129,9 @@ for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNOR
 
 
 def respelled(word: str) -> str:
-    """The known word that a mistyped word probably means, or an empty text. The words differ by one inserted, deleted
-    or transposed letter. Long words may also differ by one replaced letter. A short word with one replaced letter is
-    mostly a different word."""
+    """Return the known word that a mistyped word probably means, or an empty text. The words differ by one inserted,
+    deleted or transposed letter. Long words may also differ by one replaced letter. A short word with one replaced
+    letter is mostly a different word."""
     forms = sorted(deletion_variants(word)) if len(word) <= MAX_RESPELLED else []
     near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
     meant = next((each for each in near if _is_typing_error(word, each)), "")

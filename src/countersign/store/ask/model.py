@@ -44,8 +44,8 @@ class _Completion(msgspec.Struct):
 
 
 async def filter_of(store: Store, question: str, now: datetime) -> Filter | None:
-    """The filter that the model returns for the question; None if the filter is invalid or empty, or if the model is
-    busy or too slow."""
+    """Return the filter that the model returns for the question; None if the filter is invalid or empty, or if the
+    model is busy or too slow."""
     if _turns.locked():
         return None
     try:
@@ -59,10 +59,10 @@ async def filter_of(store: Store, question: str, now: datetime) -> Filter | None
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError, RecursionError, ValueError) as error:
         telemetry.logger("ask").warning("the model gave no answer", reason=type(error).__name__)
         return None
-    return None if filter == Filter() or error_in(filter) is not None else await _named(store, filter)
+    return None if filter == Filter() or error_in(filter) is not None else await _with_catalog_names(store, filter)
 
 
-async def _named(store: Store, filter: Filter) -> Filter | None:
+async def _with_catalog_names(store: Store, filter: Filter) -> Filter | None:
     """Replace the names in the model's filter by those of the catalog; None if the catalog does not have one of
     them."""
     found = filter

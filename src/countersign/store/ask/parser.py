@@ -59,20 +59,21 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     recognition = await recognize(database, question, tokens, now)
     builder = _Builder(tokens, recognition)
     words = builder.words[builder.sentence.start :]
-    if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
+    if base is None or not _is_continuation(words, {item.slot for item in recognition.items}):
         return await builder.reading(database)
     is_other = not LISTS["others"].isdisjoint(words)
     builder.inherit(base, is_other=is_other)
     reading = await builder.reading(database)
     if is_other and not base.where.product:
-        base = _others(base, reading)
+        base = _complement(base, reading)
     reading.filter = _merged(base, reading.filter, words)
     return reading
 
 
-def _others(base: Filter, reading: Reading) -> Filter:
-    """Return the filter of what the base filter leaves out, of the same publisher: for "What else do they have?" after
-    games, what is no game. A filter cannot exclude two conditions together."""
+def _complement(base: Filter, reading: Reading) -> Filter:
+    """Return a filter for the products of the same publisher that the base filter leaves out. After a question about
+    games, "What else do they have?" asks for all products that are not games. A filter cannot exclude two conditions
+    together, so such a question gets the guard "else"."""
     left = {name: values for name, values in conditions(base) if name != "org"}
     if len(left) != 1 or any(values.all or values.none for values in left.values()):
         reading.guards.append("else")
@@ -81,9 +82,9 @@ def _others(base: Filter, reading: Reading) -> Filter:
     return with_slots(base, **{name: Values(none=values.any) for name, values in left.items()})
 
 
-def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
-    """Whether the question depends on the previous question. This is the case if the question refers back, begins like
-    a continuation, or does not say what to search for."""
+def _is_continuation(words: Sequence[str], slots: set[str]) -> bool:
+    """Return whether the question depends on the previous question. This is the case if the question refers back,
+    begins like a continuation, or does not say what to search for."""
     is_fragment = not LISTS["onward openings"].isdisjoint(words[:1]) or words[1:2] == ["about"]
     refers_back = not LISTS["backward"].isdisjoint(words)
     return refers_back or is_fragment or not slots & {"kind", "product", "find", "org"}
@@ -96,7 +97,8 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
         changes |= {"since": query.since, "until": query.until, "when": query.when}
     if (query.order, query.limit) != ("title", None):
         changes |= {"order": query.order, "limit": query.limit}
-    asks = not _is_alike(base, query, words) and (query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3]))
+    is_request = query.answer != "list" or not LISTS["asking"].isdisjoint(words[:3])
+    asks = not _has_same_form(base, query, words) and is_request
     if asks:
         changes |= {"answer": query.answer, "fields": query.fields, "by": query.by}
     if query.find != "products" or (asks and base.find == "publishers"):
@@ -104,9 +106,9 @@ def _merged(base: Filter, query: Filter, words: Sequence[str]) -> Filter:
     return replace(_merged_slots(base, query, is_narrowed=not LISTS["named before"].isdisjoint(words)), **changes)
 
 
-def _is_alike(base: Filter, query: Filter, words: Sequence[str]) -> bool:
-    """Whether the question asks for the same form of answer as the previous question. "And on Windows?" does; "and how
-    many?" does not."""
+def _has_same_form(base: Filter, query: Filter, words: Sequence[str]) -> bool:
+    """Return whether the question asks for the same form of answer as the previous question. "And on Windows?" does;
+    "and how many?" does not."""
     is_about = "about" in words[1:2] or "and" in words[:1]
     is_plain = query.answer in ("list", "exists", "fields") and not query.fields
     return "same" in words or (is_about and is_plain and base.answer != "list")
@@ -149,7 +151,7 @@ class _Builder(Bound):
         self._unused: list[str] = []
         self._order_of = ""
         self._first = next((word for word in self.words[self.sentence.start :] if word not in COURTESY), "")
-        self._asks_whether = self._is_whether()
+        self._asks_whether = self._is_yes_no()
 
     def inherit(self, base: Filter, *, is_other: bool) -> None:
         """Ask about the products of the previous question; "What else …" excludes them (`is_other`)."""
@@ -158,8 +160,8 @@ class _Builder(Bound):
             self.used |= LISTS["others"] if is_other else set()
         self.guards = [guard for guard in self.guards if guard not in ("instead", "next")]
 
-    def _is_whether(self) -> bool:
-        """Whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
+    def _is_yes_no(self) -> bool:
+        """Return whether the question is a yes/no question, such as "Does Keyturn …" or "And Keyturn, does it run on
         Linux?"."""
         words = self.words
         if "whether" in words or (self._first in AUXILIARIES and not self.found["polite"]):
@@ -170,17 +172,17 @@ class _Builder(Bound):
     async def reading(self, database: Database) -> Reading:
         """Build the filter, and collect the words that are not part of the filter."""
         self._set_values()
-        self._times()
+        self._combine_times()
         if not self.is_terse:
-            self._nouns()
+            self._apply_nouns()
             self._set_find()
             await self._of_publisher(database)
             self._compare()
-            self.guards += [guard for guard, holds in self._doubts() if holds]
-            self._answer()
-            self._in_notes()
-            self._limit()
-        self._pairs()
+            self.guards += [guard for guard, holds in self._guard_conditions() if holds]
+            self._set_answer()
+            self._search_notes()
+            self._set_limit()
+        self._apply_pairs()
         if self.has_unbound_not and self._members.get("answer") != "compare":
             self.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
@@ -196,7 +198,8 @@ class _Builder(Bound):
         self._unused = list(filterfalse(self.used.__contains__, self._recognition.unused))
 
     def _is_afterthought(self, item: Item) -> bool:
-        """Whether the item is in a separate clause after all conditions, as in "What's new in X, worth the update?"."""
+        """Return whether the item is in a separate clause after all conditions, as in "What's new in X, worth the
+        update?"."""
         end = max([each.end for each in self.values], default=item.start)
         return "," in self.words[end : item.start]
 
@@ -208,7 +211,7 @@ class _Builder(Bound):
         others = [self._first] if self._unused and self._first in OF_OTHERS else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
 
-    def _pairs(self) -> None:
+    def _apply_pairs(self) -> None:
         """Use the members that the question states as key=value instead of the inferred members."""
         pairs = self.pairs
         for name, values in pairs.items():
@@ -216,7 +219,7 @@ class _Builder(Bound):
         if self._members.get("answer", "list") == "list" and pairs.keys() & {"by", "fields"}:
             self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
-    def _times(self) -> None:
+    def _combine_times(self) -> None:
         """Combine the times into one range."""
         times = self.times
         since = max((item.value.since or _EARLIEST for item in times), default=_EARLIEST)
@@ -230,11 +233,11 @@ class _Builder(Bound):
 
     @staticmethod
     def _are_apart(times: Sequence[Item]) -> bool:
-        """Whether words separate the ranges. "In September of this year" can be combined."""
+        """Return whether words separate the ranges. "In September of this year" can be combined."""
         ranges = [item for item in times if None not in item.value]
         return any(second.start > first.end + 2 for first, second in pairwise(ranges))
 
-    def _nouns(self) -> None:
+    def _apply_nouns(self) -> None:
         """Apply the nouns that do not name what the question asks for, and the order."""
         nouns = [noun for noun in self.nouns if noun.value != "any"]
         end = self._end_of_subject()
@@ -243,15 +246,16 @@ class _Builder(Bound):
         order = {"first": "oldest", "last": "newest"}.get("" if self.times else self.when)
         if order:
             self.orders.append(Item("order", order, 0, 0))
-        self._order()
+        self._set_order()
 
     def _end_of_subject(self) -> int:
-        """The position after which publishers are not asked for, as in "Games whose publisher is Northlight Games"."""
+        """Return the position after which publishers are not asked for, as in "Games whose publisher is Northlight
+        Games"."""
         if self.of("product"):
             return 0
         return min(self._subjects if self.of("org") else [], default=len(self.words))
 
-    def _order(self) -> None:
+    def _set_order(self) -> None:
         is_of_releases = self.nouns[:1] == self._releases[:1] != []
         is_open = not [*self.orders, *self.times, *self._products]
         if all((_ALL & self._all_words, is_of_releases, is_open)) and not self._is_of_products(self.nouns[0].start):
@@ -276,13 +280,13 @@ class _Builder(Bound):
         self._members["find"] = find
 
     def _is_of_products(self, noun: int) -> bool:
-        """Whether the question asks for a kind of product, as in "games with a release in May"."""
+        """Return whether the question asks for a kind of product, as in "games with a release in May"."""
         start = self.sentence.start
         is_of_kind = any(kind < noun - 1 and (noun < start or kind >= start) for kind in self._subjects)
         return is_of_kind or ("never" in self._all_words and not [*self.times, *self._products])
 
     def _is_extreme_channel(self) -> bool:
-        """Whether a channel follows the order, as in "the newest beta"."""
+        """Return whether a channel follows the order, as in "the newest beta"."""
         ends = [item.end for item in self.orders[-1:]]
         return any(item.start in ends for item in self.of("channel"))
 
@@ -307,7 +311,7 @@ class _Builder(Bound):
         elif self.found["same"] and len(self._products) > 1 and fields:
             self.answer, self._members["fields"] = "exists", fields
 
-    def _doubts(self) -> tuple[tuple[str, bool], ...]:
+    def _guard_conditions(self) -> tuple[tuple[str, bool], ...]:
         """Return pairs of a guard and a condition. The guard applies if the condition is true: the question is then
         ambiguous, or a filter cannot express the question."""
         words, products = self._all_words, self._products
@@ -321,14 +325,14 @@ class _Builder(Bound):
             ("no", all((self.times, denies, "channel" in self._slots))),
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
-            *self._doubts_about_several(),
+            *self._guard_conditions_of_sets(),
             ("makers", all((products, "org" in self._fields, self._is_plural(self.of("kind"))))),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
             ("versions of several products", all((len(products) > 1, self.of("version")))),
         )
 
-    def _doubts_about_several(self) -> tuple[tuple[str, bool], ...]:
+    def _guard_conditions_of_sets(self) -> tuple[tuple[str, bool], ...]:
         """Return the guards of conditions that hold for a set of products, or for two sets of platforms."""
         kinds = self._slots.get("kind", Values()).any if self._members["find"] == "publishers" else ()
         groups = {item.value for item in self.of("platform") if "|" in item.value and item.joint != "or"}
@@ -337,7 +341,7 @@ class _Builder(Bound):
             ("and", len(groups) > 1),  # "For phones and for desktops"
         )
 
-    def _answer(self) -> None:
+    def _set_answer(self) -> None:
         """Set the form of the answer to the first form that matches the question."""
         members, products = self._members, self._products
         are_channels = any((self.by == "channel", len(self.of("channel")) > 1))
@@ -356,8 +360,8 @@ class _Builder(Bound):
             members["answer"] = "exists"
 
     def _is_of_extreme(self) -> bool:
-        """Whether "number" refers to a field of a product instead of a count of results, as in "the number of platforms
-        of X" and "the number of its latest release"."""
+        """Return whether "number" refers to a field of a product instead of a count of results, as in "the number of
+        platforms of X" and "the number of its latest release"."""
         is_of_product = self._products and (self.orders or _COUNTED_FIELDS & {*self._fields})
         return bool(is_of_product) or self._order_of == "products"
 
@@ -382,16 +386,18 @@ class _Builder(Bound):
             members["limit"] = MAX_NOTES
 
     def _is_without_channel(self) -> bool:
-        """Whether "Is Keyturn without a beta release?" is asked, which is not about the other releases."""
+        """Return whether the question is like "Is Keyturn without a beta release?". Such a question is not about the
+        other releases."""
         channel = self._slots.get("channel", Values())
         return bool(channel.none) and not (channel.any or channel.all or "version" in self._slots)
 
     def _is_choice(self) -> bool:
-        """Whether the question asks which of several products has a condition: "Is A or B the free one?"."""
+        """Return whether the question asks which of several products has a condition: "Is A or B the free one?"."""
         return "one" in self._all_words and "or" in [item.joint for item in self._products]
 
     def _choices(self) -> tuple[str, ...]:
-        """The fields of which the question names several values, but a product has one: "Is it free or paid?"."""
+        """Return the fields for which the question names several values although a product has only one value, as in
+        "Is it free or paid?"."""
         several = {name for name, values in self._slots.items() if len(values.any) > 1}
         if "version" in self._slots and "channel" in several:
             # "Did 1.1.0 come out as stable or as beta?"
@@ -400,7 +406,7 @@ class _Builder(Bound):
         return tuple(name for name in ("kind", "access") if name in several)
 
     def _is_of_version(self) -> bool:
-        """Whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
+        """Return whether the question asks for everything about a version: "Summarise the 1.9.1 release"."""
         nouns = [] if self.found["all"] else self.nouns
         return "version" in self._slots and not [*self._fields, *self.orders, *nouns]
 
@@ -425,7 +431,7 @@ class _Builder(Bound):
         is_one = (self.orders or is_singular) and not several and "limit" not in self._members
         return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
 
-    def _in_notes(self) -> None:
+    def _search_notes(self) -> None:
         """Search the release notes for the unknown words of a question about changes."""
         is_whether = self._asks_whether
         is_of_releases = any((self._releases, "published_at" in self._fields)) and self._recognition.is_in_texts
@@ -439,7 +445,7 @@ class _Builder(Bound):
             self._members |= {"fields": ("notes",), "order": "title", "limit": None}
             self._unused, self._recognition.unknown = [], ""
 
-    def _limit(self) -> None:
+    def _set_limit(self) -> None:
         """Set the number of results if the question contains no number."""
         members, order = self._members, self._order_of
         if not order or "limit" in members:
@@ -456,7 +462,7 @@ class _Builder(Bound):
             members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
 
     def _is_of_each(self) -> bool:
-        """Whether the question asks for the newest release of each product."""
+        """Return whether the question asks for the newest release of each product."""
         is_each = any((self.by, _ALL & self._all_words))
         are_versions = "versions" in {self.words[noun.end - 1] for noun in self._releases}
         if self._members["find"] == "releases":

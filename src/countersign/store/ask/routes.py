@@ -194,7 +194,7 @@ Events = Iterator[tuple[str, object]]
 
 
 async def wire_answer(store: Store, answered: QuestionAnswer, query_id: str) -> AskAnswer:
-    """The answer as it is sent, with the first twenty products and releases that are its sources."""
+    """Return the answer as it is sent, with the first twenty products and releases that are its sources."""
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
     # A product may have been removed from the catalog in the meantime.
@@ -229,7 +229,8 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
 
 
 def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
-    """The answer in the `_meta` form: an elicitation if it needs a clarification, a failure if there is no answer."""
+    """Return the answer in the `_meta` form: an elicitation if it needs a clarification, a failure if there is no
+    answer."""
     if answered.candidates:
         question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
         elicitation = {"text": answered.text, "questions": [question]}
@@ -241,19 +242,19 @@ def nested(answered: QuestionAnswer, answer: AskAnswer) -> NlwebAnswer:
 
 
 def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
-    """The response to a nested question without an answer."""
+    """Return the response to a nested question without an answer."""
     return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
 def documented_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """One `source` event for each source, the text in `delta` events, and `done` with the complete answer."""
+    """Return one `source` event for each source, the text in `delta` events, and `done` with the complete answer."""
     yield from (("source", source) for source in answer.sources)
     yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
     yield "done", answer
 
 
 def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """The unnamed messages of NLWeb's first generation, each with its `message_type`."""
+    """Return the unnamed messages of NLWeb's first generation, each with its `message_type`."""
     tail = {"query_id": answer.query_id}
     if answer.results:
         yield "", {"message_type": "result_batch", "results": answer.results, **tail}
@@ -262,7 +263,7 @@ def flat_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
 
 
 def nested_events(answered: QuestionAnswer, answer: AskAnswer) -> Events:
-    """The events `result` and `complete`: fragments of the `_meta` form."""
+    """Return the events `result` and `complete`: fragments of the `_meta` form."""
     whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
     results = whole.pop("results", None)
     if results:
@@ -293,8 +294,8 @@ class _Question(NamedTuple):
     is_streamed: bool
 
 
-def _asked(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
-    """The question in the flat form. A decontextualised question replaces the previous questions."""
+def _flat_question(members: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Question:
+    """Return the question in the flat form. A decontextualised question replaces the previous questions."""
     standalone = (members.decontextualized_query or "").strip()
     previous = [] if standalone else _lines(members.prev)
     question, query_id = standalone or question, members.query_id or ids.new_uuid()
@@ -315,7 +316,7 @@ def _lines(members: str | list[str] | None) -> list[str]:
 async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
     """Ask about products and releases in natural language. `stream=true` sends the answer as server-sent events:
     `start`, `source` for each source, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    question = _asked(call.body, call.body.query)
+    question = _flat_question(call.body, call.body.query)
     return await _answer(
         call, question._replace(is_streamed=True, form="documented") if call.query.stream else question
     )
@@ -323,15 +324,15 @@ async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
 
 async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Ask about products and releases in natural language, with the question in the URL."""
-    return await _answer(call, _asked(call.query, call.query.q))
+    return await _answer(call, _flat_question(call.query, call.query.q))
 
 
 async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
     """Ask about products and releases in natural language, in the forms of NLWeb clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
-        return await _answer(call, _asked(body, body.query))
-    preferred, question = body.prefer or Preferences(), _asked(body, body.query.text)
+        return await _answer(call, _flat_question(body, body.query))
+    preferred, question = body.prefer or Preferences(), _flat_question(body, body.query.text)
     if body.context is not None and not body.decontextualized_query:
         question = question._replace(previous=_lines(body.context.prev) or question.previous)
     return await _answer(call, question._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
@@ -339,7 +340,7 @@ async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
 
 async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
     """Ask about products and releases in natural language, with the parameters of NLWeb clients."""
-    return await _answer(call, _asked(call.query, call.query.query))
+    return await _answer(call, _flat_question(call.query, call.query.query))
 
 
 async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
@@ -375,13 +376,14 @@ async def _outcome(store: Store, question: _Question) -> tuple[QuestionAnswer, A
 
 
 async def _stream(call: StoreRequest[Any, Any], question: _Question) -> AsyncGenerator[bytes]:
-    """The events in the requested form: the first one immediately, then those of the answer, or an error event."""
-    yield _event(*_start(question))
+    """Yield the events in the requested form: the first one immediately, then those of the answer, or an error
+    event."""
+    yield _event(*_start_event(question))
     try:
         events = _EVENTS[question.form](*await _outcome(call.context, question))
     except Refused as refused:
         # The response has begun, so the error can only be sent as part of the stream.
-        events = iter([_refusal(call, question, refused)])
+        events = iter([_error_event(call, question, refused)])
     for name, data in events:
         yield _event(name, data)
 
@@ -391,14 +393,14 @@ def _event(name: str, data: object) -> bytes:
     return b"%bdata: %b\n\n" % (head, encode(data))
 
 
-def _start(question: _Question) -> tuple[str, object]:
+def _start_event(question: _Question) -> tuple[str, object]:
     if question.form == "documented":
         return "start", {"id": question.query_id}
     head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": question.query_id}
     return ("start", {**head, "_meta": {"version": API_VERSION}}) if question.form == "nested" else ("", head)
 
 
-def _refusal(call: StoreRequest[Any, Any], question: _Question, refused: Refused) -> tuple[str, object]:
+def _error_event(call: StoreRequest[Any, Any], question: _Question, refused: Refused) -> tuple[str, object]:
     if question.form == "documented":
         body = problem(refused, call.context.problems_root, call.target).body
         return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")

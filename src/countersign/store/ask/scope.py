@@ -15,10 +15,11 @@ from countersign.store.catalog.filter import SLOTS
 
 _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
 """The slots of items that restrict the results. A version alone does not identify a product."""
-_ASKED = frozenset(["kind", "find", "field", "answer", "order"])
+_REQUEST_SLOTS = frozenset(["kind", "find", "field", "answer", "order"])
 """The slots of items that state what is asked for; words before the first such item are an opening."""
-_TELLING = (_CONDITIONS | _ASKED | {"beyond"}) - {"time"}
-_ASKED_OF_PRODUCT = frozenset(["find", "field", "order", "all"]) | _CONDITIONS
+_MEANINGFUL_SLOTS = (_CONDITIONS | _REQUEST_SLOTS | {"beyond"}) - {"time"}
+"""The slots of items that make a sentence likely to be the question."""
+_PRODUCT_REQUEST_SLOTS = frozenset(["find", "field", "order", "all"]) | _CONDITIONS
 """The slots that a question can ask of a product named in another sentence, as in "What was in it?"."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 """The slots that a question can also take from the other sentence that names the product."""
@@ -66,7 +67,7 @@ class Sentence(NamedTuple):
     end: int
 
     def has(self, item: Item) -> bool:
-        """Whether the item begins in the sentence."""
+        """Return whether the item begins in the sentence."""
         return self.start <= item.start < self.end
 
 
@@ -90,7 +91,7 @@ class _Clauses:
         return [at for at in range(start, end) if self._slot_at.get(at) in slots]
 
     def _slots_of(self, sentence: Sentence) -> set[str]:
-        """The slots of the conditions in the sentence."""
+        """Return the slots of the conditions in the sentence."""
         return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
 
     def _is_end(self, at: int) -> bool:
@@ -99,23 +100,23 @@ class _Clauses:
         return is_mark and is_before_blank and self._word(at - 1) not in LISTS["short forms"]
 
     def _is_pause(self, at: int) -> bool:
-        """Whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
+        """Return whether the token is a colon, a semicolon before a request, or a dash between recognised words."""
         word, is_before_request = self._word(at), self._word(at + 1) in _OPENS_REQUEST
         if word == "-" and min(self._within, default=at) < at:
-            return is_before_request or bool(self._starts(_ASKED, at, self._end))
+            return is_before_request or bool(self._starts(_REQUEST_SLOTS, at, self._end))
         return at not in self._within and (word == ":" or (word == ";" and is_before_request))
 
     def _request(self, sentence: Sentence) -> Sentence:
-        """The part of a sentence that asks the question. It begins after a colon or a dash, or at ", what …" if no
-        condition precedes this clause. It ends before ", I …"."""
+        """Return the part of a sentence that asks the question. It begins after a colon or a dash, or at ", what …" if
+        no condition precedes this clause. It ends before ", I …"."""
         start, end = sentence
         start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
         last = max(self._starts(_CONDITIONS, start, end), default=start)
-        question = min(self._starts(_CONDITIONS | _ASKED, start, end), default=end)
+        question = min(self._starts(_CONDITIONS | _REQUEST_SLOTS, start, end), default=end)
         return Sentence(start, min([at for at in range(question + 1, end) if self._is_aside(at, last)], default=end))
 
     def _begin(self, start: int, end: int) -> int:
-        """The start of the last clause that no condition precedes. After many words, a time does not count as a
+        """Return the start of the last clause that no condition precedes. After many words, a time does not count as a
         condition, and a clause that is a question by itself can follow any condition."""
         first = min(self._starts(_CONDITIONS, start, end), default=end)
         dated = min([first] * (first == start) + self._starts(_CONDITIONS - {"time"}, start, end), default=end)
@@ -132,14 +133,14 @@ class _Clauses:
         return (is_after_comma and self._word(at) in _OPENS_CLAUSE) or self._word(at) == "whether"
 
     def _is_question(self, at: int) -> bool:
-        """Whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
+        """Return whether a clause is a question by itself, whatever precedes it: "so which games …", "what's new …"."""
         at += self._word(at) in ("so", "and")
         is_relative = self._word(at) in LISTS["relative words"]
-        return self._word(at) in _QUESTION_WORDS and (not is_relative or self._slot_at.get(at + 1) in _ASKED)
+        return self._word(at) in _QUESTION_WORDS and (not is_relative or self._slot_at.get(at + 1) in _REQUEST_SLOTS)
 
     def _is_aside(self, at: int, last: int) -> bool:
-        """Whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so we
-        can …". `last` is the position of the last condition."""
+        """Return whether a clause about the asker begins: ", I have …", "because …", "or did I …", "to see who …", "so
+        we can …". `last` is the position of the last condition."""
         word, following, after = self._word(at), self._word(at + 1), self._word(at + 2)
         if word in (",", ";"):
             is_of_asker = following in _ASKERS | LISTS["reasons"] or (last < at and after == "you")
@@ -157,7 +158,7 @@ class _Clauses:
         return any(word in words and following in others for words, others in _OPENS_ASIDE) and not self._limits(at)
 
     def _limits(self, at: int) -> bool:
-        """Whether a clause about the asker restricts the results: "before my visit in May", "since I installed
+        """Return whether a clause about the asker restricts the results: "before my visit in May", "since I installed
         2.8.0", "if I do not pay"."""
         end = next((end for end in range(at, self._end) if self._tokens[end].is_mark), self._end)
         return bool(self._starts(_CONDITIONS | _LIMITS if self._word(at) == "if" else _LIMITS, at, end))
@@ -175,7 +176,7 @@ class Scope(_Clauses):
         self._whole = Sentence(0, len(tokens)) if has_pairs else asking
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
-        self._tells = bool(self._slots or self._starts(_ASKED, *self.question))
+        self._states_request = bool(self._slots or self._starts(_REQUEST_SLOTS, *self.question))
         self._is_marked = self._is_request() or self._word(self._whole.end - 1) == "?"
         self._preface = Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
@@ -187,10 +188,10 @@ class Scope(_Clauses):
 
     def _is_request(self) -> bool:
         before = self._word(self.question.start - 1)
-        return before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
+        return before == ";" or (before in (":", "-") and bool(self._starts(_REQUEST_SLOTS, *self.question)))
 
     def _is_limiting(self, part: Sentence) -> bool:
-        """Whether a part beside the question restricts the results: "Only the free ones.", "They must be free.",
+        """Return whether a part beside the question restricts the results: "Only the free ones.", "They must be free.",
         "Besides the ones on Windows, which …"."""
         word = self._word(part.start)
         # "Haven't touched it in ages." is about the asker.
@@ -201,23 +202,23 @@ class Scope(_Clauses):
         return is_short or (self._whole.end <= part.start and word in LISTS["pronouns"])
 
     def limits(self, item: Item) -> bool:
-        """Whether the item is in a part beside the question that restricts the results."""
+        """Return whether the item is in a part beside the question that restricts the results."""
         return item.slot in _OF_LIMITS and True in [part.has(item) for part in self._limiting]
 
     def _rank(self, sentence: Sentence) -> int:
-        """The rank of the sentence. A question mark at the end ranks highest, then a question word at the start, then a
-        request. A short sentence without a known word, such as "True?", is not a question by itself."""
+        """Return the rank of the sentence. A question mark at the end ranks highest, then a question word at the start,
+        then a request. A short sentence without a known word, such as "True?", is not a question by itself."""
         size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
         if self._word(sentence.end - 1) == "?":
             return 4 * (is_known or size > 2)
         if self._word(sentence.start) in _QUESTION_WORDS | AUXILIARIES:
             return 3 * is_known
         # "Output the date." is about the form of the answer.
-        telling = _CONDITIONS if self._word(sentence.start) in LISTS["output words"] else _TELLING
-        return (1 + bool(self._starts(telling, *sentence))) * (is_known and size > 3)
+        meaningful = _CONDITIONS if self._word(sentence.start) in LISTS["output words"] else _MEANINGFUL_SLOTS
+        return (1 + bool(self._starts(meaningful, *sentence))) * (is_known and size > 3)
 
     def _find_context(self) -> Sentence:
-        """The nearest other sentence with a condition, if the question has no condition or refers back."""
+        """Return the nearest other sentence with a condition, if the question has no condition or refers back."""
         others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
         before = [each for each in others if each.end <= self._whole.start]
         points_back = not LISTS["references"].isdisjoint(map(self._word, range(*self.question)))
@@ -226,8 +227,8 @@ class Scope(_Clauses):
         return _NOWHERE if self._slots else next(iter(others), _NOWHERE)
 
     def _remarks(self) -> set[int]:
-        """The positions of tokens in brackets that contain no question: "(don't tell my boss)"."""
-        question = {*self._starts(_CONDITIONS | _ASKED | {"only", "guard", "when"}, 0, self._end)}
+        """Return the positions of tokens in brackets that contain no question: "(don't tell my boss)"."""
+        question = {*self._starts(_CONDITIONS | _REQUEST_SLOTS | {"only", "guard", "when"}, 0, self._end)}
         found: set[int] = set()
         end = 0
         for at in reversed(range(self._end)):
@@ -237,13 +238,13 @@ class Scope(_Clauses):
         return found
 
     def items(self) -> list[Item]:
-        """The items that state what is asked."""
+        """Return the items that state what is asked."""
         ignored = self._remarks() | self._introduction()
         mentioned = [item for item in self._items if item.start not in ignored]
         return [item for item in mentioned if self.question.has(item) or self._counts(item)]
 
     def _counts(self, item: Item) -> bool:
-        """Whether an item outside of the question counts."""
+        """Return whether an item outside of the question counts."""
         if self.limits(item):
             return True
         if item.slot in self._slots:
@@ -259,7 +260,7 @@ class Scope(_Clauses):
         if item.slot in ("number", "version") and not self._has_versions:
             return False
         is_preface = self._context == self._preface
-        if "product" in self._slots_of_context and self._starts(_ASKED_OF_PRODUCT, *self.question):
+        if "product" in self._slots_of_context and self._starts(_PRODUCT_REQUEST_SLOTS, *self.question):
             is_of_preface = is_preface and item.slot in _CONDITIONS - {"time"}
             return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
         if self._slots:
@@ -267,19 +268,20 @@ class Scope(_Clauses):
         return item.slot not in ("tag", "text") or not self._is_label()
 
     def _is_label(self) -> bool:
-        """Whether the context precedes a question that is complete without it, and names no kind or class of result."""
-        is_whole = self._context == self._preface and self._tells
+        """Return whether the context precedes a question that is complete without it, and names no kind or class of
+        result."""
+        is_whole = self._context == self._preface and self._states_request
         return is_whole and not self._starts({"kind", "find"}, *self._context)
 
     def unknown(self) -> list[int]:
-        """The positions of unrecognised words that could state what is asked."""
+        """Return the positions of unrecognised words that could state what is asked."""
         positions = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
         return [at for at in sorted(positions) if not self._is_ignored(at)]
 
     def _parts(self) -> list[Sentence]:
-        if not (self._is_marked or self._tells):
+        if not (self._is_marked or self._states_request):
             return [Sentence(0, self._end)]
-        is_open = self._context == self._preface or not self._tells
+        is_open = self._context == self._preface or not self._states_request
         is_open &= "product" not in self._slots_of_context
         return [self.question, self._context, self._preface] if is_open else [self.question]
 
@@ -288,19 +290,19 @@ class Scope(_Clauses):
         return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
 
     def _introduction(self) -> set[int]:
-        """The positions of qualifiers before the first question word that do not affect the question: "I don't know
-        what …"."""
+        """Return the positions of qualifiers before the first question word that do not affect the question: "I don't
+        know what …"."""
         start, end = self.question
         question = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
-        mentioned = self._starts(_CONDITIONS | _ASKED, start, question)
+        mentioned = self._starts(_CONDITIONS | _REQUEST_SLOTS, start, question)
         qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
         return {item.start for item in qualifiers if not mentioned and start <= item.start < question}
 
     def opening(self) -> set[int]:
-        """The positions of the words before the first word that states what is asked for, such as "Please disclose
-        …"."""
-        return {at for part in (self.question, self._context) for at in range(part.start, self._asked_at(part))}
+        """Return the positions of the words before the first word that states what is asked for, such as "Please
+        disclose …"."""
+        return {at for part in (self.question, self._context) for at in range(part.start, self._request_start(part))}
 
-    def _asked_at(self, part: Sentence) -> int:
-        asked = [at - 2 for at in self._starts(_ASKED, *part)]
-        return min([*asked, *(at for at in range(*part) if self._word(at) in _QUESTION_WORDS)], default=part.start)
+    def _request_start(self, part: Sentence) -> int:
+        requests = [at - 2 for at in self._starts(_REQUEST_SLOTS, *part)]
+        return min([*requests, *(at for at in range(*part) if self._word(at) in _QUESTION_WORDS)], default=part.start)
