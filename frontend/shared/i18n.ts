@@ -35,9 +35,9 @@ export function plural(count: number, one: string, other: string): string {
   return form.replace("{n}", number(count));
 }
 
-/** Several words as a list: "one, two and three". */
-export function listed(words: readonly string[]): string {
-  return new Intl.ListFormat(dateLanguage, { type: "conjunction" }).format(words);
+/** Several words as a list: "one, two and three", or with the type "disjunction" "one, two or three". */
+export function listed(words: readonly string[], type: "conjunction" | "disjunction" = "conjunction"): string {
+  return new Intl.ListFormat(dateLanguage, { type }).format(words);
 }
 
 export function number(value: number): string {
@@ -89,6 +89,13 @@ export function longDay(value: Date): string {
 /** How long ago an instant was; its date if that is more than seven days. */
 export function sinceWhen(value: string, now_ms = Date.now()): string {
   return now_ms - Date.parse(value) < 7 * 86_400_000 ? relativePast(value, now_ms) : date(value);
+}
+
+/** How many days ago the local day of an instant was ("today", "yesterday", "5 days ago"); its date if that is more than 30 days. */
+export function daysAgo(value: string): string {
+  const start_ms = (at: Date) => Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
+  const days = Math.max(0, (start_ms(new Date()) - start_ms(new Date(value))) / 86_400_000);
+  return days > 30 ? date(value) : new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-days || 0, "day");
 }
 
 export function dateTime(value: string): string {

@@ -9,8 +9,8 @@ export type CatalogItem = Pick<Product, "slug" | "title" | "kind" | "platforms">
   Partial<Pick<Product, "id" | "summary" | "cover" | "org" | "publisher" | "latest" | "access">>;
 
 const DAY_MS = 86_400_000;
-const NEW_DAYS = 14;
-const UPDATE_DAYS = 7;
+/** For how many days a product, and a version, is new on a cover. */
+const COVER_DAYS = { product: 14, version: 7 };
 
 /** The cover of a product, or the placeholder if the cover is unknown. */
 export function coverOf({ slug, cover }: Pick<CatalogItem, "slug" | "cover">): Cover {
@@ -18,13 +18,18 @@ export function coverOf({ slug, cover }: Pick<CatalogItem, "slug" | "cover">): C
 }
 
 /** The flag on a cover: the product is new, or else its latest version is. */
-export function flagOf({ latest }: Pick<CatalogItem, "latest">, now_ms = Date.now()): "new" | "updated" | null {
+export function flagOf({ latest }: Pick<CatalogItem, "latest">, days = COVER_DAYS): "new" | "updated" | null {
   if (!latest) {
     return null;
   }
-  const age = (at: string) => (now_ms - Date.parse(at)) / DAY_MS;
-  if (age(latest.first_published_at) <= NEW_DAYS) {
+  const age = (at: string) => (Date.now() - Date.parse(at)) / DAY_MS;
+  if (age(latest.first_published_at) <= days.product) {
     return "new";
   }
-  return age(latest.published_at) <= UPDATE_DAYS ? "updated" : null;
+  return age(latest.published_at) <= days.version ? "updated" : null;
+}
+
+/** A tag as a label: with a capital letter. */
+export function tagLabel(tag: string): string {
+  return tag.charAt(0).toLocaleUpperCase() + tag.slice(1);
 }

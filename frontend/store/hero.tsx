@@ -11,8 +11,16 @@ import { FollowButton } from "./product/follow";
 const t = translator("store");
 
 const TURN_MS = 8000;
+/** For how many days the large product has the chip of a new product or version. */
+const CHIP_DAYS = { product: 30, version: 30 };
 
-export function Hero({ products }: { products: readonly CatalogItem[] }) {
+interface Props {
+  products: readonly CatalogItem[];
+  /** The slug of the product that was downloaded most this week. */
+  mostDownloaded: string | undefined;
+}
+
+export function Hero({ products, mostDownloaded }: Props) {
   const box = useRef<HTMLElement>(null);
   const [at, setAt] = useState(0);
   const [isPaused, setPaused] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
@@ -41,7 +49,7 @@ export function Hero({ products }: { products: readonly CatalogItem[] }) {
               <CoverImage product={each} sizes="104px" isFirst />
               <span class="grow">
                 <span class="name">{each.title}</span>
-                <span class="note">{noteOf(each)}</span>
+                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each)}</span>
               </span>
             </button>
           </li>
@@ -60,13 +68,13 @@ function Feature({ product }: { product: CatalogItem }) {
   const cover = coverOf(product);
   // The text is on the left: mirror a placeholder cover if its subject would be behind the text.
   const isTurned = cover.placeholder && cover.focus === "left";
-  const flag = flagOf(product);
+  const flag = flagOf(product, CHIP_DAYS);
   return (
     <article class={isTurned ? "feature turned" : "feature"}>
       <CoverImage product={product} sizes="(max-width: 1080px) 100vw, 1240px" isFirst />
       <div class="feature-text">
         <p class="eyebrow">
-          {flag && <span class="chip plain good">{t(flag === "new" ? "flag.release" : "flag.updated")}</span>}
+          {flag && <span class="chip plain good">{flag === "new" ? t("flag.release") : updateOf(product)}</span>}
           {[t(`kind.${product.kind}`), publisherOf(product)].filter(Boolean).join(" · ")}
         </p>
         <h2>{product.title}</h2>
@@ -83,14 +91,18 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The second line of a product in the queue. */
+/** The second line of a product in the queue. A free product is called an update only while its cover is. */
 function noteOf(product: CatalogItem): string {
-  const flag = flagOf(product);
+  const flag = flagOf(product, product.access === "free" ? undefined : CHIP_DAYS);
   if (flag === "new") {
-    return t("flag.release");
+    return t("flag.new");
   }
   if (flag === "updated") {
-    return t("flag.update", { version: product.latest?.version ?? "" });
+    return updateOf(product);
   }
-  return product.access === "free" ? t("free") : publisherOf(product) || t(`kind.${product.kind}`);
+  return product.access === "free" ? t("free") : t(`kind.${product.kind}`);
+}
+
+function updateOf({ latest }: CatalogItem): string {
+  return t("flag.update", { version: latest?.version ?? "" });
 }

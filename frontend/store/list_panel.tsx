@@ -1,6 +1,6 @@
 // A short list in a panel: small cover, name, publisher and version, and the release date or the number of
 // downloads.
-import { plural, sinceWhen, translator } from "../shared/i18n";
+import { daysAgo, plural, translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import type { CatalogItem } from "./catalog_item";
 
@@ -49,7 +49,7 @@ function When({ product: { latest }, downloads }: { product: CatalogItem; downlo
   }
   return latest ? (
     <time class="quiet small" dateTime={latest.published_at}>
-      {sinceWhen(latest.published_at)}
+      {daysAgo(latest.published_at)}
     </time>
   ) : null;
 }

@@ -8,6 +8,7 @@ import { RequestResult } from "../../shared/components/states";
 import { query } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { CoverImage } from "../card";
+import { tagLabel } from "../catalog_item";
 import { Markdown } from "../markdown";
 import { AboutBuild } from "../product/about_build";
 import { Facts } from "../product/facts";
@@ -82,7 +83,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
               <ul class="tags" aria-label={t("tags")}>
                 {product.tags.map((each) => (
                   <li key={each}>
-                    <a href={`/browse?tag=${encodeURIComponent(each)}`}>{each}</a>
+                    <a href={`/browse?tag=${encodeURIComponent(each)}`}>{tagLabel(each)}</a>
                   </li>
                 ))}
               </ul>
@@ -111,7 +112,7 @@ function Breadcrumb({ product }: { product: Detail }) {
       {tag && (
         <>
           <Icon name="chevron-right" size="s" />
-          <a href={`/browse?kind=${product.kind}&tag=${encodeURIComponent(tag)}`}>{tag}</a>
+          <a href={`/browse?kind=${product.kind}&tag=${encodeURIComponent(tag)}`}>{tagLabel(tag)}</a>
         </>
       )}
       <Icon name="chevron-right" size="s" />

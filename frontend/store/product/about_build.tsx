@@ -1,10 +1,10 @@
 // Facts about the newest build in sentences: who signed it, whether it was scanned, where it was built, and its
-// components. Missing facts are named too.
+// components. One line names the missing facts.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { date, plural, translator } from "../../shared/i18n";
+import { date, listed, plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import type { Offer } from "./get_product";
 import { Provenance, statementOf } from "./provenance";
@@ -37,46 +37,41 @@ export function AboutBuild({ product, offer: { release, channel } }: Props) {
   }
   const known = found.state === "loaded" ? found.value : null;
   const said = known?.signed ? statementOf(known.signed.statement) : null;
+  const parts = known?.components ?? null;
   const { scan } = product as { scan?: Scan | null };
+  const isScanned = scan?.status === "clean";
+  const missing = [!said && t("build.no.signature"), !isScanned && t("build.no.scan"), t("build.no.provenance"), parts === null && t("build.no.parts")].filter(
+    (each) => each !== false,
+  );
   const publisher = product.publisher?.name ?? product.org;
   const option = channel === "stable" ? "" : ` --channel ${channel}`;
   const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
   return (
     <section aria-labelledby="build">
       <h2 id="build">{t("build")}</h2>
-      <ul class="build" aria-busy={known === null}>
-        <Fact isKnown={said !== null} icon="circle-check" title={said ? t("build.signed", { publisher }) : t("build.unsigned")}>
-          {said ? (
-            <>
+      {(said !== null || isScanned || parts !== null) && (
+        <ul class="build">
+          {said && (
+            <Fact icon="circle-check" title={t("build.signed", { publisher })}>
               {t("build.signed.text", { from: date(said.issued_at), until: date(said.expires_at) })}
               <Provenance product={product} channel={channel} />
-            </>
-          ) : (
-            t("build.unsigned.text")
+            </Fact>
           )}
-        </Fact>
-        <Fact
-          isKnown={scan?.status === "clean"}
-          icon={scan?.status === "clean" ? "shield-check" : "shield-alert"}
-          title={scan?.status === "clean" ? t("build.scanned") : t("build.unscanned")}
-        >
-          {scan?.status === "clean" ? date(scan.at) : t("build.unscanned.text")}
-        </Fact>
-        <Fact isKnown={false} icon="git-commit-horizontal" title={t("build.unproven")}>
-          {t("build.unproven.text")}
-        </Fact>
-        <Fact
-          isKnown={known?.components != null}
-          icon="package-open"
-          title={known?.components != null ? plural(known.components, t("build.parts.one"), t("build.parts")) : t("build.no.parts")}
-        >
-          {known?.components != null ? (
-            <a href={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(version)}/sbom`}>{t("build.parts.text")}</a>
-          ) : (
-            t("build.no.parts.text")
+          {isScanned && (
+            <Fact icon="shield-check" title={t("build.scanned")}>
+              {date(scan.at)}
+            </Fact>
           )}
-        </Fact>
-      </ul>
+          {parts !== null && (
+            <Fact icon="package-open" title={plural(parts, t("build.parts.one"), t("build.parts"))}>
+              <a href={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(version)}/sbom`}>{t("build.parts.text")}</a>
+            </Fact>
+          )}
+        </ul>
+      )}
+      <p class="quiet build-missing" aria-busy={known === null}>
+        {known && [t("build.missing", { facts: listed(missing, "disjunction") }), !said && t("build.compare")].filter(Boolean).join(" ")}
+      </p>
       <p class="terminal">
         <Icon name="terminal" />
         <span class="quiet">{t("pull")}</span>
@@ -87,9 +82,9 @@ export function AboutBuild({ product, offer: { release, channel } }: Props) {
   );
 }
 
-function Fact({ isKnown, icon, title, children }: { isKnown: boolean; icon: IconName; title: string; children: ComponentChildren }) {
+function Fact({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
   return (
-    <li class={isKnown ? "panel-box known" : "panel-box"}>
+    <li class="panel-box">
       <Icon name={icon} size="l" />
       <div>
         <b>{title}</b>

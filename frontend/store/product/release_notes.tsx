@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
+import { Icon } from "../../shared/components/icon";
 import { Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { setQuery } from "../../shared/router";
@@ -14,7 +15,7 @@ import { fileColumns } from "./release_files";
 
 const t = translator("store");
 
-const SHOWN = 4;
+const SHOWN = 3;
 
 type Release = Schemas["Release"];
 
@@ -93,7 +94,16 @@ function Entry({ product, release, isLatest, isOwned }: EntryProps) {
       {file && (
         <details class="release-files">
           <summary>
-            <span class="quiet">{size(file.size)}</span> <span class="link">{t("files.checksums")}</span>
+            {isLatest ? (
+              <>
+                <span class="quiet">{size(file.size)}</span> <span class="link">{t("files.checksums")}</span>
+              </>
+            ) : (
+              <>
+                <Icon name="chevron-down" />
+                <span class="hidden-text">{t("files.checksums")}</span>
+              </>
+            )}
             <span class="hidden-text"> {release.version}</span>
           </summary>
           <Table

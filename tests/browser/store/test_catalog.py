@@ -129,6 +129,37 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
     assert ranking == expected
 
 
+DAY = "2026-11-29T12:00:00Z"
+QUEUE = """[...document.querySelectorAll(".queue button")].map((each) =>
+    [each.querySelector(".name").textContent, each.querySelector(".note").textContent])"""
+DAYS = """[...document.querySelectorAll(".list-panel time")].map((each) => [each.dateTime, each.textContent])"""
+
+
+async def test_the_front_page_says_why_products_are_large_and_how_many_days_ago_versions_came_out(
+    browser: Browser, demo_store: Running
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.clock.set_fixed_time(DAY)
+        await page.goto("/")
+        await page.locator(".list-panel time").nth(4).wait_for()
+        queue = await evaluated(page, QUEUE)
+        days = await evaluated(page, DAYS)
+        chip = await page.inner_text(".feature .chip")
+
+    assert queue == [
+        ["Aurora Freight", "Most downloaded this week"],
+        ["Harbour of Small Lights", "1.3.0 update"],
+        ["Neon Abbey", "1.1.0 update"],
+        ["Marginalia", "2.0.0 update"],
+        ["Ferrule", "Free"],
+    ]
+    assert chip == "1.4.0 update"
+    within = {f"2026-11-{29 - ago:02}": f"{ago} days ago" for ago in range(2, 29)}
+    told = [(within[at[:10]], text) for at, text in days if at[:10] in within]
+    assert told
+    assert all(expected == text for expected, text in told)
+
+
 COVERS = "[...document.querySelectorAll('.banner img')].map((each) => new URL(each.src).pathname)"
 ROWS = """(() => {
     const cards = [...document.querySelectorAll(".cards > .card")];

@@ -119,10 +119,30 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await assert_accessible(page, axe)
 
         await page.goto("/products/awl")
-        await page.wait_for_selector("text=Not signed by the publisher")
+        await page.wait_for_selector("text=This build has no signature, scan, provenance or component list.")
 
 
-PLAYED = "document.querySelector('.stage video').currentTime"
+async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/aurora-freight")
+        await page.wait_for_selector(".release")
+        shown = await page.locator(".release").count()
+        older = page.locator(".release", has=page.locator("h3:has-text('1.3.1')"))
+        await older.locator("summary").focus()
+        await page.keyboard.press("Enter")
+        await older.locator("text=aurora-freight-1.3.1-linux-x86_64.tar.gz").first.wait_for()
+        await page.click("text=Show all 5 releases")
+        everything = await page.locator(".release").count()
+        await page.click(".segments >> text=Beta")
+        await page.locator(".release h3:has-text('1.4.0-beta.1')").wait_for()
+
+    assert (shown, everything) == (3, 5)
+
+
+PLAYED = """(video) => new Promise((played) => {
+    const look = () => (video.currentTime > 0 ? played() : setTimeout(look, 50));
+    look();
+})"""
 
 
 async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser: Browser, demo_store: Running) -> None:
@@ -137,7 +157,7 @@ async def test_a_trailer_is_played_on_demand_and_shows_the_cover_before(browser:
         shown = await page.get_attribute(".stage img", "src")
         before = [each for each in loaded if each.endswith(video["url"])]
         await page.get_by_role("button", name=video["alt"]).first.click()
-        await page.wait_for_function(f"{PLAYED} > 0")
+        await page.locator(".stage video").evaluate(PLAYED)
 
     assert (shown, before) == (product["cover"]["url"], [])
     assert product["has_trailer"]
