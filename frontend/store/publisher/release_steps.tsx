@@ -9,6 +9,7 @@ import type { Schemas } from "../api";
 import { CheckFiles } from "./check_files";
 import { areFilesUploaded, areFilesAccepted } from "./missing";
 import type { JobStates } from "./processing_job";
+import { STEPS, type Step } from "./publication_steps";
 import { ReleaseNotes, type TypedNotes } from "./release_notes";
 import type { Release } from "./releases";
 import { ReviewRelease } from "./review_release";
@@ -16,9 +17,6 @@ import { useTyping } from "./typing";
 import { UploadFiles } from "./upload_files";
 
 const t = translator("publisher");
-
-export const STEPS = ["files", "checks", "notes", "review"] as const;
-export type Step = (typeof STEPS)[number];
 
 interface Props {
   product: Schemas["ProductDetail"];

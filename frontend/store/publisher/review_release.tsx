@@ -11,7 +11,7 @@ import { PLATFORMS } from "../platform";
 import { idempotencyHeader, useSubmit } from "./form";
 import { blockingFiles } from "./missing";
 import type { JobStates } from "./processing_job";
-import type { Step } from "./release_steps";
+import type { Step } from "./publication_steps";
 import type { Release } from "./releases";
 
 const tStore = translator("store");
