@@ -6,9 +6,10 @@ import { Icon } from "../../shared/components/icon";
 import { RequestResult } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { showToast } from "../../shared/toast";
-import { number, translator } from "../../shared/i18n";
+import { number, shortDate, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { addressOf, may, nounOf, titleOf, defaultColumns } from "../models";
+import { isNarrow } from "../narrow";
 import { cacheRecords } from "../referenced_records";
 import { Value } from "../values/value";
 import { EditForm } from "./edit_form";
@@ -103,9 +104,16 @@ export function columnsOf(meta: Meta, model: Model, by: Field) {
     label: field.label,
     isNumber: ["number", "money"].includes(field.kind) && !field.masked,
     cell: (row: Row) => {
-      const value = <Value meta={meta} field={field} value={row[field.name]} isCell />;
+      const value = cellOf(meta, field, row[field.name]);
       const leads = place === 0 && field.kind !== "ref" && may(model, "get");
       return leads ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
     },
   }));
+}
+
+/** The value in a table. A date stays on one line, and is short on a phone. */
+function cellOf(meta: Meta, field: Field, value: unknown) {
+  const isDay = field.kind === "date" && !field.masked && value;
+  const shown = isDay && isNarrow.value ? shortDate(String(value)) : <Value meta={meta} field={field} value={value} isCell />;
+  return isDay ? <span class="day">{shown}</span> : shown;
 }

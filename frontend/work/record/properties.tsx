@@ -155,9 +155,25 @@ function Property({ meta, model, field, record, texts, opened, problem, isBare, 
     <div class={classes}>
       <span class="prop-name">{name}</span>
       <Shown canEdit={!field.readonly} label={field.label} onOpen={open}>
-        {isEmpty ? <span class="quiet">{t("empty")}</span> : <Value meta={meta} field={field} value={value} />}
+        {isEmpty ? <span class="quiet">{t("empty")}</span> : <Linked {...{ meta, model, field }} value={value} />}
       </Shown>
     </div>
+  );
+}
+
+/** A value. An e-mail address and a phone number are links, unless they have characters that such a link does not need. */
+function Linked({ meta, model, field, value }: Pick<PropertyProps, "meta" | "model" | "field"> & { value: unknown }) {
+  const icon = fieldIcon(model, field);
+  const text = String(value);
+  const isMail = icon === "mail" && /^[\w.+-]+@[\w-]+(\.[\w-]+)+$/.test(text);
+  const isPhone = icon === "phone" && /^\+?[\d ()/.-]{3,}$/.test(text);
+  if (field.masked || !(isMail || isPhone)) {
+    return <Value meta={meta} field={field} value={value} />;
+  }
+  return (
+    <a class="cut reach" href={isMail ? `mailto:${text}` : `tel:${text.replace(/[^\d+]/g, "")}`} title={text}>
+      {text}
+    </a>
   );
 }
 

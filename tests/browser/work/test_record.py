@@ -369,3 +369,34 @@ async def test_on_a_phone_a_comment_takes_one_line_and_a_value_stands_beside_its
         assert before["height"] < 50 < after["height"]
         assert value["x"] >= name["x"] + name["width"]
         assert value["y"] < name["y"] + name["height"]
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+async def test_an_email_address_and_a_phone_number_are_links_on_one_line(
+    browser: Browser, desk: Desk, alice: Caller, width: int
+) -> None:
+    email = "noor.sahin@baltic-timber.example"
+    lead = alice.run("lead.create", title="Reachable", contact_email=email, contact_phone="+53464923550")
+    async with desk.page(browser, width=width) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        link = page.locator(f".prop a:text-is('{email}')")
+        await expect(link).to_have_attribute("href", f"mailto:{email}")
+        await expect(page.locator(".prop a[href='tel:+53464923550']")).to_have_text("+53464923550")
+        box = await link.bounding_box()
+
+        assert box is not None
+        assert box["height"] < 30
+        assert await link.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+async def test_on_a_phone_the_dates_of_related_records_stay_on_one_line(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="With an activity")["id"]
+    alice.run("activity.create", subject="Call the purchasing department", kind="call", due="2031-12-02", lead=lead)
+    async with desk.page(browser, width=390) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead}")
+        day = page.locator(".related tbody .day")
+        await expect(day).to_have_text("2 Dec 2031")
+
+        assert len(await day.evaluate("it => [...it.getClientRects()]")) == 1
