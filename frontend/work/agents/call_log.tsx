@@ -111,6 +111,6 @@ function Target({ meta, call }: { meta: Meta; call: Call }) {
   if (!model || !call.record) {
     return <span class="quiet">–</span>;
   }
-  const title = <RecordTitle model={model} of={{ model: call.model, id: call.record }} isBare />;
+  const title = <RecordTitle model={model} recordRef={{ model: call.model, id: call.record }} isBare />;
   return may(model, "get") ? <a href={addressOf(call.model, call.record)}>{title}</a> : title;
 }

@@ -13,80 +13,80 @@ import { isDeletion } from "./risk";
 
 const t = translator("approvals");
 
-const RECORDS = 10;
-const PARTS = 20;
+const MAX_RECORDS = 10;
+const MAX_PARTS = 20;
 
-interface Subject {
+interface AffectedRecord {
   model: Model;
   id: string;
   /** Whether the plan only adds a part to the record, and changes nothing else of it. */
-  isWhole: boolean;
+  isPartAdded: boolean;
 }
 
 export function AffectedRecords({ meta, plan }: { meta: Meta; plan: Plan }) {
-  const all = subjectsOf(meta, plan);
+  const records = affectedRecordsOf(meta, plan);
   // The first record is shown beside the proposal, unless it has parts.
-  const found = all.filter(({ model }, place) => place > 0 || isShownWhole(meta, plan, model));
-  if (plan.state !== "pending" || found.length === 0) {
+  const shownRecords = records.filter(({ model }, index) => index > 0 || areAllFieldsShown(meta, plan, model));
+  if (plan.state !== "pending" || shownRecords.length === 0) {
     return null;
   }
   return (
     <section class="stack tight subjects">
       <h3>{t("now")}</h3>
-      {found.slice(0, RECORDS).map((each) => (
-        <Shown key={`${each.model.name}/${each.id}`} {...{ meta, plan, subject: each }} />
+      {shownRecords.slice(0, MAX_RECORDS).map((each) => (
+        <CurrentRecord key={`${each.model.name}/${each.id}`} {...{ meta, plan, affected: each }} />
       ))}
-      {found.length > RECORDS && <p class="quiet">{t("now.more", { n: number(found.length - RECORDS) })}</p>}
-      {found.some((each) => !each.isWhole) && <p class="small quiet">{t("now.bound")}</p>}
+      {shownRecords.length > MAX_RECORDS && <p class="quiet">{t("now.more", { n: number(shownRecords.length - MAX_RECORDS) })}</p>}
+      {shownRecords.some((each) => !each.isPartAdded) && <p class="small quiet">{t("now.bound")}</p>}
     </section>
   );
 }
 
 /** Whether the values of the record are shown above the changes: if the plan moves a record that has parts. */
-export function isShownWhole(meta: Meta, plan: Plan, model: Model): boolean {
+export function areAllFieldsShown(meta: Meta, plan: Plan, model: Model): boolean {
   return partsOf(meta, model).length > 0 && !isDeletion(plan) && !plan.command.endsWith(".update");
 }
 
 /** The existing records that the plan changes, then those to which it adds parts. */
-export function subjectsOf(meta: Meta, plan: Plan): Subject[] {
-  const found = new Map<string, Subject>();
-  const add = (name: string, id: unknown, isWhole: boolean) => {
+export function affectedRecordsOf(meta: Meta, plan: Plan): AffectedRecord[] {
+  const records = new Map<string, AffectedRecord>();
+  const add = (name: string, id: unknown, isPartAdded: boolean) => {
     const model = modelOf(meta, name);
-    if (model && typeof id === "string" && id && (canList(model) || may(model, "get")) && !found.has(`${name}/${id}`)) {
-      found.set(`${name}/${id}`, { model, id, isWhole });
+    if (model && typeof id === "string" && id && (canList(model) || may(model, "get")) && !records.has(`${name}/${id}`)) {
+      records.set(`${name}/${id}`, { model, id, isPartAdded });
     }
   };
-  const isMade = (key: string) => plan.diff.every((each) => `${each.model}/${each.id}` !== key || each.before === null);
+  const isCreated = (key: string) => plan.diff.every((each) => `${each.model}/${each.id}` !== key || each.before === null);
   add(plan.target?.model ?? "", plan.command.endsWith(".create") ? null : plan.target?.id, false);
   for (const { model, id } of plan.diff) {
-    if (!isMade(`${model}/${id}`)) {
+    if (!isCreated(`${model}/${id}`)) {
       add(model, id, false);
     }
   }
   for (const { model, field, after } of plan.diff) {
-    const known = fieldOf(modelOf(meta, model), field);
-    if (known?.is_part && known.ref) {
-      add(known.ref, after, true);
+    const knownField = fieldOf(modelOf(meta, model), field);
+    if (knownField?.is_part && knownField.ref) {
+      add(knownField.ref, after, true);
     }
   }
-  return [...found.values()];
+  return [...records.values()];
 }
 
-function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subject }) {
-  const { model, id } = subject;
-  const found = useRequest((signal) => recordOf(model, id, signal), [model.name, id, plan.id, isStale(plan)], { keepsPrevious: true });
+function CurrentRecord({ meta, plan, affected }: { meta: Meta; plan: Plan; affected: AffectedRecord }) {
+  const { model, id } = affected;
+  const recordRequest = useRequest((signal) => loadRecord(model, id, signal), [model.name, id, plan.id, isStale(plan)], { keepsPrevious: true });
   return (
     <div class="stack tight subject">
       <h4>
-        <RecordTitle model={model} of={{ model: model.name, id }} />
+        <RecordTitle model={model} recordRef={{ model: model.name, id }} />
       </h4>
-      <RequestResult of={found}>
+      <RequestResult of={recordRequest}>
         {(record) =>
           record ? (
             <>
-              <Facts {...{ meta, model, record }} />
-              {partsOf(meta, model).map(([part, by]) => (
-                <Part key={`${part.name}.${by.name}`} {...{ meta, model: part, by, record }} />
+              <RecordFields {...{ meta, model, record }} />
+              {partsOf(meta, model).map(([part, parentField]) => (
+                <PartTable key={`${part.name}.${parentField.name}`} {...{ meta, model: part, parentField, record }} />
               ))}
             </>
           ) : (
@@ -98,21 +98,21 @@ function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subje
   );
 }
 
-interface FactsProps {
+interface RecordFieldsProps {
   meta: Meta;
   model: Model;
   record: Row;
   /** The fields that are named elsewhere. */
-  but?: ReadonlySet<string>;
-  most?: number;
+  omittedFields?: ReadonlySet<string>;
+  maxFields?: number;
 }
 
-export function Facts({ meta, model, record, but, most }: FactsProps) {
-  const isTold = ({ name }: Field) => !but?.has(name) && record[name] !== null && record[name] !== undefined && record[name] !== "";
-  const told = model.fields.filter(isTold).slice(0, most);
+export function RecordFields({ meta, model, record, omittedFields, maxFields }: RecordFieldsProps) {
+  const isShown = ({ name }: Field) => !omittedFields?.has(name) && record[name] !== null && record[name] !== undefined && record[name] !== "";
+  const shownFields = model.fields.filter(isShown).slice(0, maxFields);
   return (
     <dl class="facts">
-      {told.map((field) => (
+      {shownFields.map((field) => (
         <div key={field.name} class="fact">
           <dt>{field.label}</dt>
           <dd>
@@ -124,11 +124,11 @@ export function Facts({ meta, model, record, but, most }: FactsProps) {
   );
 }
 
-function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field; record: Row }) {
-  const filter = [{ field: by.name, op: "eq", value: record.id }];
-  const found = useRequest((signal) => partsIn(model, filter, signal), [model.name, record.id, record.revision], { keepsPrevious: true });
+function PartTable({ meta, model, parentField, record }: { meta: Meta; model: Model; parentField: Field; record: Row }) {
+  const filter = [{ field: parentField.name, op: "eq", value: record.id }];
+  const partsRequest = useRequest((signal) => loadParts(model, filter, signal), [model.name, record.id, record.revision], { keepsPrevious: true });
   return (
-    <RequestResult of={found}>
+    <RequestResult of={partsRequest}>
       {({ rows, total }) =>
         rows.length === 0 ? (
           <p class="quiet">{t("now.none", { model: model.plural })}</p>
@@ -136,7 +136,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
           <>
             <Table
               caption={`${model.plural} (${number(total)})`}
-              columns={columnsOf(meta, model, by)}
+              columns={columnsOf(meta, model, parentField)}
               rows={rows}
               keyOf={(row) => row.id}
             />
@@ -155,7 +155,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
 }
 
 /** The record as this person sees it, or null if it no longer exists. */
-export async function recordOf(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
+export async function loadRecord(model: Model, id: string, signal: AbortSignal): Promise<Row | null> {
   if (may(model, "list")) {
     const filter = [{ field: "id", op: "eq", value: id }];
     return (await run<Row[]>(model.name, "list", { filter, limit: 1 }, signal)).value[0] ?? null;
@@ -164,10 +164,10 @@ export async function recordOf(model: Model, id: string, signal: AbortSignal): P
 }
 
 /** The first parts, and their number if this person may count them. */
-async function partsIn(model: Model, filter: readonly object[], signal: AbortSignal): Promise<{ rows: Row[]; total: number }> {
+async function loadParts(model: Model, filter: readonly object[], signal: AbortSignal): Promise<{ rows: Row[]; total: number }> {
   if (may(model, "search")) {
-    return (await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, limit: PARTS }, signal)).value;
+    return (await run<{ rows: Row[]; total: number }>(model.name, "search", { filter, limit: MAX_PARTS }, signal)).value;
   }
-  const rows = (await run<Row[]>(model.name, "list", { filter, limit: PARTS + 1 }, signal)).value;
-  return { rows: rows.slice(0, PARTS), total: rows.length };
+  const rows = (await run<Row[]>(model.name, "list", { filter, limit: MAX_PARTS + 1 }, signal)).value;
+  return { rows: rows.slice(0, MAX_PARTS), total: rows.length };
 }

@@ -11,49 +11,49 @@ import { PlanSummary } from "./record_title";
 import { isDeletion, isReversible } from "./risk";
 
 const t = translator("approvals");
-const SHOWN = 10;
+const MAX_RECORDS = 10;
 
 interface Props {
   meta: Meta;
   group: readonly Plan[];
   /** The reason for asking: the risk is high, or the plan was on screen too briefly to be read. */
-  asked: "risk" | "haste" | null;
+  confirmReason: "risk" | "haste" | null;
   onSign: () => void;
   onClose: () => void;
 }
 
-export function ConfirmApproval({ meta, group, asked, onSign, onClose }: Props) {
+export function ConfirmApproval({ meta, group, confirmReason, onSign, onClose }: Props) {
   const first = group[0];
   if (!first) {
     return null;
   }
   const phrase = phraseOf(meta, first, group.length);
-  const approve = group.length > 1 ? t("again.signs", { n: number(group.length) }) : t("again.sign");
+  const approveLabel = group.length > 1 ? t("again.signs", { n: number(group.length) }) : t("again.sign");
   return (
     <Dialog
-      title={asked === "haste" ? t("again.title") : `${phrase}?`}
+      title={confirmReason === "haste" ? t("again.title") : `${phrase}?`}
       look="wide"
-      isOpen={asked !== null}
+      isOpen={confirmReason !== null}
       onClose={onClose}
       isCautious
       actions={
         <Button look="ink" onClick={onSign}>
-          {isDeletion(first) ? phrase : approve}
+          {isDeletion(first) ? phrase : approveLabel}
         </Button>
       }
     >
-      {asked === "haste" && <p>{t("again.text", { n: number(HASTY_S) })}</p>}
-      {asked === "haste" ? (
+      {confirmReason === "haste" && <p>{t("again.text", { n: number(HASTY_S) })}</p>}
+      {confirmReason === "haste" ? (
         <PlanDetails {...{ meta, plan: first }} count={group.length} />
       ) : (
         <>
           <ul>
-            {group.slice(0, SHOWN).map((plan) => (
+            {group.slice(0, MAX_RECORDS).map((plan) => (
               <li key={plan.id}>
                 <PlanSummary {...{ meta, plan }} />
               </li>
             ))}
-            {group.length > SHOWN && <li>{t("others", { n: number(group.length - SHOWN) })}</li>}
+            {group.length > MAX_RECORDS && <li>{t("others", { n: number(group.length - MAX_RECORDS) })}</li>}
             {first.effects.map((each) => (
               <li key={each}>{each}</li>
             ))}

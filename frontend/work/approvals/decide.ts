@@ -8,49 +8,49 @@ import type { Plan } from "./plan";
 
 const t = translator("approvals");
 
-type Done = (after: readonly Plan[]) => string;
+type SuccessText = (reloaded: readonly Plan[]) => string;
 
 /** Decide on several plans and report their states as the API returns them. Return whether all were decided. */
-async function decideAll(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: Done): Promise<boolean> {
-  const failed: Problem[] = [];
-  const after: Plan[] = [];
-  for (const plan of several) {
+async function decideAll(plans: readonly Plan[], decide: (plan: Plan) => Promise<void>, successText: SuccessText): Promise<boolean> {
+  const problems: Problem[] = [];
+  const reloaded: Plan[] = [];
+  for (const plan of plans) {
     try {
       await decide(plan);
     } catch (error) {
-      failed.push(Problem.from(error));
+      problems.push(Problem.from(error));
     }
-    const now = await run<Plan>("plan", "get", { id: plan.id }).catch(() => null);
-    if (now) {
-      updatePlans([now.value]);
-      after.push(now.value);
+    const response = await run<Plan>("plan", "get", { id: plan.id }).catch(() => null);
+    if (response) {
+      updatePlans([response.value]);
+      reloaded.push(response.value);
     }
   }
   await reloadPlans();
-  const why = after.some((plan) => plan.state === "stale") ? t("stale") : (failed[0]?.message ?? "");
-  const isOne = several.length === 1;
-  const n = number(several.length - failed.length);
-  showToast(failed.length ? (isOne ? why : t("undecided", { n, failed: number(failed.length), why })) : done(after));
-  return failed.length === 0;
+  const failure = reloaded.some((plan) => plan.state === "stale") ? t("stale") : (problems[0]?.message ?? "");
+  const isOne = plans.length === 1;
+  const n = number(plans.length - problems.length);
+  showToast(problems.length ? (isOne ? failure : t("undecided", { n, failed: number(problems.length), why: failure })) : successText(reloaded));
+  return problems.length === 0;
 }
 
-export async function approve(several: readonly Plan[]): Promise<boolean> {
+export async function approve(plans: readonly Plan[]): Promise<boolean> {
   return decideAll(
-    several,
+    plans,
     async (plan) => {
       await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
-    (after) => {
-      const missing = Math.max(0, ...after.map((plan) => plan.needs - plan.approvals.length));
-      const isDone = after.length > 0 && after.every((plan) => plan.state === "executed");
-      return isDone ? t("approved") : plural(missing, t("counted.one"), t("counted"));
+    (reloaded) => {
+      const missing = Math.max(0, ...reloaded.map((plan) => plan.needs - plan.approvals.length));
+      const isExecuted = reloaded.length > 0 && reloaded.every((plan) => plan.state === "executed");
+      return isExecuted ? t("approved") : plural(missing, t("counted.one"), t("counted"));
     },
   );
 }
 
-export async function reject(several: readonly Plan[], reason: string): Promise<boolean> {
+export async function reject(plans: readonly Plan[], reason: string): Promise<boolean> {
   return decideAll(
-    several,
+    plans,
     async (plan) => {
       await run("plan", "reject", { id: plan.id, reason });
     },

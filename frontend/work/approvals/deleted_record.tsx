@@ -26,8 +26,8 @@ export function DeletedRecord({ meta, model, changes }: Props) {
     <>
       <Changes
         meta={meta}
-        heads={[t("field"), t("diff.now"), t("diff.after")]}
-        nothing={t("nothing.remains")}
+        headings={[t("field"), t("diff.now"), t("diff.after")]}
+        emptyText={t("nothing.remains")}
         changes={canFold && !isWhole ? changes.filter((each) => telling.has(each)) : changes}
       />
       {canFold && (

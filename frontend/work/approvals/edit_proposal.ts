@@ -2,7 +2,7 @@
 // then rejected with that reason: only agents propose, and what the person saves is the person's own change.
 import type { Meta } from "../api";
 import { addressOf, fieldOf, may, modelOf } from "../models";
-import { keepDraft } from "../record/draft";
+import { storeDraft } from "../record/draft";
 import { valueToText } from "../values/field_text";
 import type { Plan } from "./plan";
 
@@ -25,8 +25,8 @@ export function formFor(meta: Meta, plan: Plan): { address: string; key: string 
 /** Save the proposed values as the draft of that form, except values that are masked or cannot be written. */
 export function saveProposalAsDraft(meta: Meta, plan: Plan, key: string): void {
   const texts = plan.diff.flatMap(({ model, field, after }) => {
-    const known = fieldOf(modelOf(meta, model), field);
-    return known && !known.masked && !known.readonly ? [[field, valueToText(known, after)] as const] : [];
+    const knownField = fieldOf(modelOf(meta, model), field);
+    return knownField && !knownField.masked && !knownField.readonly ? [[field, valueToText(knownField, after)] as const] : [];
   });
-  keepDraft(key, Object.fromEntries(texts));
+  storeDraft(key, Object.fromEntries(texts));
 }

@@ -5,12 +5,12 @@ import { waitUntilReachable } from "../../shared/connectivity";
 import { run } from "../api";
 import type { Plan } from "./plan";
 
-const MOST = 500;
+const MAX_PLANS = 500;
 const WAIT_S = 25;
-const LONGEST_PAUSE_MS = 4000;
+const MAX_PAUSE_MS = 4000;
 /** The timeout of a poll, longer than the API waits. */
-const PATIENCE_MS = (WAIT_S + 10) * 1000;
-const NAME = "countersign-plans";
+const TIMEOUT_MS = (WAIT_S + 10) * 1000;
+const CHANNEL_NAME = "countersign-plans";
 
 /** Newest first; null until they are loaded. */
 export const plans = signal<readonly Plan[] | null>(null);
@@ -18,20 +18,20 @@ export const connectionState = signal<"opening" | "live" | "reconnecting">("open
 export const problem = signal<Problem | null>(null);
 
 /** Replace these plans in the list. */
-export function updatePlans(changed: readonly Plan[]): void {
+export function updatePlans(changedPlans: readonly Plan[]): void {
   const byId = new Map((plans.peek() ?? []).map((each) => [each.id, each]));
-  changed.forEach((each) => byId.set(each.id, each));
+  changedPlans.forEach((each) => byId.set(each.id, each));
   plans.value = [...byId.values()].sort((a, b) => (a.proposed_at < b.proposed_at ? 1 : -1));
 }
 
 /** Reload all pending plans, or one: the stream does not report that a record of a plan has changed. */
 export async function reloadPlans(id?: string): Promise<void> {
-  const waiting = { field: "state", op: "eq", value: "pending" };
-  const filter = id === undefined ? [waiting] : [waiting, { field: "id", op: "eq", value: id }];
-  const found = await run<Plan[]>("plan", "list", { filter, limit: MOST }).catch(() => null);
+  const pendingCondition = { field: "state", op: "eq", value: "pending" };
+  const filter = id === undefined ? [pendingCondition] : [pendingCondition, { field: "id", op: "eq", value: id }];
+  const response = await run<Plan[]>("plan", "list", { filter, limit: MAX_PLANS }).catch(() => null);
   // Keep the decisions made while this request was under way.
-  const isWaiting = ({ id: each }: Plan) => plans.peek()?.some((known) => known.id === each && known.state === "pending");
-  updatePlans(found?.value.filter(isWaiting) ?? []);
+  const isStillPending = ({ id: each }: Plan) => plans.peek()?.some((known) => known.id === each && known.state === "pending");
+  updatePlans(response?.value.filter(isStillPending) ?? []);
 }
 
 /** A broadcast of the leader: changed plans, or all plans, and whether the leader is connected. */
@@ -41,53 +41,53 @@ interface PlanUpdate {
   state: "live" | "reconnecting";
 }
 
-interface Watched {
+interface WatchResult {
   plans: Plan[];
   cursor: number;
 }
 
-function show(news: PlanUpdate): void {
-  if (news.isAll) {
+function applyUpdate(update: PlanUpdate): void {
+  if (update.isAll) {
     plans.value = [];
   }
-  updatePlans(news.plans);
+  updatePlans(update.plans);
 }
 
 /** Follow the plans until the returned function is called. */
 export function followPlans(): () => void {
-  const ended = new AbortController();
-  const channel = new BroadcastChannel(NAME);
+  const controller = new AbortController();
+  const channel = new BroadcastChannel(CHANNEL_NAME);
   channel.onmessage = (event: MessageEvent<PlanUpdate>) => {
     connectionState.value = event.data.state;
-    show(event.data);
+    applyUpdate(event.data);
   };
-  const lead = () => watch(channel, ended.signal);
+  const pollAndBroadcast = () => poll(channel, controller.signal);
   if ("locks" in navigator) {
     // The window with the lock is the leader. When it closes, the next window gets the lock.
-    const stand = (lock: Lock | null) => (lock ? lead() : void standBy(lead, ended.signal));
-    navigator.locks.request(NAME, { ifAvailable: true }, stand).catch(() => undefined);
+    const leadOrStandBy = (lock: Lock | null) => (lock ? pollAndBroadcast() : void standBy(pollAndBroadcast, controller.signal));
+    navigator.locks.request(CHANNEL_NAME, { ifAvailable: true }, leadOrStandBy).catch(() => undefined);
   } else {
-    void lead();
+    void pollAndBroadcast();
   }
   return () => {
-    ended.abort();
+    controller.abort();
     channel.close();
   };
 }
 
-async function standBy(lead: () => Promise<void>, signal: AbortSignal): Promise<void> {
+async function standBy(pollAndBroadcast: () => Promise<void>, signal: AbortSignal): Promise<void> {
   void load(signal).catch(() => undefined);
   connectionState.value = "live";
-  await navigator.locks.request(NAME, { signal }, lead).catch(() => undefined);
+  await navigator.locks.request(CHANNEL_NAME, { signal }, pollAndBroadcast).catch(() => undefined);
 }
 
 /** Load the pending and the last decided plans once. The leader broadcasts later changes. */
 async function load(signal: AbortSignal): Promise<void> {
   try {
     const order = [{ field: "proposed_at", dir: "desc" }];
-    const found = await run<Plan[]>("plan", "list", { order, limit: MOST }, signal);
+    const response = await run<Plan[]>("plan", "list", { order, limit: MAX_PLANS }, signal);
     problem.value = null;
-    updatePlans(found.value);
+    updatePlans(response.value);
   } catch (error) {
     if (!signal.aborted) {
       problem.value = Problem.from(error);
@@ -96,41 +96,41 @@ async function load(signal: AbortSignal): Promise<void> {
   }
 }
 
-async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<void> {
+async function poll(channel: BroadcastChannel, signal: AbortSignal): Promise<void> {
   let since = 0;
   let pause_ms = 500;
   // The cursor 0 returns all plans. The API resets the cursor to 0 when the person's permissions have changed.
-  let isAnew = true;
+  let readsAll = true;
   // After an interruption the first answer does not wait, so that it shows that the connection is back.
-  let isBack = false;
+  let isReconnect = false;
   while (!signal.aborted) {
     try {
-      const asked: object = { since, wait_s: isAnew || isBack ? 0 : WAIT_S };
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
-      const { value }: { value: Watched } = await run<Watched>("plan", "watch", asked, patience);
+      const input: object = { since, wait_s: readsAll || isReconnect ? 0 : WAIT_S };
+      const pollSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+      const { value }: { value: WatchResult } = await run<WatchResult>("plan", "watch", input, pollSignal);
       const wasLive = connectionState.peek() === "live";
-      isBack = false;
+      isReconnect = false;
       connectionState.value = "live";
       problem.value = null;
       pause_ms = 500;
-      if (isAnew || !wasLive || value.plans.length) {
-        const news: PlanUpdate = { plans: value.plans, isAll: isAnew, state: "live" };
-        show(news);
-        channel.postMessage(news);
+      if (readsAll || !wasLive || value.plans.length) {
+        const update: PlanUpdate = { plans: value.plans, isAll: readsAll, state: "live" };
+        applyUpdate(update);
+        channel.postMessage(update);
       }
-      isAnew = value.cursor === 0 && since !== 0;
+      readsAll = value.cursor === 0 && since !== 0;
       since = value.cursor;
     } catch (error) {
       if (!signal.aborted) {
         connectionState.value = "reconnecting";
-        isBack = true;
+        isReconnect = true;
         channel.postMessage({ plans: [], isAll: false, state: "reconnecting" } satisfies PlanUpdate);
         if (plans.peek() === null) {
           problem.value = Problem.from(error);
         }
         await waitUntilReachable(signal);
-        await new Promise((done) => setTimeout(done, pause_ms));
-        pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
+        await new Promise((resolve) => setTimeout(resolve, pause_ms));
+        pause_ms = Math.min(pause_ms * 2, MAX_PAUSE_MS);
       }
     }
   }

@@ -6,8 +6,8 @@ import { path } from "../../shared/router";
 import type { Envelope, Meta } from "../api";
 import { may, modelOf } from "../models";
 
-const EVERY_MS = 60_000;
-const INBOX = "/approvals";
+const INTERVAL_MS = 60_000;
+const INBOX_PATH = "/approvals";
 
 /** Poll the count until the returned function is called. The inbox sets a more exact count itself. */
 export function pollPendingCount(meta: Meta): () => void {
@@ -15,22 +15,22 @@ export function pollPendingCount(meta: Meta): () => void {
   if (!model || !may(model, "search")) {
     return () => undefined;
   }
-  const ended = new AbortController();
+  const controller = new AbortController();
   const count = async () => {
-    if (document.visibilityState === "visible" && path.peek() !== INBOX) {
+    if (document.visibilityState === "visible" && path.peek() !== INBOX_PATH) {
       const filter = [
         { field: "state", op: "eq", value: "pending" },
         { field: "expires_at", op: "gt", value: new Date().toISOString() },
       ];
       // Do not use `call`: it would report the end of the session before the person does something.
-      const sent = { body: { filter, limit: 1 }, signal: ended.signal };
-      const answer = await send("POST", "/api/plan/search", sent).catch(() => null);
-      if (answer) {
-        siteState.waiting.value = ((await answer.json()) as Envelope<{ total: number }>).value.total;
+      const options = { body: { filter, limit: 1 }, signal: controller.signal };
+      const response = await send("POST", "/api/plan/search", options).catch(() => null);
+      if (response) {
+        siteState.waiting.value = ((await response.json()) as Envelope<{ total: number }>).value.total;
       }
     }
   };
-  const timer = setInterval(() => void count(), EVERY_MS);
-  const end = effect(() => void (path.value && queueMicrotask(count)));
-  return () => (ended.abort(), clearInterval(timer), end(), (siteState.waiting.value = 0));
+  const timer = setInterval(() => void count(), INTERVAL_MS);
+  const disposeEffect = effect(() => void (path.value && queueMicrotask(count)));
+  return () => (controller.abort(), clearInterval(timer), disposeEffect(), (siteState.waiting.value = 0));
 }

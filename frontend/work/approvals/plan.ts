@@ -50,17 +50,17 @@ export function onlyCommand(plan: Plan): string | null {
 
 /** A key that is equal for plans that do the same to different records: same agent, command and values. */
 export function similarityKey(plan: Plan): string {
-  const done = plan.diff.map(({ model, field, after }) => [model, field, after]);
-  const isRemoval = plan.diff.every((each) => each.after === null);
-  return JSON.stringify([plan.state, isStale(plan), plan.agent, plan.command, plan.why, isRemoval ? null : done]);
+  const changes = plan.diff.map(({ model, field, after }) => [model, field, after]);
+  const isDeletionOnly = plan.diff.every((each) => each.after === null);
+  return JSON.stringify([plan.state, isStale(plan), plan.agent, plan.command, plan.why, isDeletionOnly ? null : changes]);
 }
 
 /** Group similar plans, in the order of each group's first plan. The group that is open does not get new plans, so that
  *  no one approves a plan that was not shown. */
-export function groupSimilar(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
+export function groupSimilar(plans: readonly Plan[], openPlanIds: ReadonlySet<string>): Plan[][] {
   const groups = new Map<string, Plan[]>();
   for (const plan of plans) {
-    const key = `${looked.has(plan.id)} ${similarityKey(plan)}`;
+    const key = `${openPlanIds.has(plan.id)} ${similarityKey(plan)}`;
     groups.set(key, [...(groups.get(key) ?? []), plan]);
   }
   return [...groups.values()];

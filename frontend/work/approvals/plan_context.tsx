@@ -7,7 +7,7 @@ import { dateTime, number, relativePast, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
 import { addressOf, may, modelOf } from "../models";
 import { Avatar } from "../values/avatar";
-import { Facts, isShownWhole, recordOf, subjectsOf } from "./affected_records";
+import { RecordFields, areAllFieldsShown, loadRecord, affectedRecordsOf } from "./affected_records";
 import { plans } from "./live_plans";
 import { isExpired, isStale, type Plan } from "./plan";
 import { RecordTitle } from "./record_title";
@@ -16,15 +16,15 @@ import { riskOf, riskReasons } from "./risk";
 const t = translator("approvals");
 
 /** The number of fields that are shown of a record. */
-const FACTS = 6;
-const DAYS_MS = 30 * 86_400_000;
-const KNOWN = ["deletes", "bulk", "personal_data", "access_rights", "outside_text", "money_out", "state_change", "money_field"];
+const MAX_FIELDS = 6;
+const PERIOD_MS = 30 * 86_400_000;
+const KNOWN_REASONS = ["deletes", "bulk", "personal_data", "access_rights", "outside_text", "money_out", "state_change", "money_field"];
 
 export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
   const risk = riskOf(meta, plan);
-  const reasons = riskReasons(meta, plan).filter((each) => KNOWN.includes(each));
-  const subject = subjectsOf(meta, plan)[0];
-  const isWaiting = plan.state === "pending" && !isStale(plan) && !isExpired(plan, now_ms);
+  const reasons = riskReasons(meta, plan).filter((each) => KNOWN_REASONS.includes(each));
+  const affected = affectedRecordsOf(meta, plan)[0];
+  const isDecidable = plan.state === "pending" && !isStale(plan) && !isExpired(plan, now_ms);
   const hasApproved = plan.approvals.some((each) => each.name === meta.caller.name);
   return (
     <aside class="plan-context" aria-label={t("risk")}>
@@ -53,13 +53,13 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
           )}
         </ul>
       </section>
-      {subject && plan.state === "pending" && (
+      {affected && plan.state === "pending" && (
         <section>
           <h3>{t("subject")}</h3>
-          <Subject {...{ meta, plan }} model={subject.model.name} id={subject.id} />
+          <RecordContext {...{ meta, plan }} model={affected.model.name} id={affected.id} />
         </section>
       )}
-      {plan.agent !== null && <Agent {...{ plan, now_ms }} agent={plan.agent} />}
+      {plan.agent !== null && <AgentRecord {...{ plan, now_ms }} agent={plan.agent} />}
       <section>
         <h3>{t("approvals")}</h3>
         <ul class="approvers">
@@ -70,7 +70,7 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
               <Chip tone="good">{t("state.approved")}</Chip>
             </li>
           ))}
-          {isWaiting && !hasApproved && (
+          {isDecidable && !hasApproved && (
             <li>
               <Avatar name={meta.caller.name} />
               <span class="grow">{t("approver.you")}</span>
@@ -79,7 +79,7 @@ export function PlanContext({ meta, plan, now_ms }: { meta: Meta; plan: Plan; no
           )}
         </ul>
         <p class="quiet">{plan.needs > 1 ? t("needs", { n: number(plan.approvals.length), of: number(plan.needs) }) : t("approval.one")}</p>
-        {isWaiting && <p class="quiet">{t("waits.since", { when: dateTime(plan.proposed_at) })}</p>}
+        {isDecidable && <p class="quiet">{t("waits.since", { when: dateTime(plan.proposed_at) })}</p>}
       </section>
     </aside>
   );
@@ -92,17 +92,17 @@ function isSevere(reason: string): boolean {
 
 /** What is not said of the record beside it: the fields that the proposal does not name, who changed it last, and how
  *  many other records refer to it. */
-function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
+function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; model: string; id: string }) {
   const model = modelOf(meta, name);
   const key = [name, id, plan.id, isStale(plan)];
-  const found = useRequest((signal) => (model ? recordOf(model, id, signal) : Promise.resolve(null)), key, { keepsPrevious: true });
-  const around = useRequest((signal) => (model ? aroundOf(model, id, signal) : Promise.resolve(NOTHING)), key, { keepsPrevious: true });
+  const recordRequest = useRequest((signal) => (model ? loadRecord(model, id, signal) : Promise.resolve(null)), key, { keepsPrevious: true });
+  const historyRequest = useRequest((signal) => (model ? loadHistory(model, id, signal) : Promise.resolve(NO_HISTORY)), key, { keepsPrevious: true });
   if (!model) {
     return null;
   }
-  const title = <RecordTitle model={model} of={{ model: name, id }} isBare />;
-  const named = new Set([model.shown_as, ...plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field)]);
-  const { last, related } = around.state === "loaded" ? around.value : NOTHING;
+  const title = <RecordTitle model={model} recordRef={{ model: name, id }} isBare />;
+  const shownFields = new Set([model.shown_as, ...plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field)]);
+  const { lastChange, related } = historyRequest.state === "loaded" ? historyRequest.value : NO_HISTORY;
   return (
     <>
       <dl class="facts">
@@ -111,8 +111,8 @@ function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; mode
           <dd>{may(model, "get") ? <a href={addressOf(name, id)}>{title}</a> : title}</dd>
         </div>
       </dl>
-      {found.state === "loaded" && found.value && !isShownWhole(meta, plan, model) && <Facts {...{ meta, model, record: found.value }} but={named} most={FACTS} />}
-      {found.state === "loaded" && found.value === null && <p class="quiet">{t("now.gone")}</p>}
+      {recordRequest.state === "loaded" && recordRequest.value && !areAllFieldsShown(meta, plan, model) && <RecordFields {...{ meta, model, record: recordRequest.value }} omittedFields={shownFields} maxFields={MAX_FIELDS} />}
+      {recordRequest.state === "loaded" && recordRequest.value === null && <p class="quiet">{t("now.gone")}</p>}
       <dl class="facts">
         {related.map((each) => (
           <div key={`${each.model}.${each.field}`} class="fact">
@@ -120,11 +120,11 @@ function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; mode
             <dd>{number(each.count)}</dd>
           </div>
         ))}
-        {last && (
+        {lastChange && (
           <div class="fact">
             <dt>{t("last.change")}</dt>
             <dd>
-              {last.agent ?? last.by ?? "–"}, {relativePast(last.at)}
+              {lastChange.agent ?? lastChange.by ?? "–"}, {relativePast(lastChange.at)}
             </dd>
           </div>
         )}
@@ -133,27 +133,27 @@ function Subject({ meta, plan, model: name, id }: { meta: Meta; plan: Plan; mode
   );
 }
 
-interface Around {
-  last: { at: string; by: string | null; agent: string | null } | undefined;
+interface RecordHistory {
+  lastChange: { at: string; by: string | null; agent: string | null } | undefined;
   /** The models whose records refer to this one. */
   related: { model: string; field: string; count: number }[];
 }
 
-const NOTHING: Around = { last: undefined, related: [] };
+const NO_HISTORY: RecordHistory = { lastChange: undefined, related: [] };
 
-async function aroundOf(model: Model, id: string, signal: AbortSignal): Promise<Around> {
-  const history = may(model, "history") ? run<NonNullable<Around["last"]>[]>(model.name, "history", { id }, signal).catch(() => null) : null;
-  const referring = may(model, "related") ? run<Around["related"]>(model.name, "related", { id, limit: 1 }, signal).catch(() => null) : null;
-  const [entries, related] = await Promise.all([history, referring]);
+async function loadHistory(model: Model, id: string, signal: AbortSignal): Promise<RecordHistory> {
+  const historyEntries = may(model, "history") ? run<NonNullable<RecordHistory["lastChange"]>[]>(model.name, "history", { id }, signal).catch(() => null) : null;
+  const relatedRequest = may(model, "related") ? run<RecordHistory["related"]>(model.name, "related", { id, limit: 1 }, signal).catch(() => null) : null;
+  const [entries, related] = await Promise.all([historyEntries, relatedRequest]);
   return {
-    last: entries?.value.toSorted((one, other) => other.at.localeCompare(one.at))[0],
+    lastChange: entries?.value.toSorted((one, other) => other.at.localeCompare(one.at))[0],
     related: (related?.value ?? []).filter((each) => each.count > 0),
   };
 }
 
-function Agent({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: number }) {
-  const own = (plans.value ?? []).filter((each) => each.agent === agent && now_ms - Date.parse(each.proposed_at) < DAYS_MS);
-  const count = (state: string) => number(own.filter((each) => each.state === state).length);
+function AgentRecord({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: number }) {
+  const agentPlans = (plans.value ?? []).filter((each) => each.agent === agent && now_ms - Date.parse(each.proposed_at) < PERIOD_MS);
+  const count = (state: string) => number(agentPlans.filter((each) => each.state === state).length);
   return (
     <section>
       <h3>{t("agent")}</h3>
@@ -177,7 +177,7 @@ function Agent({ plan, agent, now_ms }: { plan: Plan; agent: string; now_ms: num
         <div class="fact">
           <dt>{t("agent.days")}</dt>
           <dd>
-            {t("agent.proposed", { all: number(own.length) })}
+            {t("agent.proposed", { all: number(agentPlans.length) })}
             <br />
             {t("agent.decided", { done: count("executed"), rejected: count("rejected") })}
           </dd>

@@ -58,7 +58,7 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
   // A stale plan has its own message above.
   const reason = plan.reason ?? (isStale(plan) ? null : plan.error);
   const isOpen = plan.state === "pending" && !isStale(plan);
-  const records = byRecord(plan.diff);
+  const records = groupByRecord(plan.diff);
   return (
     <div class="plan-details">
       {isStale(plan) && (
@@ -83,7 +83,7 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
         <p class="irreversible">
           <Icon name="triangle-alert" />
           <span>
-            <strong>{t("irreversible")}</strong> {isDeletion(plan) && lossOf(meta, plan, count)}
+            <strong>{t("irreversible")}</strong> {isDeletion(plan) && deletionText(meta, plan, count)}
           </span>
         </p>
       )}
@@ -91,18 +91,18 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
       <section>
         <h3>{t("changes")}</h3>
         {records.length === 0 && <p class="quiet">{t("changes.none")}</p>}
-        {records.map(([key, several]) => {
-          const first = several[0];
+        {records.map(([key, differences]) => {
+          const first = differences[0];
           const model = modelOf(meta, first?.model ?? "");
-          const isNew = several.every((each) => each.before === null);
+          const isNew = differences.every((each) => each.before === null);
           const label = model?.label ?? first?.model ?? "";
           return (
             <div key={key} class="record-changes">
-              {records.length > 1 && <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, of: first }} />}</h4>}
-              {isDeletion(plan) && several.every((each) => each.after === null) ? (
-                <DeletedRecord {...{ meta, model }} changes={changesOf(model, several)} />
+              {records.length > 1 && <h4>{isNew || !first ? t("step.new", { model: label }) : <RecordTitle {...{ model, recordRef: first }} />}</h4>}
+              {isDeletion(plan) && differences.every((each) => each.after === null) ? (
+                <DeletedRecord {...{ meta, model }} changes={changesOf(model, differences)} />
               ) : (
-                <Changes meta={meta} heads={[t("field"), t("diff.now"), t("diff.after")]} changes={changesOf(model, several)} />
+                <Changes meta={meta} headings={[t("field"), t("diff.now"), t("diff.after")]} changes={changesOf(model, differences)} />
               )}
             </div>
           );
@@ -129,27 +129,27 @@ export function PlanDetails({ meta, plan, count = 1 }: { meta: Meta; plan: Plan;
 }
 
 /** What a deletion takes away, in a sentence: the records that it names, and those that go along. */
-function lossOf(meta: Meta, plan: Plan, count: number): string {
-  const own = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
-  const along = (plan.affected ?? []).filter((each) => each.change === "deleted" && !own.has(`${each.model}/${each.id}`));
-  const records = own.size * count;
-  if (records > 1 || along.length === 0) {
+function deletionText(meta: Meta, plan: Plan, count: number): string {
+  const ownKeys = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
+  const alsoDeleted = (plan.affected ?? []).filter((each) => each.change === "deleted" && !ownKeys.has(`${each.model}/${each.id}`));
+  const records = ownKeys.size * count;
+  if (records > 1 || alsoDeleted.length === 0) {
     return records > 1 ? t("irreversible.deletes", { n: number(records) }) : t("irreversible.delete");
   }
-  const names = [...new Set(along.map((each) => each.model))];
-  const counted = names.map((name) => {
-    const n = along.filter((each) => each.model === name).length;
+  const names = [...new Set(alsoDeleted.map((each) => each.model))];
+  const counts = names.map((name) => {
+    const n = alsoDeleted.filter((each) => each.model === name).length;
     const model = modelOf(meta, name);
     return `${number(n)} ${nounOf((n === 1 ? model?.label : model?.plural) ?? name)}`;
   });
-  return t("irreversible.along", { others: listed(counted) });
+  return t("irreversible.along", { others: listed(counts) });
 }
 
 /** The effects on other records: by the names of the records if the API sends them, or else in words. */
 function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
   // The API names the records of the proposal itself first.
-  const own = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
-  const affected = (plan.affected ?? []).filter((each) => !own.has(`${each.model}/${each.id}`));
+  const ownKeys = new Set(plan.diff.map((each) => `${each.model}/${each.id}`));
+  const affected = (plan.affected ?? []).filter((each) => !ownKeys.has(`${each.model}/${each.id}`));
   if (plan.effects.length === 0 && affected.length === 0) {
     return null;
   }
@@ -165,18 +165,18 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
           ))}
       </div>
       <ul class="effect-list">
-        {affected.map((each) => {
-          const model = modelOf(meta, each.model);
+        {affected.map((affectedRecord) => {
+          const model = modelOf(meta, affectedRecord.model);
           return (
-            <li key={each.id}>
+            <li key={affectedRecord.id}>
               <Icon name={modelIcon(model)} />
-              <strong class="cut">{each.name ? <UntrustedText text={each.name} /> : <RecordTitle model={model} of={each} isBare />}</strong>
+              <strong class="cut">{affectedRecord.name ? <UntrustedText text={affectedRecord.name} /> : <RecordTitle model={model} recordRef={affectedRecord} isBare />}</strong>
               <span class="quiet">
                 {model?.label}
-                <AffectedDate {...{ model }} id={each.id} />
+                <AffectedDate {...{ model }} id={affectedRecord.id} />
               </span>
               <span class="right">
-                <Chip tone={CHANGE_TONES[each.change]}>{t(each.change in CHANGE_TONES ? (`change.${each.change}` as "change.changed") : "change.changed")}</Chip>
+                <Chip tone={CHANGE_TONES[affectedRecord.change]}>{t(affectedRecord.change in CHANGE_TONES ? (`change.${affectedRecord.change}` as "change.changed") : "change.changed")}</Chip>
               </span>
             </li>
           );
@@ -200,15 +200,15 @@ function AffectedDate({ model, id }: { model: Model | undefined; id: string }) {
   return day ? <>, {date(String(day))}</> : null;
 }
 
-function changesOf(model: Model | undefined, several: readonly Difference[]): Change[] {
-  return several.map(({ field, before, after }) => ({ field: fieldOf(model, field), name: field, before, after }));
+function changesOf(model: Model | undefined, differences: readonly Difference[]): Change[] {
+  return differences.map(({ field, before, after }) => ({ field: fieldOf(model, field), name: field, before, after }));
 }
 
-function byRecord(diff: readonly Difference[]): [string, Difference[]][] {
-  const found = new Map<string, Difference[]>();
-  for (const each of diff) {
-    const key = `${each.model}/${each.id}`;
-    found.set(key, [...(found.get(key) ?? []), each]);
+function groupByRecord(diff: readonly Difference[]): [string, Difference[]][] {
+  const byKey = new Map<string, Difference[]>();
+  for (const difference of diff) {
+    const key = `${difference.model}/${difference.id}`;
+    byKey.set(key, [...(byKey.get(key) ?? []), difference]);
   }
-  return [...found];
+  return [...byKey];
 }

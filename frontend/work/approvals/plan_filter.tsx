@@ -13,14 +13,14 @@ import { AGE_FILTERS, type Plan } from "./plan";
 
 const t = translator("approvals");
 
-export function PlanFilter({ meta, all }: { meta: Meta; all: readonly Plan[] }) {
+export function PlanFilter({ meta, plans }: { meta: Meta; plans: readonly Plan[] }) {
   const [isOpen, setOpen] = useState(false);
-  const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
-  const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
-  const everything = [["", t("filter.all")]] as const;
-  const has = ["agent", "model", "age"].some((each) => query.value.get(each));
+  const models = [...new Set(plans.map((plan) => plan.command.split(".")[0] ?? ""))];
+  const agents = [...new Set(plans.map((plan) => plan.agent ?? ""))].filter(Boolean);
+  const allOption = [["", t("filter.all")]] as const;
+  const isFiltered = ["agent", "model", "age"].some((each) => query.value.get(each));
   const field = (name: "agent" | "model" | "age", options: readonly (readonly [string, string])[]) => (
-    <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(next) => setQuery({ [name]: next, plan: "" })} options={[...everything, ...options]} />
+    <SelectField name={name} label={t(`filter.${name}`)} value={query.value.get(name) ?? ""} onChange={(next) => setQuery({ [name]: next, plan: "" })} options={[...allOption, ...options]} />
   );
   return (
     <Popover
@@ -28,7 +28,7 @@ export function PlanFilter({ meta, all }: { meta: Meta; all: readonly Plan[] }) 
       onClose={() => setOpen(false)}
       label={t("filters")}
       opener={
-        <Button id="panel-filter" tight look="plain" aria-label={t("filters")} aria-pressed={has} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button id="panel-filter" tight look="plain" aria-label={t("filters")} aria-pressed={isFiltered} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name="list-filter" size="s" />
           <span class="head-words">{t("filters")}</span>
         </Button>

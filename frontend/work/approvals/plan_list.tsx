@@ -26,17 +26,17 @@ export function PlanList({ meta, groups, current, now_ms, onChoose, onOpen }: Pr
   return (
     <nav class="plans" aria-label={t("list")}>
       {RISKS.map((risk) => {
-        const several = groups.filter(([first]) => first && riskOf(meta, first) === risk);
-        return several.length > 0 ? (
+        const riskGroups = groups.filter(([first]) => first && riskOf(meta, first) === risk);
+        return riskGroups.length > 0 ? (
           <section key={risk}>
             <h2 class="risk-head">
               {t(`risk.${risk}`)}
-              <span>{number(several.reduce((sum, each) => sum + each.length, 0))}</span>
+              <span>{number(riskGroups.reduce((sum, each) => sum + each.length, 0))}</span>
             </h2>
             <ul>
-              {several.map((group) => {
+              {riskGroups.map((group) => {
                 const plan = group[0];
-                return plan && <Item key={plan.id} {...{ meta, plan, now_ms, onChoose, onOpen, risk }} count={group.length} isCurrent={plan.id === current} />;
+                return plan && <PlanItem key={plan.id} {...{ meta, plan, now_ms, onChoose, onOpen, risk }} count={group.length} isCurrent={plan.id === current} />;
               })}
             </ul>
           </section>
@@ -46,15 +46,15 @@ export function PlanList({ meta, groups, current, now_ms, onChoose, onOpen }: Pr
   );
 }
 
-interface ItemProps extends Pick<Props, "meta" | "now_ms" | "onChoose" | "onOpen"> {
+interface PlanItemProps extends Pick<Props, "meta" | "now_ms" | "onChoose" | "onOpen"> {
   plan: Plan;
   risk: string;
   count: number;
   isCurrent: boolean;
 }
 
-function Item({ meta, plan, risk, count, isCurrent, now_ms, onChoose, onOpen }: ItemProps) {
-  const keyed = (event: KeyboardEvent) => {
+function PlanItem({ meta, plan, risk, count, isCurrent, now_ms, onChoose, onOpen }: PlanItemProps) {
+  const handleKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && isCurrent) {
       event.preventDefault();
       onOpen(plan);
@@ -62,7 +62,7 @@ function Item({ meta, plan, risk, count, isCurrent, now_ms, onChoose, onOpen }: 
   };
   return (
     <li>
-      <button type="button" class={`plan ${risk}`} aria-current={isCurrent} data-command={plan.command} onKeyDown={keyed} onClick={() => onChoose(plan)}>
+      <button type="button" class={`plan ${risk}`} aria-current={isCurrent} data-command={plan.command} onKeyDown={handleKeyDown} onClick={() => onChoose(plan)}>
         <span class="plan-line">
           <strong>{phraseOf(meta, plan, count)}</strong>
           <time dateTime={plan.proposed_at}>{shortPast(plan.proposed_at, now_ms)}</time>

@@ -27,12 +27,12 @@ export function needsConfirmation(seconds: number): boolean {
 }
 
 /** The seconds for which this was on screen, without the time in which another tab or window was in front. */
-export function useSecondsOnScreen(what: string | undefined): number {
+export function useSecondsOnScreen(shownId: string | undefined): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
     setSeconds(0);
-    const timer = setInterval(() => document.visibilityState === "visible" && setSeconds((last) => last + 1), 1000);
+    const timer = setInterval(() => document.visibilityState === "visible" && setSeconds((previous) => previous + 1), 1000);
     return () => clearInterval(timer);
-  }, [what]);
+  }, [shownId]);
   return seconds;
 }

@@ -7,11 +7,11 @@ import { number, translator } from "../../shared/i18n";
 
 const t = translator("approvals");
 
-const kept = (plan: string) => `reason:${plan}`;
+const storageKey = (plan: string) => `reason:${plan}`;
 
 /** Forget what was typed about a proposal, which is decided. */
 export function dropReason(plan: string): void {
-  sessionStorage.removeItem(kept(plan));
+  sessionStorage.removeItem(storageKey(plan));
 }
 
 interface Props {
@@ -28,13 +28,13 @@ interface Props {
   onClose: () => void;
 }
 
-export function RejectDialog({ plan, count, reason: given = "", isOpen, isBusy, isUnsent, onReject, onClose }: Props) {
+export function RejectDialog({ plan, count, reason: initialReason = "", isOpen, isBusy, isUnsent, onReject, onClose }: Props) {
   const [reason, setReason] = useState("");
   const [isMissing, setMissing] = useState(false);
-  useEffect(() => setReason(sessionStorage.getItem(kept(plan)) ?? given), [given, isOpen, plan]);
-  const change = (text: string) => {
+  useEffect(() => setReason(sessionStorage.getItem(storageKey(plan)) ?? initialReason), [initialReason, isOpen, plan]);
+  const changeReason = (text: string) => {
     setReason(text);
-    sessionStorage.setItem(kept(plan), text);
+    sessionStorage.setItem(storageKey(plan), text);
   };
   const submit = () => {
     if (reason.trim()) {
@@ -68,7 +68,7 @@ export function RejectDialog({ plan, count, reason: given = "", isOpen, isBusy, 
         fault={isMissing ? t("reject.needed") : undefined}
         required
       >
-        {(given) => <textarea {...given} value={reason} maxLength={1000} onInput={(event) => change(event.currentTarget.value)} />}
+        {(controlAttributes) => <textarea {...controlAttributes} value={reason} maxLength={1000} onInput={(event) => changeReason(event.currentTarget.value)} />}
       </Field>
     </Dialog>
   );

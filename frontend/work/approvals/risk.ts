@@ -4,9 +4,9 @@ import { fieldOf, modelOf } from "../models";
 import { commandsOf, type Plan } from "./plan";
 
 export const RISKS: readonly Risk[] = ["high", "medium", "low"];
-const MANY = 20;
+const BULK_LIMIT = 20;
 
-function recordsOf(plan: Plan): number {
+function recordCountOf(plan: Plan): number {
   return new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size;
 }
 
@@ -22,7 +22,7 @@ export function riskReasons(meta: Meta, plan: Plan): string[] {
   const model = modelOf(meta, plan.command.split(".")[0] ?? "");
   return [
     ...(isDeletion(plan) ? ["deletes"] : []),
-    ...(recordsOf(plan) > MANY ? ["bulk"] : []),
+    ...(recordCountOf(plan) > BULK_LIMIT ? ["bulk"] : []),
     ...(model?.actions.some((each) => each.id === plan.command) ? ["state_change"] : []),
     ...(plan.diff.some((each) => fieldOf(modelOf(meta, each.model), each.field)?.kind === "money") ? ["money_field"] : []),
   ];

@@ -92,7 +92,7 @@ function Target({ meta, entry }: { meta: Meta; entry: Entry }) {
   }
   return (
     <>
-      <span class="quiet">{model.label}</span> {entry.record_id && may(model, "get") && <RecordTitle model={model} of={{ model: model.name, id: entry.record_id }} isBare />}
+      <span class="quiet">{model.label}</span> {entry.record_id && may(model, "get") && <RecordTitle model={model} recordRef={{ model: model.name, id: entry.record_id }} isBare />}
     </>
   );
 }

@@ -180,7 +180,7 @@ function Title({ meta, event }: { meta: Meta; event: Event }) {
   if (!model || !event.record) {
     return null;
   }
-  const title = <RecordTitle model={model} of={{ model: event.model, id: event.record }} isBare />;
+  const title = <RecordTitle model={model} recordRef={{ model: event.model, id: event.record }} isBare />;
   return may(model, "get") ? <a href={addressOf(event.model, event.record)}>{title}</a> : <b>{title}</b>;
 }
 

@@ -9,39 +9,39 @@ export interface BulkCommand {
   label: string;
   /** The fields to fill in: the inputs of an action, or the field that an update changes. */
   inputs: readonly string[];
-  /** The number of these records for which the command is allowed, by their state when they were picked. */
-  fits: (rows: readonly Row[]) => number;
+  /** The number of these records for which the command is allowed, by their state when they were selected. */
+  countAllowed: (rows: readonly Row[]) => number;
 }
 
 export type BulkResult =
-  | { row: Row; state: "done"; now: Row | null }
+  | { row: Row; state: "done"; updatedRow: Row | null }
   | { row: Row; state: "proposed"; planId: string }
-  | { row: Row; state: "refused"; why: string }
+  | { row: Row; state: "refused"; reason: string }
   | { row: Row; state: "left" };
 
-const ENDED = 401;
-const TOGETHER = 1000;
+const UNAUTHORIZED = 401;
+const PAGE_SIZE = 1000;
 
 /** The actions for several records, then deletion. */
-export function bulkCommands(model: Model, remove: string): BulkCommand[] {
+export function bulkCommands(model: Model, deleteLabel: string): BulkCommand[] {
   const actions = model.actions.filter((each) => model.commands.includes(each.id));
-  const fits = (action: Action) => (rows: readonly Row[]) =>
+  const countAllowed = (action: Action) => (rows: readonly Row[]) =>
     rows.filter((row) => actionsOf(model, row).some((each) => each.id === action.id)).length;
   return [
-    ...actions.map((each) => ({
-      command: each.id.slice(model.name.length + 1),
-      label: each.label,
-      inputs: each.inputs,
-      fits: fits(each),
+    ...actions.map((action) => ({
+      command: action.id.slice(model.name.length + 1),
+      label: action.label,
+      inputs: action.inputs,
+      countAllowed: countAllowed(action),
     })),
-    ...(may(model, "delete") ? [{ command: "delete", label: remove, inputs: [], fits: (rows: readonly Row[]) => rows.length }] : []),
+    ...(may(model, "delete") ? [{ command: "delete", label: deleteLabel, inputs: [], countAllowed: (rows: readonly Row[]) => rows.length }] : []),
   ];
 }
 
 /** The fields that can be updated for many records, without masked fields. */
 export function bulkEditableFields(model: Model) {
-  const moved = workflowField(model)?.name;
-  return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== moved) : [];
+  const stateFieldName = workflowField(model)?.name;
+  return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== stateFieldName) : [];
 }
 
 export function hasBulkCommands(model: Model): boolean {
@@ -56,37 +56,37 @@ export async function runAll(
   command: string,
   rows: readonly Row[],
   values: object,
-  onBecame: (became: BulkResult) => void,
+  onResult: (result: BulkResult) => void,
   isStopped: () => boolean,
 ): Promise<void> {
-  let hasEnded = false;
+  let hasSessionEnded = false;
   for (const row of rows) {
-    const became: BulkResult = hasEnded || isStopped() ? { row, state: "left" } : await once(model, command, row, values);
-    hasEnded ||= became.state === "left";
-    onBecame(became);
+    const result: BulkResult = hasSessionEnded || isStopped() ? { row, state: "left" } : await runForRow(model, command, row, values);
+    hasSessionEnded ||= result.state === "left";
+    onResult(result);
   }
 }
 
 /** Load these records again, without those that were deleted or are hidden now. */
 export async function reloadRecords(model: Model, rows: readonly Row[]): Promise<Row[]> {
-  const found: Row[] = [];
-  for (let from = 0; from < rows.length; from += TOGETHER) {
-    const value = rows.slice(from, from + TOGETHER).map((each) => each.id);
-    found.push(...(await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value }] })).value);
+  const reloaded: Row[] = [];
+  for (let from = 0; from < rows.length; from += PAGE_SIZE) {
+    const value = rows.slice(from, from + PAGE_SIZE).map((each) => each.id);
+    reloaded.push(...(await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value }] })).value);
   }
-  return found;
+  return reloaded;
 }
 
-async function once(model: Model, command: string, row: Row, values: object): Promise<BulkResult> {
+async function runForRow(model: Model, command: string, row: Row, values: object): Promise<BulkResult> {
   try {
-    const done = await attempt<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
-    if (!done.isDone) {
-      return { row, state: "proposed", planId: done.planId };
+    const outcome = await attempt<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
+    if (!outcome.isDone) {
+      return { row, state: "proposed", planId: outcome.planId };
     }
-    return { row, state: "done", now: command === "delete" || !done.value.revision ? null : done.value };
+    return { row, state: "done", updatedRow: command === "delete" || !outcome.value.revision ? null : outcome.value };
   } catch (error) {
     const problem = Problem.from(error);
     // The session has ended, so the other calls would fail too.
-    return problem.status === ENDED ? { row, state: "left" } : { row, state: "refused", why: problem.message };
+    return problem.status === UNAUTHORIZED ? { row, state: "left" } : { row, state: "refused", reason: problem.message };
   }
 }

@@ -18,64 +18,64 @@ import type { Rows } from "./rows";
 
 const t = translator("list");
 
-const SAMPLE = 5;
+const SAMPLE_SIZE = 5;
 const MAX_DONE_LISTED = 200;
-const PREFIX = "bulk-";
+const ID_PREFIX = "bulk-";
 
 interface Props {
   meta: Meta;
   model: Model;
   rows: Rows;
-  picking: RowSelection;
-  wanted: BulkCommand;
+  selection: RowSelection;
+  bulkCommand: BulkCommand;
   onClose: () => void;
 }
 
-export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Props) {
-  const [pickedRows] = useState(() => [...picking.picked.values()]);
+export function BulkDialog({ meta, model, rows, selection, bulkCommand, onClose }: Props) {
+  const [selectedRows] = useState(() => [...selection.selectedRows.values()]);
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState<Problem | null>(null);
   const [results, setResults] = useState<readonly BulkResult[] | null>(null);
-  const [tried, setTried] = useState<number | null>(null);
+  const [triedCount, setTriedCount] = useState<number | null>(null);
   const isStopped = useRef(false);
   const isClosed = useRef(false);
-  const isDeletion = wanted.command === "delete";
-  const isAction = !["update", "delete"].includes(wanted.command);
-  const fields = wanted.inputs.flatMap((name) => {
+  const isDeletion = bulkCommand.command === "delete";
+  const isAction = !["update", "delete"].includes(bulkCommand.command);
+  const fields = bulkCommand.inputs.flatMap((name) => {
     const field = fieldOf(model, name);
     return field ? [{ ...field, readonly: false, required: isAction || field.required }] : [];
   });
   const run = async () => {
-    const given = fields.map((field) => {
+    const parsedInputs = fields.map((field) => {
       const text = texts[field.name] ?? "";
       // Without this check the service would refuse every record.
       const isMissing = field.required && text === "";
       return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : parseText(field, text)] as const;
     });
-    const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: PREFIX + name, detail: each.fault }] : []));
+    const faults = parsedInputs.flatMap(([name, each]) => ("fault" in each ? [{ parameter: ID_PREFIX + name, detail: each.fault }] : []));
     if (faults.length) {
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
       return;
     }
-    const values = Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null]));
-    const collected: BulkResult[] = [];
+    const values = Object.fromEntries(parsedInputs.map(([name, each]) => [name, "value" in each ? each.value : null]));
+    const bulkResults: BulkResult[] = [];
     isStopped.current = false;
     setProblem(null);
-    setTried(0);
-    await runAll(model, wanted.command, pickedRows, values, (each) => setTried(collected.push(each)), () => isStopped.current);
-    setResults(collected);
+    setTriedCount(0);
+    await runAll(model, bulkCommand.command, selectedRows, values, (each) => setTriedCount(bulkResults.push(each)), () => isStopped.current);
+    setResults(bulkResults);
     if (isClosed.current) {
-      showToast(summary(collected));
+      showToast(summary(bulkResults));
     }
-    await settle(collected);
+    await updateSelection(bulkResults);
   };
-  /** Refused records, and those that were not tried, stay picked; the others are unpicked. */
-  const settle = async (collected: readonly BulkResult[]) => {
-    const changed = collected.flatMap((each) => (each.state === "done" && each.now ? [each.now] : []));
-    cacheRecords(model, changed);
-    const rest = collected.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
-    const now = await reloadRecords(model, rest).catch(() => rest);
-    picking.put(new Map(now.map((each) => [each.id, each])));
+  /** Refused records, and those that were not tried, stay selected; the selection of the others ends. */
+  const updateSelection = async (bulkResults: readonly BulkResult[]) => {
+    const updatedRows = bulkResults.flatMap((each) => (each.state === "done" && each.updatedRow ? [each.updatedRow] : []));
+    cacheRecords(model, updatedRows);
+    const unfinishedRows = bulkResults.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
+    const reloadedRows = await reloadRecords(model, unfinishedRows).catch(() => unfinishedRows);
+    selection.replace(new Map(reloadedRows.map((each) => [each.id, each])));
     rows.reload();
   };
   const close = () => {
@@ -83,18 +83,18 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
     isClosed.current = true;
     onClose();
   };
-  const count = number(pickedRows.length);
-  const command = `${model.name}.${wanted.command}`;
+  const count = number(selectedRows.length);
+  const command = `${model.name}.${bulkCommand.command}`;
   return (
     <Dialog
-      title={`${wanted.label}: ${t("picked.n", { n: count })}`}
+      title={`${bulkCommand.label}: ${t("picked.n", { n: count })}`}
       look="wide"
       isOpen
       onClose={close}
       actions={
-        tried === null ? (
+        triedCount === null ? (
           <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
-            {plural(pickedRows.length, t("bulk.run.one"), t("bulk.run"))}
+            {plural(selectedRows.length, t("bulk.run.one"), t("bulk.run"))}
           </Button>
         ) : (
           results === null && <Button onClick={() => (isStopped.current = true)}>{t("bulk.stop")}</Button>
@@ -102,27 +102,27 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
       }
     >
       <Faults problem={problem} />
-      {tried === null ? (
+      {triedCount === null ? (
         <>
-          <p>{plural(pickedRows.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
-          {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(pickedRows)), of: count })}</p>}
+          <p>{plural(selectedRows.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
+          {isAction && <p>{t("bulk.fits", { n: number(bulkCommand.countAllowed(selectedRows)), of: count })}</p>}
           {isDeletion && <p>{t("bulk.gone")}</p>}
           <FormFields
             {...{ meta, fields, texts, problem }}
-            prefix={PREFIX}
+            prefix={ID_PREFIX}
             base={null}
             onText={(name, text) => setTexts({ ...texts, [name]: text })}
             onKeep={() => undefined}
           />
           <p class="small quiet">
-            {pickedRows.slice(0, SAMPLE).map((each) => titleOf(model, each)).join(", ")}
-            {pickedRows.length > SAMPLE && ` … ${t("bulk.more", { n: number(pickedRows.length - SAMPLE) })}`}
+            {selectedRows.slice(0, SAMPLE_SIZE).map((each) => titleOf(model, each)).join(", ")}
+            {selectedRows.length > SAMPLE_SIZE && ` … ${t("bulk.more", { n: number(selectedRows.length - SAMPLE_SIZE) })}`}
           </p>
         </>
       ) : (
         <div class="stack">
-          <progress value={tried} max={pickedRows.length} aria-label={t("bulk.progress")} />
-          {results === null ? <p role="status">{plural(pickedRows.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, results }} />}
+          <progress value={triedCount} max={selectedRows.length} aria-label={t("bulk.progress")} />
+          {results === null ? <p role="status">{plural(selectedRows.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, results }} />}
         </div>
       )}
     </Dialog>
@@ -130,8 +130,8 @@ export function BulkDialog({ meta, model, rows, picking, wanted, onClose }: Prop
 }
 
 function byState(results: readonly BulkResult[]) {
-  const of = (state: BulkResult["state"]) => results.filter((each) => each.state === state);
-  return { done: of("done"), proposed: of("proposed"), refused: of("refused"), left: of("left") };
+  const withState = (state: BulkResult["state"]) => results.filter((each) => each.state === state);
+  return { done: withState("done"), proposed: withState("proposed"), refused: withState("refused"), left: withState("left") };
 }
 
 function summary(results: readonly BulkResult[]): string {
@@ -148,7 +148,7 @@ function summary(results: readonly BulkResult[]): string {
 function Results({ model, results }: { model: Model; results: readonly BulkResult[] }) {
   const { done, proposed, refused, left } = byState(results);
   const rows = [...refused, ...left, ...proposed, ...(done.length > MAX_DONE_LISTED ? [] : done)];
-  const name = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
+  const recordLink = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
   return (
     <>
       <p role="status">{summary(results)}</p>
@@ -159,7 +159,7 @@ function Results({ model, results }: { model: Model; results: readonly BulkResul
           rows={rows}
           keyOf={(each) => each.row.id}
           columns={[
-            { name: "record", label: model.label, cell: ({ row }) => name(row) },
+            { name: "record", label: model.label, cell: ({ row }) => recordLink(row) },
             { name: "became", label: t("bulk.became"), cell: (each) => <ResultCell result={each} /> },
           ]}
         />
@@ -171,7 +171,7 @@ function Results({ model, results }: { model: Model; results: readonly BulkResul
 function ResultCell({ result }: { result: BulkResult }) {
   switch (result.state) {
     case "refused":
-      return <strong class="refused">{result.why}</strong>;
+      return <strong class="refused">{result.reason}</strong>;
     case "proposed":
       return <a href={`/approvals?plan=${encodeURIComponent(result.planId)}`}>{t("proposed")}</a>;
     default:

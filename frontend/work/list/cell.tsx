@@ -11,21 +11,21 @@ interface Props {
   row: Row | undefined;
   index: number;
   column: number;
-  isAt: boolean;
+  isFocused: boolean;
   isFrozen: boolean;
   /** Its position in a row of two lines. */
-  part?: string | undefined;
+  lineClass?: string | undefined;
   onPress: () => void;
   onEdit: () => void;
-  /** Picks the row, or with Shift all rows from the last picked one. */
-  onPick?: (extends_: boolean) => void;
+  /** Selects the row, or with Shift all rows from the last selected one. */
+  onSelect?: (extends_: boolean) => void;
   /** The editor while the cell is edited. */
   children: ComponentChildren;
 }
 
-export function Cell({ meta, model, field, row, index, column, isAt, isFrozen, part, onPress, onEdit, onPick, children }: Props) {
+export function Cell({ meta, model, field, row, index, column, isFocused, isFrozen, lineClass, onPress, onEdit, onSelect, children }: Props) {
   const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
-  const classes = ["cell", isAt && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", part];
+  const classes = ["cell", isFocused && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited", lineClass];
   return (
     <div
       id={`cell-${index}-${column}`}
@@ -35,20 +35,20 @@ export function Cell({ meta, model, field, row, index, column, isAt, isFrozen, p
       onClick={onPress}
       onDblClick={onEdit}
     >
-      {onPick && row && !children && (
+      {onSelect && row && !children && (
         <span
           class="pick"
           aria-hidden="true"
           onDblClick={(event) => event.stopPropagation()}
-          onClick={(event) => onPick(event.shiftKey)}
+          onClick={(event) => onSelect(event.shiftKey)}
         />
       )}
-      {children || <Shown {...{ meta, model, field, row, column }} />}
+      {children || <CellContent {...{ meta, model, field, row, column }} />}
     </div>
   );
 }
 
-function Shown({ meta, model, field, row, column }: Pick<Props, "meta" | "model" | "field" | "row" | "column">) {
+function CellContent({ meta, model, field, row, column }: Pick<Props, "meta" | "model" | "field" | "row" | "column">) {
   if (!row) {
     return <span class="skeleton" />;
   }

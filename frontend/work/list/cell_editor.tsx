@@ -26,20 +26,20 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     }
   }, []);
   const save = async () => {
-    const found = parseText(field, text);
+    const parsed = parseText(field, text);
     if (text === before) {
       onDone();
-    } else if ("fault" in found) {
-      showToast(found.fault);
+    } else if ("fault" in parsed) {
+      showToast(parsed.fault);
     } else if (!isBusy) {
       setBusy(true);
-      if (await onSave(row, field, found.value)) {
+      if (await onSave(row, field, parsed.value)) {
         onDone();
       }
       setBusy(false);
     }
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
       event.preventDefault();
       void save();
@@ -52,7 +52,7 @@ export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
     <div
       ref={box}
       class="cell-editor"
-      onKeyDown={keyed}
+      onKeyDown={handleKeyDown}
       onFocusOut={(event) => box.current?.contains(event.relatedTarget as Node | null) || void save()}
     >
       <Control

@@ -9,64 +9,64 @@ import { translator } from "../../shared/i18n";
 const t = translator("list");
 
 export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
-  const rest = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
+  const hiddenFields = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
   const toggle = (field: Field, isShown: boolean) =>
     setColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
-  const move = (place: number, by: number) => {
+  const move = (index: number, by: number) => {
     const next = [...columns];
-    const [taken] = next.splice(place, 1);
-    if (taken) {
-      next.splice(place + by, 0, taken);
+    const [moved] = next.splice(index, 1);
+    if (moved) {
+      next.splice(index + by, 0, moved);
     }
     setColumns(next);
   };
-  const now = currentLayout();
-  const widen = (field: Field, by: number) => setColumnWidth(now, field.name, width_rem(model, field, now) + by);
+  const layout = currentLayout();
+  const widen = (field: Field, by: number) => setColumnWidth(layout, field.name, width_rem(model, field, layout) + by);
   return (
     <div class="stack tight">
       <div class="row">
         <label class="row tick">
-          <input type="checkbox" checked={now.isFrozen} onChange={(event) => setFrozen(event.currentTarget.checked)} />
+          <input type="checkbox" checked={layout.isFrozen} onChange={(event) => setFrozen(event.currentTarget.checked)} />
           {t("columns.freeze")}
         </label>
         <label class="row tick">
-          <input type="checkbox" checked={now.isRelaxed} onChange={(event) => setRelaxed(event.currentTarget.checked)} />
+          <input type="checkbox" checked={layout.isRelaxed} onChange={(event) => setRelaxed(event.currentTarget.checked)} />
           {t("columns.relaxed")}
         </label>
       </div>
       <p class="small quiet">{t("columns.text")}</p>
       <ul class="columns">
-        {columns.map((field, place) => (
+        {columns.map((field, index) => (
           <li key={field.name} class="row">
-            <Ticked field={field} isShown onChange={toggle} isFixed={columns.length === 1} />
+            <ColumnCheckbox field={field} isShown onChange={toggle} isDisabled={columns.length === 1} />
             <Button tight look="plain" aria-label={t("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
               −
             </Button>
             <Button tight look="plain" aria-label={t("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
               +
             </Button>
-            {now.widths.has(field.name) && (
-              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => setColumnWidth(now, field.name, null)}>
+            {layout.widths.has(field.name) && (
+              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => setColumnWidth(layout, field.name, null)}>
                 ↺
               </Button>
             )}
-            <Button tight look="plain" disabled={place === 0} aria-label={t("columns.up", { label: field.label })} onClick={() => move(place, -1)}>
+            <Button tight look="plain" disabled={index === 0} aria-label={t("columns.up", { label: field.label })} onClick={() => move(index, -1)}>
               ↑
             </Button>
             <Button
               tight
               look="plain"
-              disabled={place === columns.length - 1}
+              disabled={index === columns.length - 1}
               aria-label={t("columns.down", { label: field.label })}
-              onClick={() => move(place, 1)}
+              onClick={() => move(index, 1)}
             >
               ↓
             </Button>
           </li>
         ))}
-        {rest.map((field) => (
+        {hiddenFields.map((field) => (
           <li key={field.name} class="row">
-            <Ticked field={field} isShown={false} onChange={toggle} isFixed={false} />
+            <ColumnCheckbox field={field} isShown={false} onChange={toggle} isDisabled={false} />
           </li>
         ))}
       </ul>
@@ -74,20 +74,20 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
   );
 }
 
-interface TickedProps {
+interface ColumnCheckboxProps {
   field: Field;
   isShown: boolean;
-  isFixed: boolean;
+  isDisabled: boolean;
   onChange: (field: Field, isShown: boolean) => void;
 }
 
-function Ticked({ field, isShown, isFixed, onChange }: TickedProps) {
+function ColumnCheckbox({ field, isShown, isDisabled, onChange }: ColumnCheckboxProps) {
   return (
     <label class="row tick">
       <input
         type="checkbox"
         checked={isShown}
-        disabled={isFixed}
+        disabled={isDisabled}
         onChange={(event) => onChange(field, event.currentTarget.checked)}
       />
       {field.label}

@@ -5,11 +5,11 @@ import { translator } from "../../shared/i18n";
 
 const tCommon = translator("common");
 
-const FIRST = 100;
+const LIMIT = 100;
 
 /** The curl command. It reads the token from the environment, because the page has no token. */
-export function curlCommand(model: Model, about: string): string {
-  const body = JSON.stringify({ ...(JSON.parse(about) as object), limit: FIRST }).replaceAll("'", "'\\''");
+export function curlCommand(model: Model, search: string): string {
+  const body = JSON.stringify({ ...(JSON.parse(search) as object), limit: LIMIT }).replaceAll("'", "'\\''");
   return [
     `curl -X POST '${location.origin}/api/${model.name}/search' \\`,
     `  -H "Authorization: Bearer $COUNTERSIGN_TOKEN" -H 'Content-Type: application/json' \\`,

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
-import { Field as Asking, SelectField } from "../../shared/components/field";
+import { Field as FormField, SelectField } from "../../shared/components/field";
 import { showToast } from "../../shared/toast";
 import type { Field, Meta, Model } from "../api";
 import { fieldOf, ID, modelOf, titleOf } from "../models";
@@ -23,49 +23,49 @@ interface BuilderProps {
   model: Model;
   filter: readonly Condition[];
   /** The index of the edited condition, or null to add one. */
-  place: number | null;
+  index: number | null;
   /** The control that gets the focus. */
-  first?: "field" | "op" | "value";
+  focusedControl?: "field" | "op" | "value";
   onDone: () => void;
 }
 
-function FilterBuilder({ meta, model, filter, place, first = "field", onDone }: BuilderProps) {
+function FilterBuilder({ meta, model, filter, index, focusedControl = "field", onDone }: BuilderProps) {
   const box = useRef<HTMLFormElement>(null);
-  const before = place === null ? undefined : filter[place];
+  const before = index === null ? undefined : filter[index];
   const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
   const [name, setName] = useState(before?.field ?? fields[0]?.name ?? "id");
   const field = fieldOf(model, name) ?? ID;
-  const [said, setSaid] = useState<string>(before ? (before.op === "is_null" && before.value === false ? "is_null.not" : before.op) : "");
+  const [selectedOp, setSelectedOp] = useState<string>(before ? (before.op === "is_null" && before.value === false ? "is_null.not" : before.op) : "");
   const [text, setText] = useState(before ? textOf(field, before) : "");
-  const known = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
-  const op = known.includes(said) ? said : (known[0] ?? "eq");
+  const opChoices = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
+  const op = opChoices.includes(selectedOp) ? selectedOp : (opChoices[0] ?? "eq");
   useEffect(() => {
-    (box.current?.querySelector<HTMLElement>(`#filter-${first}`) ?? box.current?.querySelector("select"))?.focus();
+    (box.current?.querySelector<HTMLElement>(`#filter-${focusedControl}`) ?? box.current?.querySelector("select"))?.focus();
   }, []);
-  const choose = (next: string) => {
+  const chooseField = (next: string) => {
     setName(next);
     setText("");
   };
-  const add = (event: SubmitEvent) => {
+  const apply = (event: SubmitEvent) => {
     event.preventDefault();
     const operator = op.replace(".not", "") as Operator;
-    const found = operand(field, operator, op === "is_null.not" ? "false" : text);
-    if (found === null) {
+    const parsed = operand(field, operator, op === "is_null.not" ? "false" : text);
+    if (parsed === null) {
       showToast(t("filter.fault", { label: field.label }));
       return;
     }
-    const condition = { field: field.name, op: operator, value: found.value };
-    setFilter(place === null ? [...filter, condition] : filter.map((each, other) => (other === place ? condition : each)));
+    const condition = { field: field.name, op: operator, value: parsed.value };
+    setFilter(index === null ? [...filter, condition] : filter.map((each, at) => (at === index ? condition : each)));
     onDone();
   };
   return (
-    <form class="stack tight" ref={box} onSubmit={add} aria-label={t("filter")}>
-      <SelectField name="filter-field" label={t("filter.field")} value={name} onChange={choose} options={fields.map((each) => [each.name, each.label])} />
-      <SelectField name="filter-op" label={t("filter.op")} value={op} onChange={setSaid} options={known.map((each) => [each, operatorLabel(field, each)])} />
+    <form class="stack tight" ref={box} onSubmit={apply} aria-label={t("filter")}>
+      <SelectField name="filter-field" label={t("filter.field")} value={name} onChange={chooseField} options={fields.map((each) => [each.name, each.label])} />
+      <SelectField name="filter-op" label={t("filter.op")} value={op} onChange={setSelectedOp} options={opChoices.map((each) => [each, operatorLabel(field, each)])} />
       {!op.startsWith("is_null") && (
-        <Asking name="filter-value" label={t("filter.value")}>
-          {(given) => <Control meta={meta} field={op === "in" ? { ...field, kind: "longtext" } : field} text={text} given={given} onText={setText} />}
-        </Asking>
+        <FormField name="filter-value" label={t("filter.value")}>
+          {(controlAttributes) => <Control meta={meta} field={op === "in" ? { ...field, kind: "longtext" } : field} text={text} given={controlAttributes} onText={setText} />}
+        </FormField>
       )}
       <Button type="submit" look="strong">
         {t("filter.apply")}
@@ -84,25 +84,25 @@ interface Props {
 }
 
 export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
-  const [first, setFirst] = useState<"field" | "op" | "value">("field");
+  const [focusedControl, setFocusedControl] = useState<"field" | "op" | "value">("field");
   const close = () => onEdit(null);
-  const open = (place: number, part: typeof first) => {
-    setFirst(part);
-    onEdit(edited === place ? null : place);
+  const open = (index: number, part: typeof focusedControl) => {
+    setFocusedControl(part);
+    onEdit(edited === index ? null : index);
   };
   return (
     <>
       {filter.length > 0 && (
         <ul class="conditions" aria-label={t("filter")}>
-          {filter.map((each, place) => (
-            <li key={JSON.stringify(each)}>
+          {filter.map((condition, index) => (
+            <li key={JSON.stringify(condition)}>
               <Popover
-                isOpen={edited === place}
+                isOpen={edited === index}
                 onClose={close}
                 label={t("filter")}
-                opener={<Token {...{ meta, model, condition: each }} isOpen={edited === place} onOpen={(part) => open(place, part)} onRemove={() => setFilter(filter.filter((_, other) => other !== place))} />}
+                opener={<ConditionToken {...{ meta, model, condition }} isOpen={edited === index} onOpen={(part) => open(index, part)} onRemove={() => setFilter(filter.filter((_, other) => other !== index))} />}
               >
-                <FilterBuilder {...{ meta, model, filter, place, first }} onDone={close} />
+                <FilterBuilder {...{ meta, model, filter, index, focusedControl }} onDone={close} />
               </Popover>
             </li>
           ))}
@@ -120,7 +120,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
           </Button>
         }
       >
-        <FilterBuilder {...{ meta, model, filter }} place={null} onDone={() => (close(), document.getElementById("panel-filter")?.focus())} />
+        <FilterBuilder {...{ meta, model, filter }} index={null} onDone={() => (close(), document.getElementById("panel-filter")?.focus())} />
       </Popover>
       {filter.length > 1 && (
         <Button tight look="plain" onClick={() => setFilter([])}>
@@ -131,7 +131,7 @@ export function FilterBar({ meta, model, filter, edited, onEdit }: Props) {
   );
 }
 
-interface TokenProps {
+interface ConditionTokenProps {
   meta: Meta;
   model: Model;
   condition: Condition;
@@ -141,11 +141,11 @@ interface TokenProps {
 }
 
 /** A condition. Pressing its field, operator or value opens the editor. */
-function Token({ meta, model, condition, isOpen, onOpen, onRemove }: TokenProps) {
+function ConditionToken({ meta, model, condition, isOpen, onOpen, onRemove }: ConditionTokenProps) {
   const field = fieldOf(model, condition.field) ?? ID;
   const isNull = condition.op === "is_null";
   const operator = isNull ? t(condition.value ? "op.is_null" : "op.is_null.not") : operatorLabel(field, condition.op);
-  const words = `${field.label} ${operator}${isNull ? "" : ` ${textOf(field, condition).replaceAll("\n", ", ")}`}`;
+  const description = `${field.label} ${operator}${isNull ? "" : ` ${textOf(field, condition).replaceAll("\n", ", ")}`}`;
   return (
     <span class="filter-token">
       <button type="button" class="strong" aria-expanded={isOpen} onClick={() => onOpen("field")}>
@@ -159,7 +159,7 @@ function Token({ meta, model, condition, isOpen, onOpen, onRemove }: TokenProps)
           <ConditionValue {...{ meta, field, condition }} />
         </button>
       )}
-      <button type="button" aria-label={t("filter.remove", { words })} onClick={onRemove}>
+      <button type="button" aria-label={t("filter.remove", { words: description })} onClick={onRemove}>
         <Icon name="x" size="s" />
       </button>
     </span>
@@ -170,9 +170,9 @@ function ConditionValue({ meta, field, condition }: { meta: Meta; field: Field; 
   const values = Array.isArray(condition.value) ? condition.value : [condition.value];
   return (
     <>
-      {values.map((value, place) => (
-        <span key={place}>
-          {place > 0 && ", "}
+      {values.map((value, index) => (
+        <span key={index}>
+          {index > 0 && ", "}
           {field.kind === "select" && isStateField(meta, field) ? <StateChip field={field} value={String(value)} /> : valueLabel(meta, field, value)}
         </span>
       ))}
@@ -209,6 +209,6 @@ const DATE_OPERATORS = ["gt", "gte", "lt", "lte"] as const;
 
 /** The label of an operator; for dates, "before" and "after". */
 function operatorLabel({ kind }: Field, op: string): string {
-  const ofDates = DATE_OPERATORS.find((each) => each === op);
-  return ofDates && (kind === "date" || kind === "moment") ? t(`op.${ofDates}.date`) : t(`op.${op}` as "op.eq");
+  const dateOperator = DATE_OPERATORS.find((each) => each === op);
+  return dateOperator && (kind === "date" || kind === "moment") ? t(`op.${dateOperator}.date`) : t(`op.${op}` as "op.eq");
 }

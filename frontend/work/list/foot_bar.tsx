@@ -6,26 +6,26 @@ import { fieldOf, nounOf } from "../models";
 import type { Rows } from "./rows";
 
 const t = translator("list");
-const MOST_SUMS = 2;
+const MAX_SUMS = 2;
 
 export function FootBar({ model, rows }: { model: Model; rows: Rows }) {
   const total = rows.total.value;
-  const sums = Object.entries(rows.sums.value).filter(([, each]) => each.sum !== null && each.count > 0).slice(0, MOST_SUMS);
-  const first = sums[0];
+  const sums = Object.entries(rows.sums.value).filter(([, each]) => each.sum !== null && each.count > 0).slice(0, MAX_SUMS);
+  const firstSum = sums[0];
   return (
     <div class="foot-bar">
       <span class="count" role="status">
         {total === null ? t("counting") : plural(total, t("count.one"), t("count"))}
       </span>
-      {sums.map(([name, { sum }], place) => (
-        <span key={name} class={place > 0 ? "bar-words" : "foot-sum"}>
+      {sums.map(([name, { sum }], index) => (
+        <span key={name} class={index > 0 ? "bar-words" : "foot-sum"}>
           <span class="cut">{t("sum", { label: nounOf(fieldOf(model, name)?.label ?? name) })}</span>{" "}
           <b>{formatAmount(sum ?? 0, fieldOf(model, name)?.currency)}</b>
         </span>
       ))}
-      {first && (
+      {firstSum && (
         <span class="bar-words">
-          {t("average")} <b>{formatAmount(Math.round((first[1].sum ?? 0) / first[1].count), fieldOf(model, first[0])?.currency)}</b>
+          {t("average")} <b>{formatAmount(Math.round((firstSum[1].sum ?? 0) / firstSum[1].count), fieldOf(model, firstSum[0])?.currency)}</b>
         </span>
       )}
       <span class="keys-hint right">

@@ -9,25 +9,25 @@ interface Props {
   model: Model;
   columns: readonly Field[];
   order: readonly SortKey[];
-  now: Layout;
+  layout: Layout;
   template: string;
   /** The focused column, or -1 if the focus is in a row below. */
-  at: number;
-  onAt: (column: number) => void;
-  onOrder: (field: string, adds: boolean) => void;
-  /** Whether no records, some, or all are picked. */
-  picked: "" | "some" | "all";
-  onPickAll: (() => void) | null;
+  focusedColumn: number;
+  onFocusColumn: (column: number) => void;
+  onSort: (field: string, adds: boolean) => void;
+  /** Whether no records, some, or all are selected. */
+  selected: "" | "some" | "all";
+  onSelectAll: (() => void) | null;
 }
 
-export function GridHeader({ columns, order, now, template, at, onAt, onOrder, picked, onPickAll }: Props) {
-  const sorted = (field: Field) => order.find((each) => each.field === field.name);
+export function GridHeader({ columns, order, layout, template, focusedColumn, onFocusColumn, onSort, selected, onSelectAll }: Props) {
+  const sortKeyOf = (field: Field) => order.find((each) => each.field === field.name);
   return (
     <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
       {columns.map((field, column) => {
-        const key = sorted(field);
+        const key = sortKeyOf(field);
         const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
-        const classes = ["cell", "head", isNumber && "number", at === column && "at", now.isFrozen && column === 0 && "frozen"].filter(Boolean);
+        const classes = ["cell", "head", isNumber && "number", focusedColumn === column && "at", layout.isFrozen && column === 0 && "frozen"].filter(Boolean);
         return (
           <div
             key={field.name}
@@ -36,10 +36,10 @@ export function GridHeader({ columns, order, now, template, at, onAt, onOrder, p
             aria-colindex={column + 1}
             aria-sort={key && (key.dir === "desc" ? "descending" : "ascending")}
             class={classes.join(" ")}
-            onClick={(event) => (onAt(column), canOrder(field) && onOrder(field.name, event.shiftKey))}
+            onClick={(event) => (onFocusColumn(column), canOrder(field) && onSort(field.name, event.shiftKey))}
           >
-            {column === 0 && onPickAll && (
-              <span class={`pick ${picked}`} aria-hidden="true" onClick={(event) => (event.stopPropagation(), onPickAll())} />
+            {column === 0 && onSelectAll && (
+              <span class={`pick ${selected}`} aria-hidden="true" onClick={(event) => (event.stopPropagation(), onSelectAll())} />
             )}
             {field.label}
             {key && (
@@ -48,7 +48,7 @@ export function GridHeader({ columns, order, now, template, at, onAt, onOrder, p
                 {order.length > 1 && <sup>{number(order.indexOf(key) + 1)}</sup>}
               </span>
             )}
-            <Edge name={field.name} now={now} />
+            <ResizeEdge name={field.name} layout={layout} />
           </div>
         );
       })}
@@ -56,11 +56,11 @@ export function GridHeader({ columns, order, now, template, at, onAt, onOrder, p
   );
 }
 
-type Pulling = PointerEvent & { currentTarget: HTMLSpanElement };
+type EdgePointerEvent = PointerEvent & { currentTarget: HTMLSpanElement };
 
 /** The edge for the mouse. With the keyboard, Shift and the arrow keys or the panel of columns change the width. */
-function Edge({ name, now }: { name: string; now: Layout }) {
-  const pull = (event: Pulling) => {
+function ResizeEdge({ name, layout }: { name: string; layout: Layout }) {
+  const startResize = (event: EdgePointerEvent) => {
     const edge = event.currentTarget;
     const head = edge.parentElement;
     if (!head) {
@@ -70,11 +70,11 @@ function Edge({ name, now }: { name: string; now: Layout }) {
     edge.setPointerCapture(event.pointerId);
     const rem_px = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const from_px = event.clientX - head.offsetWidth;
-    edge.onpointermove = (moved) => setColumnWidth(now, name, (moved.clientX - from_px) / rem_px);
+    edge.onpointermove = (move) => setColumnWidth(layout, name, (move.clientX - from_px) / rem_px);
     edge.onpointerup = () => {
       edge.onpointermove = null;
       edge.onpointerup = null;
     };
   };
-  return <span class="edge" aria-hidden="true" onPointerDown={pull} onClick={(event) => event.stopPropagation()} />;
+  return <span class="edge" aria-hidden="true" onPointerDown={startResize} onClick={(event) => event.stopPropagation()} />;
 }

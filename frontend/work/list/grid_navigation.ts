@@ -13,7 +13,7 @@ interface Bounds {
   page: number;
 }
 
-type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
+type PressedKey = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
 
 /** The two rows in ascending order. */
 export function orderedRange(a: number, b: number): readonly [number, number] {
@@ -21,29 +21,29 @@ export function orderedRange(a: number, b: number): readonly [number, number] {
 }
 
 /** The cell that a key moves to, or null if the key does not move. */
-export function cellAfterKey(at: CellPosition, { key, ctrlKey, metaKey }: Pressed, { rows, columns, page }: Bounds): CellPosition | null {
-  const isFar = ctrlKey || metaKey;
-  const within = (row: number, column: number): CellPosition => ({
+export function cellAfterKey(cell: CellPosition, { key, ctrlKey, metaKey }: PressedKey, { rows, columns, page }: Bounds): CellPosition | null {
+  const hasModifier = ctrlKey || metaKey;
+  const clampedCell = (row: number, column: number): CellPosition => ({
     row: Math.max(-1, Math.min(rows - 1, row)),
     column: Math.max(0, Math.min(columns - 1, column)),
   });
   switch (key) {
     case "ArrowDown":
-      return within(at.row + 1, at.column);
+      return clampedCell(cell.row + 1, cell.column);
     case "ArrowUp":
-      return within(at.row - 1, at.column);
+      return clampedCell(cell.row - 1, cell.column);
     case "ArrowRight":
-      return within(at.row, at.column + 1);
+      return clampedCell(cell.row, cell.column + 1);
     case "ArrowLeft":
-      return within(at.row, at.column - 1);
+      return clampedCell(cell.row, cell.column - 1);
     case "PageDown":
-      return within(at.row + page, at.column);
+      return clampedCell(cell.row + page, cell.column);
     case "PageUp":
-      return within(Math.max(0, at.row - page), at.column);
+      return clampedCell(Math.max(0, cell.row - page), cell.column);
     case "Home":
-      return isFar ? within(0, 0) : within(at.row, 0);
+      return hasModifier ? clampedCell(0, 0) : clampedCell(cell.row, 0);
     case "End":
-      return isFar ? within(rows - 1, columns - 1) : within(at.row, columns - 1);
+      return hasModifier ? clampedCell(rows - 1, columns - 1) : clampedCell(cell.row, columns - 1);
     default:
       return null;
   }

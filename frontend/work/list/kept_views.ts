@@ -2,7 +2,7 @@
 import type { Meta } from "../api";
 
 /** Save each view with `create` and remove it from the browser. A view that cannot be saved stays for the next time. */
-export async function moveKeptViews(meta: Meta, model: string, create: (name: string, search: string) => Promise<void>): Promise<void> {
+export async function moveLocalViews(meta: Meta, model: string, create: (name: string, search: string) => Promise<void>): Promise<void> {
   const key = `views:${meta.caller.name}:${model}`;
   const read = (): Record<string, string> => {
     try {
@@ -11,21 +11,21 @@ export async function moveKeptViews(meta: Meta, model: string, create: (name: st
       return {};
     }
   };
-  const keep = (kept: Record<string, string>) => {
-    if (Object.keys(kept).length === 0) {
+  const store = (localViews: Record<string, string>) => {
+    if (Object.keys(localViews).length === 0) {
       localStorage.removeItem(key);
     } else {
-      localStorage.setItem(key, JSON.stringify(kept));
+      localStorage.setItem(key, JSON.stringify(localViews));
     }
   };
   for (const [name, search] of Object.entries(read())) {
-    const { [name]: _, ...rest } = read();
+    const { [name]: _, ...others } = read();
     // Remove it first, so that another tab does not save it as well.
-    keep(rest);
+    store(others);
     try {
       await create(name, search);
     } catch {
-      keep({ ...read(), [name]: search });
+      store({ ...read(), [name]: search });
     }
   }
 }

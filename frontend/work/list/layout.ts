@@ -2,12 +2,12 @@
 import { setQuery, query } from "../../shared/router";
 import type { Field, Model } from "../api";
 
-export const LEAST_REM = 4;
-export const MOST_REM = 60;
-const NARROW_REM: Record<string, number> = { bool: 5.5, number: 6, money: 8.5, date: 8, select: 7.25 };
-const USUAL_REM = 10.5;
-const PERSON_REM = 8.25;
-const NAMING_REM = 8;
+export const MIN_WIDTH_REM = 4;
+export const MAX_WIDTH_REM = 60;
+const WIDTH_BY_KIND_REM: Record<string, number> = { bool: 5.5, number: 6, money: 8.5, date: 8, select: 7.25 };
+const DEFAULT_WIDTH_REM = 10.5;
+const PERSON_WIDTH_REM = 8.25;
+const TITLE_EXTRA_REM = 8;
 
 export interface Layout {
   /** Widths in rem by field. Columns without a width share the rest. */
@@ -19,13 +19,13 @@ export interface Layout {
 }
 
 export function currentLayout(): Layout {
-  const said = (query.value.get("widths") ?? "").split(",").flatMap((each): [string, number][] => {
+  const widths = (query.value.get("widths") ?? "").split(",").flatMap((each): [string, number][] => {
     const [name = "", text = ""] = each.split(":");
     const width = Number(text);
-    return name && width >= LEAST_REM && width <= MOST_REM ? [[name, width]] : [];
+    return name && width >= MIN_WIDTH_REM && width <= MAX_WIDTH_REM ? [[name, width]] : [];
   });
   return {
-    widths: new Map(said),
+    widths: new Map(widths),
     isRelaxed: query.value.get("density") === "relaxed",
     isFrozen: query.value.get("freeze") !== "0",
   };
@@ -33,17 +33,17 @@ export function currentLayout(): Layout {
 
 /** The width or minimum width of a column in rem. */
 export function width_rem(model: Model, field: Field, { widths }: Layout): number {
-  const usual = (!field.masked && (field.ref === "user" ? PERSON_REM : NARROW_REM[field.kind])) || USUAL_REM;
-  return widths.get(field.name) ?? usual + (field.name === model.shown_as ? NAMING_REM : 0);
+  const defaultWidth = (!field.masked && (field.ref === "user" ? PERSON_WIDTH_REM : WIDTH_BY_KIND_REM[field.kind])) || DEFAULT_WIDTH_REM;
+  return widths.get(field.name) ?? defaultWidth + (field.name === model.shown_as ? TITLE_EXTRA_REM : 0);
 }
 
 /** The CSS grid columns, and the minimum width of a row. */
-export function gridTemplate(model: Model, columns: readonly Field[], now: Layout): { columns: string; least: string } {
-  const widths = columns.map((each) => ({ rem: width_rem(model, each, now), isSet: now.widths.has(each.name) }));
+export function gridTemplate(model: Model, columns: readonly Field[], layout: Layout): { columns: string; minWidth: string } {
+  const widths = columns.map((each) => ({ rem: width_rem(model, each, layout), isSet: layout.widths.has(each.name) }));
   const rem = widths.reduce((sum, each) => sum + each.rem, 0);
   return {
     columns: widths.map((each) => (each.isSet ? `${each.rem}rem` : `minmax(${each.rem}rem, ${each.rem}fr)`)).join(" "),
-    least: `${rem}rem`,
+    minWidth: `${rem}rem`,
   };
 }
 
@@ -53,7 +53,7 @@ export function setColumnWidth({ widths }: Layout, name: string, rem: number | n
   if (rem === null) {
     next.delete(name);
   } else {
-    next.set(name, Math.round(Math.max(LEAST_REM, Math.min(MOST_REM, rem)) * 4) / 4);
+    next.set(name, Math.round(Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, rem)) * 4) / 4);
   }
   setQuery({ widths: [...next].map(([each, width]) => `${each}:${width}`).join(",") });
 }

@@ -4,7 +4,7 @@ import type { Field, Model } from "../api";
 import { fieldOf, listColumns } from "../models";
 import { type Condition, operators } from "../values/operators";
 
-export const MOST_KEYS = 5;
+export const MAX_SORT_KEYS = 5;
 
 export interface SortKey {
   field: string;
@@ -21,16 +21,16 @@ export interface ListQuery {
 export function listQuery(model: Model): ListQuery {
   return {
     filter: conditions(model, query.value.get("filter")),
-    order: keys(model, query.value.get("order") ?? orderText(usualOrder(model))),
+    order: sortKeys(model, query.value.get("order") ?? orderText(defaultOrder(model))),
     columns: columns(model, query.value.get("columns")),
   };
 }
 
-function conditions(model: Model, said: string | null): Condition[] {
+function conditions(model: Model, text: string | null): Condition[] {
   try {
-    const found: unknown = said ? JSON.parse(said) : [];
-    const all = Array.isArray(found) ? (found as Condition[]) : [];
-    return all.filter((each) => {
+    const parsed: unknown = text ? JSON.parse(text) : [];
+    const parsedConditions = Array.isArray(parsed) ? (parsed as Condition[]) : [];
+    return parsedConditions.filter((each) => {
       const field = fieldOf(model, String(each?.field));
       return field !== undefined && operators(field).includes(each.op);
     });
@@ -39,17 +39,17 @@ function conditions(model: Model, said: string | null): Condition[] {
   }
 }
 
-function keys(model: Model, said: string | null): SortKey[] {
-  const all = (said ?? "").split(",").filter(Boolean);
+function sortKeys(model: Model, text: string | null): SortKey[] {
+  const all = (text ?? "").split(",").filter(Boolean);
   return all
     .map((each): SortKey => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }))
     .filter((each) => canOrder(fieldOf(model, each.field)))
-    .slice(0, MOST_KEYS);
+    .slice(0, MAX_SORT_KEYS);
 }
 
-function columns(model: Model, said: string | null): Field[] {
-  const named = (said ?? "").split(",").flatMap((each) => fieldOf(model, each) ?? []);
-  return named.length ? named : listColumns(model);
+function columns(model: Model, text: string | null): Field[] {
+  const namedFields = (text ?? "").split(",").flatMap((each) => fieldOf(model, each) ?? []);
+  return namedFields.length ? namedFields : listColumns(model);
 }
 
 export function canOrder(field: Field | undefined): boolean {
@@ -61,7 +61,7 @@ export function setFilter(filter: readonly Condition[]): void {
 }
 
 /** The order of a list whose address names none: by the date that the model is measured by, the newest first. */
-export function usualOrder(model: Model): SortKey[] {
+export function defaultOrder(model: Model): SortKey[] {
   const field = model.measures?.find((each) => each.date)?.date;
   return field ? [{ field, dir: "desc" }] : [];
 }
@@ -72,25 +72,25 @@ function orderText(order: readonly SortKey[]): string {
 
 export function setOrder(model: Model, order: readonly SortKey[]): void {
   const next = orderText(order);
-  setQuery({ order: next === orderText(usualOrder(model)) ? "" : next });
+  setQuery({ order: next === orderText(defaultOrder(model)) ? "" : next });
 }
 
-export function setColumns(chosen: readonly Field[]): void {
-  setQuery({ columns: chosen.map((each) => each.name).join(",") });
+export function setColumns(fields: readonly Field[]): void {
+  setQuery({ columns: fields.map((each) => each.name).join(",") });
 }
 
 /** Sort by this column: ascending, then descending, then as usual. With `adds`, the other sort keys stay. */
-export function toggleSort(model: Model, order: readonly SortKey[], field: string, adds: boolean): SortKey[] {
-  const known = order.find((each) => each.field === field);
-  const rest = adds ? order.filter((each) => each.field !== field) : [];
-  if (known?.dir === "desc" && (rest.length > 0 || usualOrder(model)[0]?.field !== field)) {
-    return rest;
+export function toggleSort(model: Model, order: readonly SortKey[], field: string, keepsOthers: boolean): SortKey[] {
+  const current = order.find((each) => each.field === field);
+  const others = keepsOthers ? order.filter((each) => each.field !== field) : [];
+  if (current?.dir === "desc" && (others.length > 0 || defaultOrder(model)[0]?.field !== field)) {
+    return others;
   }
-  if (known?.dir === "desc") {
+  if (current?.dir === "desc") {
     return [{ field, dir: "asc" }];
   }
-  const next: SortKey = { field, dir: known ? "desc" : "asc" };
-  return adds && known ? order.map((each) => (each === known ? next : each)) : [...rest, next].slice(-MOST_KEYS);
+  const next: SortKey = { field, dir: current ? "desc" : "asc" };
+  return keepsOthers && current ? order.map((each) => (each === current ? next : each)) : [...others, next].slice(-MAX_SORT_KEYS);
 }
 
 /** The filter and order as input for the API. */

@@ -4,12 +4,12 @@ import { Problem } from "../../shared/problem";
 import { type Model, type Row, run } from "../api";
 import { may } from "../models";
 
-export const PAGE = 100;
-const MOST_PAGES = 60;
-const LONG = 10_000;
+export const PAGE_SIZE = 100;
+const MAX_PAGES = 60;
+const LONG_LIST_ROWS = 10_000;
 /** Above this number of rows, sums would slow down the service for people who jump in the list. */
-const MOST_SUMMED = 100_000;
-const MOST_SUMS = 10;
+const MAX_SUMMED_ROWS = 100_000;
+const MAX_SUMS = 10;
 
 export class Rows {
   /** Increases with every change. */
@@ -20,7 +20,7 @@ export class Rows {
   readonly sums = signal<Readonly<Record<string, { sum: number | null; count: number }>>>({});
   readonly problem = signal<Problem | null>(null);
   private readonly pages = new Map<number, Row[]>();
-  private readonly asked = new Map<number, AbortController>();
+  private readonly requests = new Map<number, AbortController>();
   private readonly counting = new AbortController();
   private end: number | null = null;
 
@@ -31,26 +31,26 @@ export class Rows {
 
   /** The number of known rows, plus a page if there may be more. */
   get extent(): number {
-    const seen = Math.max(0, ...[...this.pages.keys()].map((page) => (page + 1) * PAGE));
-    return this.total.value ?? this.end ?? seen + PAGE;
+    const loadedExtent = Math.max(0, ...[...this.pages.keys()].map((page) => (page + 1) * PAGE_SIZE));
+    return this.total.value ?? this.end ?? loadedExtent + PAGE_SIZE;
   }
 
   at(index: number): Row | undefined {
-    return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+    return this.pages.get(Math.floor(index / PAGE_SIZE))?.[index % PAGE_SIZE];
   }
 
   /** Load the rows from `first` to `last`, and abort requests for other rows. */
-  want(first: number, last: number): void {
-    const from = Math.floor(Math.max(0, first) / PAGE);
-    const to = Math.floor(Math.max(0, last) / PAGE);
-    for (const [page, controller] of this.asked) {
+  loadVisible(first: number, last: number): void {
+    const from = Math.floor(Math.max(0, first) / PAGE_SIZE);
+    const to = Math.floor(Math.max(0, last) / PAGE_SIZE);
+    for (const [page, controller] of this.requests) {
       if (page < from - 1 || page > to + 1) {
         controller.abort();
-        this.asked.delete(page);
+        this.requests.delete(page);
       }
     }
     for (let page = from; page <= to; page++) {
-      if (!this.pages.has(page) && !this.asked.has(page) && (this.end === null || page * PAGE < this.end)) {
+      if (!this.pages.has(page) && !this.requests.has(page) && (this.end === null || page * PAGE_SIZE < this.end)) {
         void this.fetch(page);
       }
     }
@@ -58,29 +58,29 @@ export class Rows {
 
   private async fetch(page: number): Promise<void> {
     const controller = new AbortController();
-    this.asked.set(page, controller);
+    this.requests.set(page, controller);
     try {
-      this.keep(page, await this.read({ ...this.input, limit: PAGE, offset: page * PAGE }, controller.signal));
+      this.storePage(page, await this.read({ ...this.input, limit: PAGE_SIZE, offset: page * PAGE_SIZE }, controller.signal));
       this.problem.value = null;
     } catch (error) {
       if (!controller.signal.aborted) {
         this.problem.value = Problem.from(error);
       }
     } finally {
-      if (this.asked.get(page) === controller) {
-        this.asked.delete(page);
+      if (this.requests.get(page) === controller) {
+        this.requests.delete(page);
       }
     }
   }
 
-  private keep(page: number, rows: Row[]): void {
+  private storePage(page: number, rows: Row[]): void {
     const isFirst = this.pages.size === 0;
     this.pages.set(page, rows);
-    if (rows.length < PAGE && (rows.length > 0 || page === 0)) {
-      this.end = page * PAGE + rows.length;
+    if (rows.length < PAGE_SIZE && (rows.length > 0 || page === 0)) {
+      this.end = page * PAGE_SIZE + rows.length;
     }
     const oldest = this.pages.keys().next().value;
-    if (this.pages.size > MOST_PAGES && oldest !== undefined) {
+    if (this.pages.size > MAX_PAGES && oldest !== undefined) {
       this.pages.delete(oldest);
     }
     this.version.value++;
@@ -93,10 +93,10 @@ export class Rows {
 
   /** Return the rows from `first` to `last`; rows that are missing are loaded.
    *  @throws Problem if they cannot be loaded. */
-  async between(first: number, last: number): Promise<Row[]> {
-    const known = Array.from({ length: last - first + 1 }, (_, place) => this.at(first + place));
-    const whole = known.flatMap((each) => each ?? []);
-    return whole.length === known.length ? whole : this.read({ ...this.input, limit: last - first + 1, offset: first });
+  async load(first: number, last: number): Promise<Row[]> {
+    const knownRows = Array.from({ length: last - first + 1 }, (_, offset) => this.at(first + offset));
+    const loadedRows = knownRows.flatMap((each) => each ?? []);
+    return loadedRows.length === knownRows.length ? loadedRows : this.read({ ...this.input, limit: last - first + 1, offset: first });
   }
 
   private async read(input: object, signal?: AbortSignal): Promise<Row[]> {
@@ -111,36 +111,36 @@ export class Rows {
       return;
     }
     const signal = this.counting.signal;
-    const found = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, signal).catch(() => null);
-    this.total.value = found?.value.total ?? null;
-    if (found && found.value.total <= MOST_SUMMED) {
-      await this.sum(signal);
+    const response = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, signal).catch(() => null);
+    this.total.value = response?.value.total ?? null;
+    if (response && response.value.total <= MAX_SUMMED_ROWS) {
+      await this.loadSums(signal);
     }
-    if (found && found.value.total > LONG && may(this.model, "list")) {
+    if (response && response.value.total > LONG_LIST_ROWS && may(this.model, "list")) {
       // Read the last row, so that the API caches positions for later jumps.
-      const last = { ...this.input, limit: 1, offset: found.value.total - 1 };
-      await run(this.model.name, "list", last, signal).catch(() => null);
+      const lastRow = { ...this.input, limit: 1, offset: response.value.total - 1 };
+      await run(this.model.name, "list", lastRow, signal).catch(() => null);
     }
   }
 
   /** Load the sums over the whole result. Earlier versions of the service do not send any. */
-  private async sum(signal: AbortSignal): Promise<void> {
+  private async loadSums(signal: AbortSignal): Promise<void> {
     const fields = this.model.fields.filter((each) => each.kind === "money" && !each.masked).map((each) => each.name);
     if (fields.length === 0 || !this.model.command_details) {
       return;
     }
-    const asked = { ...this.input, limit: 1, sums: fields.slice(0, MOST_SUMS) };
+    const sumInput = { ...this.input, limit: 1, sums: fields.slice(0, MAX_SUMS) };
     type Sums = Record<string, { sum: number | null; count: number }>;
-    const found = await run<{ sums: Sums }>(this.model.name, "search", asked, signal).catch(() => null);
-    this.sums.value = found?.value.sums ?? {};
+    const response = await run<{ sums: Sums }>(this.model.name, "search", sumInput, signal).catch(() => null);
+    this.sums.value = response?.value.sums ?? {};
   }
 
   /** Replace a changed record in the list. */
   put(row: Row): void {
     for (const rows of this.pages.values()) {
-      const at = rows.findIndex((each) => each.id === row.id);
-      if (at >= 0) {
-        rows[at] = row;
+      const index = rows.findIndex((each) => each.id === row.id);
+      if (index >= 0) {
+        rows[index] = row;
         this.version.value++;
       }
     }
@@ -157,6 +157,6 @@ export class Rows {
 
   close(): void {
     this.counting.abort();
-    this.asked.forEach((each) => each.abort());
+    this.requests.forEach((each) => each.abort());
   }
 }

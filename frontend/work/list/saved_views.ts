@@ -4,7 +4,7 @@ import { query } from "../../shared/router";
 import { attempt, type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 import { ownCondition } from "../ownership";
-import { moveKeptViews } from "./kept_views";
+import { moveLocalViews } from "./kept_views";
 import { canonicalSearch, searchOfView, viewFields } from "./view_fields";
 
 export interface View {
@@ -14,13 +14,13 @@ export interface View {
   search: string;
   isShared: boolean;
   /** Whether another person owns it: it can be neither changed nor removed here. */
-  isFixed: boolean;
+  isForeign: boolean;
   revision: number;
 }
 
 export const VIEW = "view";
 
-const MOST = 200;
+const MAX_VIEWS = 200;
 
 /** The views of the current list. */
 export const views = signal<readonly View[]>([]);
@@ -36,39 +36,39 @@ export async function loadViews(meta: Meta, model: Model, signal: AbortSignal): 
   if (!viewModel(meta)) {
     return;
   }
-  const ofMe = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
+  const ownerCondition = (await ownCondition(meta, signal)) ?? { field: "shared", op: "eq", value: false };
   const read = async (...conditions: object[]) => {
     const filter = [{ field: "model", op: "eq", value: model.name }, ...conditions];
-    return (await run<Row[]>(VIEW, "list", { filter, order: [{ field: "name", dir: "asc" }], limit: MOST }, signal)).value;
+    return (await run<Row[]>(VIEW, "list", { filter, order: [{ field: "name", dir: "asc" }], limit: MAX_VIEWS }, signal)).value;
   };
   const shared = await read({ field: "shared", op: "eq", value: true });
-  const own = await read(ofMe);
+  const own = await read(ownerCondition);
   if (signal.aborted) {
     return;
   }
-  const others = shared.filter((each) => !own.some(({ id }) => id === each.id));
-  const mine = own.map((each) => toView(model, each, false));
-  views.value = [...mine, ...others.map((each) => toView(model, each, true))];
-  await moveKeptViews(meta, model.name, async (name, search) => {
-    if (!mine.some((each) => each.name === name)) {
+  const sharedByOthers = shared.filter((each) => !own.some(({ id }) => id === each.id));
+  const ownViews = own.map((each) => toView(model, each, false));
+  views.value = [...ownViews, ...sharedByOthers.map((each) => toView(model, each, true))];
+  await moveLocalViews(meta, model.name, async (name, search) => {
+    if (!ownViews.some((each) => each.name === name)) {
       await createView(model, name, search, false);
     }
   });
 }
 
-function toView(model: Model, row: Row, isFixed: boolean): View {
+function toView(model: Model, row: Row, isForeign: boolean): View {
   const search = searchOfView(model, row);
-  return { id: row.id, name: String(row["name"]), search, isShared: row["shared"] === true, isFixed, revision: row.revision };
+  return { id: row.id, name: String(row["name"]), search, isShared: row["shared"] === true, isForeign, revision: row.revision };
 }
 
 /** Create a view. Return undefined if it waits for approval.
  *  @throws Problem if the service refuses it. */
 async function createView(model: Model, name: string, search: string, isShared: boolean): Promise<View | undefined> {
-  const done = await attempt<Row>(VIEW, "create", { model: model.name, name, ...viewFields(model, search), ...(isShared ? { shared: true } : {}) });
-  return done.isDone ? put(toView(model, done.value, false)) : undefined;
+  const result = await attempt<Row>(VIEW, "create", { model: model.name, name, ...viewFields(model, search), ...(isShared ? { shared: true } : {}) });
+  return result.isDone ? storeView(toView(model, result.value, false)) : undefined;
 }
 
-function put(view: View): View {
+function storeView(view: View): View {
   const isKnown = views.peek().some((each) => each.id === view.id);
   views.value = isKnown ? views.peek().map((each) => (each.id === view.id ? view : each)) : [...views.peek(), view];
   return view;
@@ -77,16 +77,16 @@ function put(view: View): View {
 /** Save the address as a view of this name. An own view of this name is replaced.
  *  @throws Problem if the service refuses it. */
 export async function saveView(model: Model, name: string, isShared: boolean): Promise<View | undefined> {
-  const known = views.peek().find((each) => each.name === name && !each.isFixed);
-  return known ? updateView(model, known, isShared) : createView(model, name, currentSearch(), isShared);
+  const existing = views.peek().find((each) => each.name === name && !each.isForeign);
+  return existing ? updateView(model, existing, isShared) : createView(model, name, currentSearch(), isShared);
 }
 
 /** Update the view to the current address.
  *  @throws Problem if the service refuses it. */
 export async function updateView(model: Model, view: View, isShared = view.isShared): Promise<View | undefined> {
-  const sharing = isShared === view.isShared ? {} : { shared: isShared };
-  const done = await attempt<Row>(VIEW, "update", { id: view.id, revision: view.revision, ...viewFields(model, currentSearch()), ...sharing });
-  return done.isDone ? put(toView(model, done.value, false)) : undefined;
+  const sharedChange = isShared === view.isShared ? {} : { shared: isShared };
+  const result = await attempt<Row>(VIEW, "update", { id: view.id, revision: view.revision, ...viewFields(model, currentSearch()), ...sharedChange });
+  return result.isDone ? storeView(toView(model, result.value, false)) : undefined;
 }
 
 /** Remove the view. The returned function creates it again.
@@ -99,9 +99,9 @@ export async function removeView(model: Model, view: View): Promise<() => Promis
 
 /** The query string of the address, without the view that it names. */
 export function currentSearch(): string {
-  const now = new URLSearchParams(query.value);
-  now.delete(VIEW);
-  return now.toString();
+  const search = new URLSearchParams(query.value);
+  search.delete(VIEW);
+  return search.toString();
 }
 
 /** The view that the address names. */

@@ -9,55 +9,55 @@ import type { Rows } from "./rows";
 
 const t = translator("list");
 
-/** The maximum number of picked records: what the API returns in one answer. */
-export const MOST_SELECTED = 5000;
+/** The maximum number of selected records: what the API returns in one answer. */
+export const MAX_SELECTED = 5000;
 
 export type SelectedRows = ReadonlyMap<string, Row>;
 
 export interface RowSelection {
-  picked: SelectedRows;
-  /** Pick the row at this index, or unpick it. With `extends_`, pick all rows from the last picked one. */
-  pick: (index: number, extends_: boolean) => void;
-  /** Pick all records that match the filter, also those that were not loaded yet. */
-  pickAll: () => void;
-  put: (picked: SelectedRows) => void;
+  selectedRows: SelectedRows;
+  /** Select the row at this index, or deselect it. With `extends_`, select all rows from the last selected one. */
+  toggle: (index: number, extends_: boolean) => void;
+  /** Select all records that match the filter, also those that were not loaded yet. */
+  selectAll: () => void;
+  replace: (rows: SelectedRows) => void;
   clear: () => void;
 }
 
 export function useRowSelection(rows: Rows): RowSelection {
-  const [picked, setPicked] = useState<SelectedRows>(new Map());
-  const from = useRef(0);
-  const take = async (first: number, last: number) => {
+  const [selectedRows, setSelectedRows] = useState<SelectedRows>(new Map());
+  const anchor = useRef(0);
+  const selectRange = async (first: number, last: number) => {
     try {
-      const several = await rows.between(first, last);
-      setPicked((before) => {
-        const next = new Map([...before, ...several.map((each) => [each.id, each] as const)].slice(0, MOST_SELECTED));
+      const loadedRows = await rows.load(first, last);
+      setSelectedRows((before) => {
+        const next = new Map([...before, ...loadedRows.map((each) => [each.id, each] as const)].slice(0, MAX_SELECTED));
         return next;
       });
     } catch (error) {
       showToast((Problem.from(error)).message);
     }
   };
-  const pick = (index: number, extends_: boolean) => {
+  const toggle = (index: number, extends_: boolean) => {
     const row = rows.at(index);
     if (extends_) {
-      const [first, last] = orderedRange(from.current, index);
-      void take(Math.max(0, first), Math.min(last, Math.max(0, first) + MOST_SELECTED - 1));
+      const [first, last] = orderedRange(anchor.current, index);
+      void selectRange(Math.max(0, first), Math.min(last, Math.max(0, first) + MAX_SELECTED - 1));
     } else if (row) {
-      const next = new Map(picked);
-      if (!next.delete(row.id) && next.size < MOST_SELECTED) {
+      const next = new Map(selectedRows);
+      if (!next.delete(row.id) && next.size < MAX_SELECTED) {
         next.set(row.id, row);
       }
-      setPicked(next);
+      setSelectedRows(next);
     }
-    from.current = index;
+    anchor.current = index;
   };
-  const pickAll = async () => {
-    const there = rows.total.value;
-    await take(0, (there === null ? MOST_SELECTED : Math.min(MOST_SELECTED, there)) - 1);
-    if (there !== null && there > MOST_SELECTED) {
-      showToast(t("pick.most", { n: number(MOST_SELECTED), of: number(there) }));
+  const selectAll = async () => {
+    const total = rows.total.value;
+    await selectRange(0, (total === null ? MAX_SELECTED : Math.min(MAX_SELECTED, total)) - 1);
+    if (total !== null && total > MAX_SELECTED) {
+      showToast(t("pick.most", { n: number(MAX_SELECTED), of: number(total) }));
     }
   };
-  return { picked, pick, pickAll: () => void pickAll(), put: setPicked, clear: () => setPicked(new Map()) };
+  return { selectedRows, toggle, selectAll: () => void selectAll(), replace: setSelectedRows, clear: () => setSelectedRows(new Map()) };
 }

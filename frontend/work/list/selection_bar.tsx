@@ -8,7 +8,7 @@ import { type Meta, type Model } from "../api";
 import { may, workflowField } from "../models";
 import { bulkEditableFields, type BulkCommand, bulkCommands } from "./bulk";
 import { BulkDialog } from "./bulk_dialog";
-import { MOST_SELECTED, type RowSelection } from "./selection";
+import { MAX_SELECTED, type RowSelection } from "./selection";
 import type { Rows } from "./rows";
 
 const t = translator("list");
@@ -17,16 +17,16 @@ interface Props {
   meta: Meta;
   model: Model;
   rows: Rows;
-  picking: RowSelection;
+  selection: RowSelection;
   /** Saves the selected records. */
   onExport: (ids: string[]) => void;
 }
 
-export function SelectionBar({ meta, model, rows, picking, onExport }: Props) {
-  const [open, setOpen] = useState<BulkCommand | null>(null);
-  const count = picking.picked.size;
-  const there = rows.total.value;
-  if (count === 0 && !open) {
+export function SelectionBar({ meta, model, rows, selection, onExport }: Props) {
+  const [openCommand, setOpenCommand] = useState<BulkCommand | null>(null);
+  const count = selection.selectedRows.size;
+  const total = rows.total.value;
+  if (count === 0 && !openCommand) {
     return null;
   }
   const edits = bulkEditableFields(model).map((field) => ({
@@ -34,46 +34,46 @@ export function SelectionBar({ meta, model, rows, picking, onExport }: Props) {
     command: "update",
     label: t("bulk.change", { label: field.label }),
     inputs: [field.name],
-    fits: (several: readonly unknown[]) => several.length,
+    countAllowed: (selectedRows: readonly unknown[]) => selectedRows.length,
   }));
-  const owner = edits.find(({ field }) => field.ref === "user");
-  const all = bulkCommands(model, t("bulk.delete"));
-  const actions = all.filter((each) => each.command !== "delete");
-  const removal = all.find((each) => each.command === "delete");
+  const ownerEdit = edits.find(({ field }) => field.ref === "user");
+  const commands = bulkCommands(model, t("bulk.delete"));
+  const actions = commands.filter((each) => each.command !== "delete");
+  const deletion = commands.find((each) => each.command === "delete");
   return (
     <section class="bulk-bar" aria-label={t("picked")}>
       <strong role="status">{t("picked.n", { n: number(count) })}</strong>
-      {(there === null || (there > count && count < MOST_SELECTED)) && (
-        <Button tight onClick={picking.pickAll}>
-          {t("pick.all", { n: there === null ? "" : number(Math.min(there, MOST_SELECTED)) })}
+      {(total === null || (total > count && count < MAX_SELECTED)) && (
+        <Button tight onClick={selection.selectAll}>
+          {t("pick.all", { n: total === null ? "" : number(Math.min(total, MAX_SELECTED)) })}
         </Button>
       )}
       <span class="tooth" />
-      {actions.length > 0 && <Menu tight label={workflowField(model)?.label ?? t("bulk.what")} items={actions.map((each) => ({ label: each.label, does: () => setOpen(each) }))} />}
-      {owner && (
-        <Button tight onClick={() => setOpen(owner)}>
+      {actions.length > 0 && <Menu tight label={workflowField(model)?.label ?? t("bulk.what")} items={actions.map((each) => ({ label: each.label, does: () => setOpenCommand(each) }))} />}
+      {ownerEdit && (
+        <Button tight onClick={() => setOpenCommand(ownerEdit)}>
           <Icon name="user" size="s" />
-          {owner.field.label}
+          {ownerEdit.field.label}
         </Button>
       )}
-      {edits.length > 0 && <Menu tight label={t("bulk.edit")} items={edits.map((each) => ({ label: each.field.label, does: () => setOpen(each) }))} />}
+      {edits.length > 0 && <Menu tight label={t("bulk.edit")} items={edits.map((each) => ({ label: each.field.label, does: () => setOpenCommand(each) }))} />}
       {may(model, "export") && (
-        <Button tight onClick={() => onExport([...picking.picked.keys()])}>
+        <Button tight onClick={() => onExport([...selection.selectedRows.keys()])}>
           <Icon name="download" size="s" />
           {t("export")}
         </Button>
       )}
-      {removal && (
-        <Button tight look="risky" onClick={() => setOpen(removal)}>
+      {deletion && (
+        <Button tight look="risky" onClick={() => setOpenCommand(deletion)}>
           <Icon name="trash-2" size="s" />
-          {removal.label}
+          {deletion.label}
         </Button>
       )}
       <span class="tooth" />
-      <Button size="square tight" aria-label={t("pick.none")} title={t("pick.none")} onClick={picking.clear}>
+      <Button size="square tight" aria-label={t("pick.none")} title={t("pick.none")} onClick={selection.clear}>
         <Icon name="x" size="s" />
       </Button>
-      {open && <BulkDialog {...{ meta, model, rows, picking, wanted: open }} onClose={() => setOpen(null)} />}
+      {openCommand && <BulkDialog {...{ meta, model, rows, selection, bulkCommand: openCommand }} onClose={() => setOpenCommand(null)} />}
     </section>
   );
 }

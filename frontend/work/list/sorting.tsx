@@ -2,29 +2,29 @@
 import { SelectField } from "../../shared/components/field";
 import type { Model } from "../api";
 import { ID } from "../models";
-import { setOrder, canOrder, type SortKey, MOST_KEYS } from "./query";
+import { setOrder, canOrder, type SortKey, MAX_SORT_KEYS } from "./query";
 import { translator } from "../../shared/i18n";
 
 const t = translator("list");
 
 export function Sorting({ model, order }: { model: Model; order: readonly SortKey[] }) {
   const fields = [...model.fields, ID].filter(canOrder);
-  const shown: (SortKey | null)[] = order.length < MOST_KEYS ? [...order, null] : [...order];
-  const put = (place: number, key: SortKey | null) => {
+  const sortKeys: (SortKey | null)[] = order.length < MAX_SORT_KEYS ? [...order, null] : [...order];
+  const put = (index: number, key: SortKey | null) => {
     const next = [...order];
-    next.splice(place, 1, ...(key ? [key] : []));
+    next.splice(index, 1, ...(key ? [key] : []));
     setOrder(model, next);
   };
   return (
     <div class="stack tight">
       <p class="small quiet">{t("sort.text")}</p>
-      {shown.map((key, place) => (
-        <div class="filters tight" key={`${place}-${key?.field ?? ""}`}>
+      {sortKeys.map((key, index) => (
+        <div class="filters tight" key={`${index}-${key?.field ?? ""}`}>
           <SelectField
-            name={`sort-${place}`}
-            label={t(place ? "sort.then" : "sort.by")}
+            name={`sort-${index}`}
+            label={t(index ? "sort.then" : "sort.by")}
             value={key?.field ?? ""}
-            onChange={(field) => put(place, field ? { field, dir: key?.dir ?? "asc" } : null)}
+            onChange={(field) => put(index, field ? { field, dir: key?.dir ?? "asc" } : null)}
             options={[
               ["", t("sort.none")],
               ...fields
@@ -34,10 +34,10 @@ export function Sorting({ model, order }: { model: Model; order: readonly SortKe
           />
           {key && (
             <SelectField
-              name={`sort-${place}-dir`}
+              name={`sort-${index}-dir`}
               label={t("sort.dir")}
               value={key.dir}
-              onChange={(dir) => put(place, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
+              onChange={(dir) => put(index, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
               options={[
                 ["asc", t("sort.asc")],
                 ["desc", t("sort.desc")],

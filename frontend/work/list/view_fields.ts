@@ -1,7 +1,7 @@
 // Converts between the address of a list and the fields of a saved view: query, columns and density.
 import type { Model, Row } from "../api";
 import { listColumns } from "../models";
-import { LEAST_REM, MOST_REM } from "./layout";
+import { MIN_WIDTH_REM, MAX_WIDTH_REM } from "./layout";
 
 interface Column {
   field: string;
@@ -10,54 +10,54 @@ interface Column {
   frozen?: boolean;
 }
 
-const PX = 16;
+const REM_PX = 16;
 
-function parsed<Value>(text: unknown, otherwise: Value): Value {
+function parseJson<Value>(text: unknown, fallback: Value): Value {
   try {
-    return text ? (JSON.parse(String(text)) as Value) : otherwise;
+    return text ? (JSON.parse(String(text)) as Value) : fallback;
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
 /** The fields of a view for this query string. */
 export function viewFields(model: Model, search: string): { query: string; columns: string | null; density: string } {
-  const said = new URLSearchParams(search);
-  const filter = parsed<unknown[]>(said.get("filter"), []);
-  const keys = (said.get("order") ?? "").split(",").filter(Boolean);
+  const params = new URLSearchParams(search);
+  const filter = parseJson<unknown[]>(params.get("filter"), []);
+  const keys = (params.get("order") ?? "").split(",").filter(Boolean);
   const order = keys.map((each) => (each.startsWith("-") ? { field: each.slice(1), dir: "desc" } : { field: each, dir: "asc" }));
   const query = { ...(filter.length ? { filter } : {}), ...(order.length ? { order } : {}) };
   return {
     query: JSON.stringify(query),
-    columns: columnsOf(model, said),
-    density: said.get("density") === "relaxed" ? "relaxed" : "compact",
+    columns: columnsOf(model, params),
+    density: params.get("density") === "relaxed" ? "relaxed" : "compact",
   };
 }
 
 /** The columns as JSON, or null for the default columns and widths. */
-function columnsOf(model: Model, said: URLSearchParams): string | null {
-  const widths = new Map((said.get("widths") ?? "").split(",").map((each): [string, number] => [each.split(":")[0] ?? "", Number(each.split(":")[1])]));
-  const named = (said.get("columns") ?? "").split(",").filter(Boolean);
-  const isLoose = said.get("freeze") === "0";
-  if (named.length === 0 && !said.get("widths") && !isLoose) {
+function columnsOf(model: Model, params: URLSearchParams): string | null {
+  const widths = new Map((params.get("widths") ?? "").split(",").map((each): [string, number] => [each.split(":")[0] ?? "", Number(each.split(":")[1])]));
+  const namedColumns = (params.get("columns") ?? "").split(",").filter(Boolean);
+  const isFirstUnfrozen = params.get("freeze") === "0";
+  if (namedColumns.length === 0 && !params.get("widths") && !isFirstUnfrozen) {
     return null;
   }
-  const names = named.length ? named : listColumns(model).map((each) => each.name);
-  const columns = names.map((field, place): string | Column => {
+  const names = namedColumns.length ? namedColumns : listColumns(model).map((each) => each.name);
+  const columns = names.map((field, index): string | Column => {
     const width_rem = widths.get(field);
-    const width = width_rem ? { width: Math.round(width_rem * PX) } : {};
-    return width_rem || place === 0 ? { field, ...width, frozen: place === 0 && !isLoose } : field;
+    const width = width_rem ? { width: Math.round(width_rem * REM_PX) } : {};
+    return width_rem || index === 0 ? { field, ...width, frozen: index === 0 && !isFirstUnfrozen } : field;
   });
   return JSON.stringify(columns);
 }
 
 /** The query string of the list for this view. */
 export function searchOfView(model: Model, view: Row): string {
-  const { filter = [], order = [] } = parsed<{ filter?: unknown[]; order?: { field: string; dir?: string }[] }>(view["query"], {});
-  const columns = parsed<(string | Column)[]>(view["columns"], []).map((each): Column => (typeof each === "string" ? { field: each } : each));
+  const { filter = [], order = [] } = parseJson<{ filter?: unknown[]; order?: { field: string; dir?: string }[] }>(view["query"], {});
+  const columns = parseJson<(string | Column)[]>(view["columns"], []).map((each): Column => (typeof each === "string" ? { field: each } : each));
   const names = columns.map((each) => each.field).join(",");
-  const widths = columns.flatMap(({ field, width }) => (width ? [`${field}:${Math.max(LEAST_REM, Math.min(MOST_REM, width / PX))}`] : []));
-  const said: [string, string][] = [
+  const widths = columns.flatMap(({ field, width }) => (width ? [`${field}:${Math.max(MIN_WIDTH_REM, Math.min(MAX_WIDTH_REM, width / REM_PX))}`] : []));
+  const entries: [string, string][] = [
     ["filter", filter.length ? JSON.stringify(filter) : ""],
     ["order", order.map((each) => (each.dir === "desc" ? `-${each.field}` : each.field)).join(",")],
     ["columns", names === listColumns(model).map((each) => each.name).join(",") ? "" : names],
@@ -65,7 +65,7 @@ export function searchOfView(model: Model, view: Row): string {
     ["density", view["density"] === "relaxed" ? "relaxed" : ""],
     ["freeze", columns[0]?.frozen === false ? "0" : ""],
   ];
-  return new URLSearchParams(said.filter(([, value]) => value)).toString();
+  return new URLSearchParams(entries.filter(([, value]) => value)).toString();
 }
 
 /** The query string in the form that a saved view has, for comparisons. */

@@ -5,15 +5,15 @@ import type { Model } from "../api";
 
 const t = translator("board");
 
-export function ViewSwitch({ model, at }: { model: Model; at: "table" | "board" }) {
+export function ViewSwitch({ model, current }: { model: Model; current: "table" | "board" }) {
   const address = `/models/${model.name}`;
   return (
     <nav class="segments view-switch" aria-label={t("views")}>
-      <a href={address} aria-current={at === "table" ? "page" : undefined}>
+      <a href={address} aria-current={current === "table" ? "page" : undefined}>
         <Icon name="list" size="s" />
         {t("list")}
       </a>
-      <a href={`${address}/board`} aria-current={at === "board" ? "page" : undefined}>
+      <a href={`${address}/board`} aria-current={current === "board" ? "page" : undefined}>
         <Icon name="kanban" size="s" />
         {t("board.short")}
       </a>

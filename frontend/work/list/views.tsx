@@ -17,42 +17,42 @@ import { addressOfView, currentSearch, currentView, isViewChanged, removeView, s
 
 const t = translator("list");
 
-const MOST = 6;
+const MAX_TABS = 6;
 
 interface Props {
   meta: Meta;
   model: Model;
   total: number | null;
   /** The number of records without a filter, if it is known. */
-  all: number | undefined;
+  totalUnfiltered: number | undefined;
 }
 
-export function ViewTabs({ meta, model, total, all }: Props) {
+export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
   const [isSaving, setSaving] = useState(false);
-  const at = currentView();
-  const shown = views.value;
+  const view = currentView();
+  const savedViews = views.value;
   const address = `/models/${model.name}`;
-  const entries = [{ label: t("views.all"), does: address }, ...shown.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))];
-  const isAll = !at;
-  const kept = viewModel(meta);
+  const entries = [{ label: t("views.all"), does: address }, ...savedViews.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))];
+  const isAll = !view;
+  const viewsModel = viewModel(meta);
   if (isNarrow.value) {
-    return shown.length > 0 ? <Menu label={at?.name ?? t("views.all")} tight items={entries} /> : null;
+    return savedViews.length > 0 ? <Menu label={view?.name ?? t("views.all")} tight items={entries} /> : null;
   }
   return (
     <nav class="views" aria-label={t("views")}>
       <a href={address} aria-current={isAll ? "page" : undefined}>
         {t("views.all")}
-        {(isAll && !currentSearch() ? (total ?? all) : all) !== undefined && <span class="count-of">{number((isAll && !currentSearch() ? (total ?? all) : all) ?? 0)}</span>}
+        {(isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered) !== undefined && <span class="count-of">{number((isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered) ?? 0)}</span>}
       </a>
-      {shown.slice(0, MOST).map((each) => (
-        <a key={each.id} href={addressOfView(model.name, each)} aria-current={each === at ? "page" : undefined}>
-          {each.isShared && <Icon name="users" size="s" />}
-          {each.name}
-          {each === at && total !== null && <span class="count-of">{number(total)}</span>}
+      {savedViews.slice(0, MAX_TABS).map((savedView) => (
+        <a key={savedView.id} href={addressOfView(model.name, savedView)} aria-current={savedView === view ? "page" : undefined}>
+          {savedView.isShared && <Icon name="users" size="s" />}
+          {savedView.name}
+          {savedView === view && total !== null && <span class="count-of">{number(total)}</span>}
         </a>
       ))}
-      {shown.length > MOST && <Menu label={t("views.more")} tight items={entries.slice(MOST + 1)} />}
-      {kept && may(kept, "create") && (
+      {savedViews.length > MAX_TABS && <Menu label={t("views.more")} tight items={entries.slice(MAX_TABS + 1)} />}
+      {viewsModel && may(viewsModel, "create") && (
         <Popover
           isOpen={isSaving}
           onClose={() => setSaving(false)}
@@ -63,7 +63,7 @@ export function ViewTabs({ meta, model, total, all }: Props) {
             </Button>
           }
         >
-          <SaveView model={model} canShare={fieldOf(kept, "shared")?.readonly === false} onDone={() => setSaving(false)} />
+          <SaveView model={model} canShare={fieldOf(viewsModel, "shared")?.readonly === false} onDone={() => setSaving(false)} />
         </Popover>
       )}
     </nav>
@@ -71,16 +71,16 @@ export function ViewTabs({ meta, model, total, all }: Props) {
 }
 
 /** Run the function, and show an error as a toast. */
-async function tried(does: () => Promise<void>): Promise<void> {
+async function withErrorToast(action: () => Promise<void>): Promise<void> {
   try {
-    await does();
+    await action();
   } catch (error) {
     showToast(Problem.from(error).message);
   }
 }
 
 function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean; onDone: () => void }) {
-  const at = currentView();
+  const view = currentView();
   const [name, setName] = useState("");
   const [isShared, setShared] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -110,9 +110,9 @@ function SaveView({ model, canShare, onDone }: { model: Model; canShare: boolean
       <Button type="submit" look="strong">
         {t("views.save")}
       </Button>
-      {at && !at.isFixed && (
-        <Button look="risky" onClick={() => (onDone(), void remove(model, at))}>
-          {t("views.remove", { name: at.name })}
+      {view && !view.isForeign && (
+        <Button look="risky" onClick={() => (onDone(), void remove(model, view))}>
+          {t("views.remove", { name: view.name })}
         </Button>
       )}
     </form>
@@ -128,28 +128,28 @@ function showSaved(model: Model, view: View | undefined): void {
 }
 
 async function remove(model: Model, view: View): Promise<void> {
-  await tried(async () => {
+  await withErrorToast(async () => {
     const restore = await removeView(model, view);
     go(`/models/${model.name}`, { replaces: true });
-    showToast(t("views.removed", { name: view.name }), { label: t("undo"), run: () => void tried(async () => showSaved(model, await restore())) });
+    showToast(t("views.removed", { name: view.name }), { label: t("undo"), run: () => void withErrorToast(async () => showSaved(model, await restore())) });
   });
 }
 
 /** The unsaved changes of the current view, with buttons to save or discard them. */
 export function ViewChanged({ model }: { model: Model }) {
-  const at = currentView();
-  if (!at || !isViewChanged(model, at)) {
+  const view = currentView();
+  if (!view || !isViewChanged(model, view)) {
     return null;
   }
   return (
     <>
       <span class="quiet view-changed">{t("views.changed")}</span>
-      {!at.isFixed && (
-        <Button tight look="plain" onClick={() => void tried(async () => showSaved(model, await updateView(model, at)))}>
+      {!view.isForeign && (
+        <Button tight look="plain" onClick={() => void withErrorToast(async () => showSaved(model, await updateView(model, view)))}>
           <span class="accent">{t("views.update")}</span>
         </Button>
       )}
-      <Button tight look="plain" onClick={() => go(addressOfView(model.name, at), { replaces: true })}>
+      <Button tight look="plain" onClick={() => go(addressOfView(model.name, view), { replaces: true })}>
         {t("views.reset")}
       </Button>
       <span class="tooth" />
@@ -159,13 +159,13 @@ export function ViewChanged({ model }: { model: Model }) {
 
 /** The favourite button for the current view, or for the list of all records. */
 export function ListFavourite({ model }: { model: Model }) {
-  const at = currentView();
+  const view = currentView();
   useEffect(() => {
     // A favourite contains only the view's id: add the query of the view to the address.
-    if (at?.search && !currentSearch()) {
-      go(addressOfView(model.name, at), { replaces: true });
+    if (view?.search && !currentSearch()) {
+      go(addressOfView(model.name, view), { replaces: true });
     }
-  }, [at?.id]);
+  }, [view?.id]);
   const path = `/models/${model.name}`;
-  return at ? <FavouriteButton path={`${path}?${VIEW}=${at.id}`} name={`${model.plural}: ${at.name}`} /> : <FavouriteButton path={path} name={model.plural} />;
+  return view ? <FavouriteButton path={`${path}?${VIEW}=${view.id}`} name={`${model.plural}: ${view.name}`} /> : <FavouriteButton path={path} name={model.plural} />;
 }

@@ -7,7 +7,7 @@ export const RELAXED_PX = 36;
 export const COARSE_PX = 44;
 /** The height of a row with two lines, on a phone. */
 export const TWO_LINES_PX = 64;
-const HIGHEST_PX = 12_000_000;
+const MAX_HEIGHT_PX = 12_000_000;
 
 export interface Sizes {
   rows: number;
@@ -16,13 +16,13 @@ export interface Sizes {
 }
 
 export function scrollHeight({ rows, row_px }: Sizes): number {
-  return Math.min(rows * row_px, HIGHEST_PX);
+  return Math.min(rows * row_px, MAX_HEIGHT_PX);
 }
 
 /** The number of pixels of the list for one pixel of the scrollbar. */
 export function scrollRatio(sizes: Sizes): number {
-  const inside = scrollHeight(sizes) - sizes.view_px;
-  return inside > 0 ? Math.max(1, (sizes.rows * sizes.row_px - sizes.view_px) / inside) : 1;
+  const scrollRange_px = scrollHeight(sizes) - sizes.view_px;
+  return scrollRange_px > 0 ? Math.max(1, (sizes.rows * sizes.row_px - sizes.view_px) / scrollRange_px) : 1;
 }
 
 export function maxTop({ rows, row_px, view_px }: Sizes): number {
@@ -30,9 +30,9 @@ export function maxTop({ rows, row_px, view_px }: Sizes): number {
 }
 
 /** The first and last visible row, with some rows around them. */
-export function visibleRows(top_px: number, { rows, row_px, view_px }: Sizes, around = 6): readonly [number, number] {
-  const first = Math.floor(top_px / row_px) - around;
-  const last = Math.ceil((top_px + view_px) / row_px) + around;
+export function visibleRows(top_px: number, { rows, row_px, view_px }: Sizes, extraRows = 6): readonly [number, number] {
+  const first = Math.floor(top_px / row_px) - extraRows;
+  const last = Math.ceil((top_px + view_px) / row_px) + extraRows;
   return [Math.max(0, first), Math.min(rows - 1, last)];
 }
 

@@ -2,9 +2,9 @@
 import { type Model, type Row, run } from "../api";
 import { may } from "../models";
 
-const KEY = "countersign-walk";
+const STORAGE_KEY = "countersign-walk";
 
-export interface Place {
+export interface ListPosition {
   model: string;
   /** The id of the record. */
   id: string;
@@ -14,26 +14,26 @@ export interface Place {
   total: number | null;
 }
 
-export function rememberPlace(place: Place): void {
-  sessionStorage.setItem(KEY, JSON.stringify(place));
+export function storePosition(position: ListPosition): void {
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(position));
 }
 
 /** The position of this record, or null if it was not opened from a list. */
-export function placeOf(model: Model, id: string): Place | null {
-  const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Place | null;
-  return kept?.model === model.name && kept.id === id && may(model, "list") ? kept : null;
+export function positionOf(model: Model, id: string): ListPosition | null {
+  const stored = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null") as ListPosition | null;
+  return stored?.model === model.name && stored.id === id && may(model, "list") ? stored : null;
 }
 
 /** Move to the previous or next record and return its id; null at an end of the list. */
-export async function walk(model: Model, place: Place, by: 1 | -1): Promise<string | null> {
-  const index = place.index + by;
+export async function walk(model: Model, position: ListPosition, step: 1 | -1): Promise<string | null> {
+  const index = position.index + step;
   if (index < 0) {
     return null;
   }
-  const found = await run<Row[]>(model.name, "list", { ...place.input, limit: 1, offset: index }).catch(() => null);
-  const id = found?.value[0]?.id;
+  const response = await run<Row[]>(model.name, "list", { ...position.input, limit: 1, offset: index }).catch(() => null);
+  const id = response?.value[0]?.id;
   if (id) {
-    rememberPlace({ ...place, index, id });
+    storePosition({ ...position, index, id });
   }
   return id ?? null;
 }

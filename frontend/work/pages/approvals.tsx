@@ -64,7 +64,7 @@ function Inbox({ meta }: { meta: Meta }) {
             {tab("pending", waiting)}
             {tab("decided")}
           </nav>
-          {all !== null && <PlanFilter {...{ meta, all }} />}
+          {all !== null && <PlanFilter {...{ meta, plans: all }} />}
         </div>
       </Heading>
       {problem.value && <Failed problem={problem.value} />}
@@ -251,7 +251,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
         onClose={() => (setRejecting(false), setRedoing(false), setUnsent(false))}
         onReject={(reason) => void refuse(reason)}
       />
-      <ConfirmApproval {...{ meta, group, asked }} onSign={signNow} onClose={() => setAsked(null)} />
+      <ConfirmApproval {...{ meta, group, confirmReason: asked }} onSign={signNow} onClose={() => setAsked(null)} />
     </div>
   );
 }

@@ -105,7 +105,7 @@ function Lanes({ meta, model, field, fields }: Props) {
             </label>
           )}
           <FavouriteButton path={`/models/${model.name}/board`} name={t("board", { model: model.plural })} />
-          <ViewSwitch model={model} at="board" />
+          <ViewSwitch model={model} current="board" />
           {may(model, "create") && (
             <LinkButton tight look="strong" href={`/models/${model.name}/new`}>
               <Icon name="plus" size="s" />

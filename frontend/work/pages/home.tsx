@@ -284,7 +284,7 @@ function Recent({ meta, visits }: { meta: Meta; visits: readonly Visit[] }) {
             <li key={id} class="widget-row">
               <Icon name={modelIcon(model)} />
               <a class="grow cut" href={addressOf(name, id)}>
-                <RecordTitle model={model} of={{ model: name, id }} isBare />
+                <RecordTitle model={model} recordRef={{ model: name, id }} isBare />
               </a>
               <span class="when">{model.label}</span>
             </li>

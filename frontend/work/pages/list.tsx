@@ -23,13 +23,13 @@ import { useRowSelection } from "../list/selection";
 import { hasBulkCommands } from "../list/bulk";
 import { listQuery, setFilter, setOrder, searchInput, toggleSort } from "../list/query";
 import { Rows } from "../list/rows";
-import { rememberPlace } from "../list/walk";
+import { storePosition } from "../list/walk";
 import { Sorting } from "../list/sorting";
 import { loadViews, views } from "../list/saved_views";
 import { ListFavourite, ViewChanged, ViewTabs } from "../list/views";
 import { Popover } from "../popover";
 import { ViewSwitch } from "../list/view_switch";
-import { Conflict, type Conflicting } from "../record/conflict";
+import { Conflict, type EditConflict } from "../record/conflict";
 import { save } from "../record/save";
 
 const t = translator("list");
@@ -86,7 +86,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       setTimeout(() => last.focus(), 0);
     }
   };
-  const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
+  const [conflict, setConflict] = useState<(EditConflict & { field: Field }) | null>(null);
   const callFilter = () => {
     before.current = document.activeElement;
     setEdited("new");
@@ -151,10 +151,10 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   return (
     <div class="page">
       <Heading title={model.plural}>
-        <ViewTabs {...{ meta, model }} total={rows.total.value} all={recordCounts.value[model.name]} />
+        <ViewTabs {...{ meta, model }} total={rows.total.value} totalUnfiltered={recordCounts.value[model.name]} />
         <div class="head-end">
           <ListFavourite model={model} />
-          {board && <ViewSwitch model={model} at="table" />}
+          {board && <ViewSwitch model={model} current="table" />}
           {may(model, "import") && (
             <LinkButton tight href={`/models/${model.name}/import`}>
               <Icon name="upload" size="s" />
@@ -221,14 +221,14 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       ) : (
         <Grid
           {...{ meta, model, columns, rows, order }}
-          picking={canPick ? picking : null}
-          onOrder={(field, adds) => setOrder(model, toggleSort(model, order, field, adds))}
+          selection={canPick ? picking : null}
+          onSort={(field, adds) => setOrder(model, toggleSort(model, order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
-          onRow={(row, index) => rememberPlace({ model: model.name, id: row.id, input: JSON.parse(about) as object, index, total: rows.total.value })}
+          onRowFocus={(row, index) => storePosition({ model: model.name, id: row.id, input: JSON.parse(about) as object, index, total: rows.total.value })}
           onSave={put}
         />
       )}
-      {canPick && <SelectionBar {...{ meta, model, rows, picking }} onExport={(ids) => void download(model, JSON.stringify({ filter: [{ field: "id", op: "in", value: ids }] }), columns)} />}
+      {canPick && <SelectionBar {...{ meta, model, rows, selection: picking }} onExport={(ids) => void download(model, JSON.stringify({ filter: [{ field: "id", op: "in", value: ids }] }), columns)} />}
       <FootBar {...{ model, rows }} />
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>

@@ -13,7 +13,7 @@ import { actionsOf, may, modelOf, titleOf } from "../models";
 import { setPageEntries } from "../palette/entries";
 import { Actions } from "../record/actions";
 import { commentModel } from "../record/comments";
-import { Conflict, type Conflicting } from "../record/conflict";
+import { Conflict, type EditConflict } from "../record/conflict";
 import { DeleteDialog } from "../record/delete_dialog";
 import { EditForm } from "../record/edit_form";
 import { eventTime } from "../record/event_time";
@@ -24,7 +24,7 @@ import { StagePath } from "../record/stage_path";
 import { modelIcon } from "../shell/model_icons";
 import { ProposedNotice } from "../record/proposed_notice";
 import { save } from "../record/save";
-import { type Entry, Timeline } from "../record/timeline";
+import { type HistoryEntry, Timeline } from "../record/timeline";
 import { rememberVisit } from "../referenced_records";
 import { date, translator } from "../../shared/i18n";
 import "../record/record.css";
@@ -52,7 +52,7 @@ function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
 }
 
 /** When the record was created and last changed, as its history says. */
-function lifeOf(model: Model, history: readonly Entry[]): string[] {
+function lifeOf(model: Model, history: readonly HistoryEntry[]): string[] {
   const [first, last] = [history.at(-1), history[0]];
   const isCreated = first?.command === `${model.name}.create`;
   const created = isCreated && first ? [first.by ? t("life.created.by", { on: date(first.at), name: first.by }) : t("life.created", { on: date(first.at) })] : [];
@@ -69,9 +69,9 @@ interface Props {
 function Shown({ meta, model, answer, onAgain }: Props) {
   const [record, setRecord] = useState(answer.value);
   const [planId, setPlanId] = useState<string | null>(null);
-  const [conflict, setConflict] = useState<Conflicting | null>(null);
+  const [conflict, setConflict] = useState<EditConflict | null>(null);
   const [tab, setTab] = useState("timeline");
-  const [history, setHistory] = useState<readonly Entry[]>([]);
+  const [history, setHistory] = useState<readonly HistoryEntry[]>([]);
   const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => rememberVisit(model.name, record.id), []);
   const remove = async (cascade: boolean) => {

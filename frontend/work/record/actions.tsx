@@ -10,7 +10,7 @@ import type { Action, Field, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, workflowField, titleOf } from "../models";
 import { optionLabel, optionTone } from "../values/options";
 import { parseText } from "../values/field_text";
-import type { Conflicting } from "./conflict";
+import type { EditConflict } from "./conflict";
 import { FormFields } from "./form_fields";
 import { save } from "./save";
 import { translator } from "../../shared/i18n";
@@ -18,7 +18,7 @@ import { translator } from "../../shared/i18n";
 const t = translator("record");
 
 /** Labels of actions that could be confused with the dialog's own Cancel button. */
-const CANCELLING = ["cancel", "abbrechen"];
+const CANCEL_LABELS = ["cancel", "abbrechen"];
 
 interface Props {
   meta: Meta;
@@ -26,67 +26,67 @@ interface Props {
   record: Row;
   onSaved: (row: Row) => void;
   onProposed: (planId: string) => void;
-  onConflict: (conflict: Conflicting) => void;
+  onConflict: (conflict: EditConflict) => void;
 }
 
 export function Actions({ meta, model, record, onSaved, onProposed, onConflict }: Props) {
-  const [open, setOpen] = useState<Action | null>(null);
+  const [openAction, setOpenAction] = useState<Action | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [texts, setTexts] = useState<Record<string, string>>({});
   const perform = async (action: Action, inputs: Record<string, unknown>) => {
-    const done = await save(model, record, inputs, action.id.slice(model.name.length + 1));
-    if (done.state === "refused") {
-      setProblem(done.problem);
-      setOpen(action);
+    const result = await save(model, record, inputs, action.id.slice(model.name.length + 1));
+    if (result.state === "refused") {
+      setProblem(result.problem);
+      setOpenAction(action);
       return;
     }
-    setOpen(null);
+    setOpenAction(null);
     setProblem(null);
     setTexts({});
-    if (done.state === "saved") {
+    if (result.state === "saved") {
       showToast(t("action.done", { action: action.label }));
-      onSaved(done.row);
-    } else if (done.state === "proposed") {
-      onProposed(done.planId);
+      onSaved(result.row);
+    } else if (result.state === "proposed") {
+      onProposed(result.planId);
     } else {
-      onConflict({ base: record, theirs: done.theirs, mine: {} });
+      onConflict({ base: record, theirs: result.theirs, mine: {} });
     }
   };
   const submit = (action: Action) => {
-    const given = Object.entries(texts).map(([name, text]) => {
+    const parsedInputs = Object.entries(texts).map(([name, text]) => {
       const field = fieldOf(model, name);
       return [name, field ? parseText(field, text) : { value: text }] as const;
     });
-    const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: name, detail: each.fault }] : []));
+    const faults = parsedInputs.flatMap(([name, each]) => ("fault" in each ? [{ parameter: name, detail: each.fault }] : []));
     if (faults.length) {
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
       return;
     }
-    void perform(action, Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null])));
+    void perform(action, Object.fromEntries(parsedInputs.map(([name, each]) => [name, "value" in each ? each.value : null])));
   };
   const close = () => {
-    setOpen(null);
+    setOpenAction(null);
     setProblem(null);
   };
-  const all = actionsOf(model, record);
+  const availableActions = actionsOf(model, record);
   // Only actions that this person may use in another state, so that the list reveals no other action.
-  const missing = model.actions.filter((each) => model.commands.includes(each.id) && !all.includes(each));
+  const unavailableActions = model.actions.filter((each) => model.commands.includes(each.id) && !availableActions.includes(each));
   const state = workflowField(model);
-  if (all.length + missing.length === 0) {
+  if (availableActions.length + unavailableActions.length === 0) {
     return null;
   }
-  const forward = forwardAction(model, record, all);
+  const forward = forwardAction(model, record, availableActions);
   return (
     <div class="record-actions">
       <div class="action-row" role="group" aria-label={t("actions")}>
-        <Unavailable {...{ model, record }} actions={missing} />
-        {[...all.filter((each) => each !== forward), ...(forward ? [forward] : [])].map((action) => (
+        <Unavailable {...{ model, record }} actions={unavailableActions} />
+        {[...availableActions.filter((each) => each !== forward), ...(forward ? [forward] : [])].map((action) => (
           <Button
             key={action.id}
             data-action={action.id}
             {...(action === forward ? { look: "strong" } : {})}
             {...(action.needs_approval ? { title: t("action.approval") } : {})}
-            onClick={() => setOpen(action)}
+            onClick={() => setOpenAction(action)}
           >
             <EndIcon {...{ state, action }} />
             {action.label}
@@ -94,29 +94,29 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         ))}
       </div>
       <Dialog
-        title={open ? t("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
-        isOpen={open !== null}
+        title={openAction ? t("action.title", { action: openAction.label, name: titleOf(model, record) }) : ""}
+        isOpen={openAction !== null}
         onClose={close}
-        isCancelling={CANCELLING.includes(open?.label.toLowerCase() ?? "")}
+        isCancelling={CANCEL_LABELS.includes(openAction?.label.toLowerCase() ?? "")}
         actions={
-          open && (
-            <Button look="strong" onClick={() => submit(open)}>
-              {open.label}
+          openAction && (
+            <Button look="strong" onClick={() => submit(openAction)}>
+              {openAction.label}
             </Button>
           )
         }
       >
         <Faults problem={problem} />
-        {open && state && open.to && (
-          <p>{t("action.moves", { field: state.label, now: nowOf(state, record), to: optionLabel(state, open.to) })}</p>
+        {openAction && state && openAction.to && (
+          <p>{t("action.moves", { field: state.label, now: stateLabelOf(state, record), to: optionLabel(state, openAction.to) })}</p>
         )}
-        {open && open.reversible !== true && <p>{t("action.asks")}</p>}
-        {open && open.inputs.length + open.optional_inputs.length > 0 && (
+        {openAction && openAction.reversible !== true && <p>{t("action.asks")}</p>}
+        {openAction && openAction.inputs.length + openAction.optional_inputs.length > 0 && (
           <FormFields
             meta={meta}
             fields={[
-              ...open.inputs.flatMap((name) => inputOf(model, name, true)),
-              ...open.optional_inputs.flatMap((name) => inputOf(model, name, false)),
+              ...openAction.inputs.flatMap((name) => inputOf(model, name, true)),
+              ...openAction.optional_inputs.flatMap((name) => inputOf(model, name, false)),
             ]}
             base={record}
             texts={texts}
@@ -144,13 +144,13 @@ function Unavailable({ model, record, actions }: { model: Model; record: Row; ac
       <div>
         <strong>{t("missing")}</strong>
         <ul>
-          {actions.map((each) => (
-            <li key={each.id}>
-              <strong>{each.label}</strong>:{" "}
+          {actions.map((action) => (
+            <li key={action.id}>
+              <strong>{action.label}</strong>:{" "}
               {t("missing.from", {
                 field: state.label,
-                from: each.from.map((one) => optionLabel(state, one)).join(", "),
-                now: nowOf(state, record),
+                from: action.from.map((one) => optionLabel(state, one)).join(", "),
+                now: stateLabelOf(state, record),
               })}
             </li>
           ))}
@@ -166,18 +166,18 @@ function EndIcon({ state, action }: { state: Field | undefined; action: Action }
   return tone === "good" || tone === "bad" ? <Icon name={tone === "good" ? "circle-check" : "circle-x"} size="s" /> : null;
 }
 
-function nowOf(state: Field, record: Row): string {
-  const now = record[state.name];
-  return now ? optionLabel(state, String(now)) : "–";
+function stateLabelOf(state: Field, record: Row): string {
+  const current = record[state.name];
+  return current ? optionLabel(state, String(current)) : "–";
 }
 
 /** The action that moves the record to the next state. */
-function forwardAction(model: Model, record: Row, all: readonly Action[]): Action | undefined {
+function forwardAction(model: Model, record: Row, actions: readonly Action[]): Action | undefined {
   const field = workflowField(model);
   const states = field?.options ?? [];
-  const now = states.indexOf(String(record[field?.name ?? ""]));
-  const ahead = all.filter((each) => field && each.to && states.indexOf(each.to) > now && optionTone(field, each.to) !== "bad");
-  return ahead.sort((one, other) => states.indexOf(one.to ?? "") - states.indexOf(other.to ?? ""))[0];
+  const current = states.indexOf(String(record[field?.name ?? ""]));
+  const forwardActions = actions.filter((each) => field && each.to && states.indexOf(each.to) > current && optionTone(field, each.to) !== "bad");
+  return forwardActions.sort((one, other) => states.indexOf(one.to ?? "") - states.indexOf(other.to ?? ""))[0];
 }
 
 /** The field as an input of an action, writable even if an update may not change it. */

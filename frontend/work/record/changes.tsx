@@ -16,7 +16,7 @@ export interface Change {
   after: unknown;
 }
 
-const PLAIN: Omit<Field, "name" | "label"> = {
+const UNKNOWN_FIELD: Omit<Field, "name" | "label"> = {
   kind: "text",
   help: "",
   required: false,
@@ -34,47 +34,47 @@ interface Props {
   meta: Meta;
   changes: readonly Change[];
   /** Visible headings of the columns. */
-  heads?: readonly [field: string, before: string, after: string];
+  headings?: readonly [field: string, before: string, after: string];
   /** Shown instead of the new values if nothing is left: in their column, or below the table on a phone. */
-  nothing?: string | undefined;
+  emptyText?: string | undefined;
 }
 
-export function Changes({ meta, changes, heads, nothing }: Props) {
+export function Changes({ meta, changes, headings, emptyText }: Props) {
   return (
-    <table class={heads ? "changes diff" : "changes"}>
-      <thead class={heads ? undefined : "hidden-text"}>
+    <table class={headings ? "changes diff" : "changes"}>
+      <thead class={headings ? undefined : "hidden-text"}>
         <tr>
-          {heads ? <th scope="col">{heads[0]}</th> : <td />}
-          <th scope="col">{heads?.[1] ?? t("history.before")}</th>
-          <th scope="col">{heads?.[2] ?? t("history.after")}</th>
+          {headings ? <th scope="col">{headings[0]}</th> : <td />}
+          <th scope="col">{headings?.[1] ?? t("history.before")}</th>
+          <th scope="col">{headings?.[2] ?? t("history.after")}</th>
         </tr>
       </thead>
       <tbody>
-        {changes.map(({ field, name, before, after }, place) => {
-          const known = field ?? { ...PLAIN, name, label: name };
-          const parts = isText(known) ? diffTexts(textOf(before), textOf(after)) : null;
-          const shown = (value: unknown, side: "before" | "after") =>
-            parts && value ? <TextChange parts={parts[side]} /> : <Value meta={meta} field={known} value={value} />;
+        {changes.map(({ field, name, before, after }, index) => {
+          const knownField = field ?? { ...UNKNOWN_FIELD, name, label: name };
+          const parts = isText(knownField) ? diffTexts(textOf(before), textOf(after)) : null;
+          const valueContent = (value: unknown, side: "before" | "after") =>
+            parts && value ? <TextChange parts={parts[side]} /> : <Value meta={meta} field={knownField} value={value} />;
           return (
             <tr key={name}>
-              <th scope="row">{known.label}</th>
-              <td class="before">{shown(before, "before")}</td>
-              {nothing === undefined ? (
-                <td class="after">{shown(after, "after")}</td>
-              ) : place === 0 ? (
+              <th scope="row">{knownField.label}</th>
+              <td class="before">{valueContent(before, "before")}</td>
+              {emptyText === undefined ? (
+                <td class="after">{valueContent(after, "after")}</td>
+              ) : index === 0 ? (
                 <td class="nothing" rowSpan={changes.length}>
-                  {nothing}
+                  {emptyText}
                 </td>
               ) : null}
             </tr>
           );
         })}
       </tbody>
-      {nothing !== undefined && (
+      {emptyText !== undefined && (
         <tfoot>
           <tr>
-            <th scope="row">{heads?.[2] ?? t("history.after")}</th>
-            <td>{nothing}</td>
+            <th scope="row">{headings?.[2] ?? t("history.after")}</th>
+            <td>{emptyText}</td>
           </tr>
         </tfoot>
       )}

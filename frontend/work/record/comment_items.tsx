@@ -20,14 +20,14 @@ import { eventTime } from "./event_time";
 const tCommon = translator("common");
 const t = translator("record");
 
-const NEW = "new-comment";
+const NEW_COMMENT_ID = "new-comment";
 /** Where the browser cannot fit the field to its text, it has a row for each line of it, up to so many. */
-const MOST_ROWS = 8;
+const MAX_ROWS = 8;
 
 /** Run the function. If it is refused, show a toast and return false. */
-async function tried(does: () => Promise<boolean>): Promise<boolean> {
+async function withErrorToast(action: () => Promise<boolean>): Promise<boolean> {
   try {
-    if (!(await does())) {
+    if (!(await action())) {
       showToast(t("proposed"));
     }
     return true;
@@ -37,18 +37,18 @@ async function tried(does: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-interface WritingProps {
+interface CommentEditorProps {
   id: string;
   label: string;
   text: string;
-  action: string;
+  saveLabel: string;
   onText: (text: string) => void;
   onSave: () => Promise<void>;
   onCancel?: () => void;
 }
 
 /** The editor of a comment. Ctrl-Enter saves it. */
-function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingProps) {
+function CommentEditor({ id, label, text, saveLabel, onText, onSave, onCancel }: CommentEditorProps) {
   const [isBusy, setBusy] = useState(false);
   const save = async () => {
     if (text.trim() && !isBusy) {
@@ -57,7 +57,7 @@ function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingP
       setBusy(false);
     }
   };
-  const keyed = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       void save();
@@ -71,18 +71,18 @@ function Writing({ id, label, text, action, onText, onSave, onCancel }: WritingP
       <textarea
         id={id}
         class="input"
-        rows={Math.min(MOST_ROWS, text.split("\n").length)}
+        rows={Math.min(MAX_ROWS, text.split("\n").length)}
         maxLength={10_000}
         aria-label={label}
         placeholder={label}
         value={text}
         onInput={(event) => onText(event.currentTarget.value)}
-        onKeyDown={keyed}
+        onKeyDown={handleKeyDown}
       />
       {(text !== "" || onCancel) && (
         <div class="row">
           <Button type="submit" tight busy={isBusy}>
-            {action}
+            {saveLabel}
             <kbd>{t("comment.key")}</kbd>
           </Button>
           {onCancel && (
@@ -105,17 +105,17 @@ export function NewComment({ meta, model, id, onWritten }: { meta: Meta; model: 
   }
   const text = draft.texts["text"] ?? "";
   const write = async () => {
-    if (await tried(() => writeComment(model, id, text.trim()))) {
+    if (await withErrorToast(() => writeComment(model, id, text.trim()))) {
       draft.drop();
       onWritten();
-      document.getElementById(NEW)?.focus();
+      document.getElementById(NEW_COMMENT_ID)?.focus();
     }
   };
-  const put = (next: string) => (next ? draft.set("text", next) : draft.unset("text"));
+  const changeText = (next: string) => (next ? draft.set("text", next) : draft.unset("text"));
   return (
     <div class="new-comment">
       <Avatar name={meta.caller.name} size="m" />
-      <Writing id={NEW} label={t("comment.write")} action={t("comment.save")} text={text} onText={put} onSave={write} />
+      <CommentEditor id={NEW_COMMENT_ID} label={t("comment.write")} saveLabel={t("comment.save")} text={text} onText={changeText} onSave={write} />
     </div>
   );
 }
@@ -126,31 +126,31 @@ function focusLater(selector: string): void {
 }
 
 export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; comment: Comment; isOwn: boolean; onChanged: () => void }) {
-  const [written, setWritten] = useState<string | null>(null);
+  const [editedText, setEditedText] = useState<string | null>(null);
   const [isDeleting, setDeleting] = useState(false);
-  const people = modelOf(meta, "user");
-  const author = people && comment.author ? referencedRecord(people, comment.author).value : null;
+  const userModel = modelOf(meta, "user");
+  const author = userModel && comment.author ? referencedRecord(userModel, comment.author).value : null;
   const name = author ? String(author["username"] ?? "") : "";
   const field = fieldOf(commentModel(meta), "text");
   const close = () => {
-    setWritten(null);
+    setEditedText(null);
     focusLater(`#comment-${comment.id} .menu button`);
   };
   const save = async () => {
-    if (await tried(() => changeComment(comment, (written ?? "").trim()))) {
+    if (await withErrorToast(() => changeComment(comment, (editedText ?? "").trim()))) {
       close();
       onChanged();
     }
   };
   const remove = async () => {
     setDeleting(false);
-    if (await tried(() => deleteComment(comment))) {
+    if (await withErrorToast(() => deleteComment(comment))) {
       onChanged();
-      focusLater(`#${NEW}`);
+      focusLater(`#${NEW_COMMENT_ID}`);
     }
   };
   const edit = () => {
-    setWritten(comment.text);
+    setEditedText(comment.text);
     focusLater(`#text-${comment.id}`);
   };
   return (
@@ -162,7 +162,7 @@ export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; c
           <time class="quiet" dateTime={comment.written_at} title={dateTime(comment.written_at)}>
             {eventTime(comment.written_at)}
           </time>
-          {isOwn && written === null && (
+          {isOwn && editedText === null && (
             <span class="comment-menu">
               <Menu
                 label={t("comment.more")}
@@ -175,10 +175,10 @@ export function CommentItem({ meta, comment, isOwn, onChanged }: { meta: Meta; c
             </span>
           )}
         </p>
-        {written === null ? (
+        {editedText === null ? (
           <p class="comment-text">{field?.masked ? <Value meta={meta} field={field} value={comment.text} /> : <UntrustedText text={comment.text} />}</p>
         ) : (
-          <Writing id={`text-${comment.id}`} label={t("comment.edit")} action={t("save")} text={written} onText={setWritten} onSave={save} onCancel={close} />
+          <CommentEditor id={`text-${comment.id}`} label={t("comment.edit")} saveLabel={t("save")} text={editedText} onText={setEditedText} onSave={save} onCancel={close} />
         )}
       </div>
       <Dialog

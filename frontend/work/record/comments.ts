@@ -16,7 +16,7 @@ export interface Comments {
 }
 
 const COMMENT = "comment";
-const MOST = 200;
+const MAX_COMMENTS = 200;
 
 /** The model `comment`, if this person may read comments. */
 export function commentModel(meta: Meta): Model | undefined {
@@ -33,8 +33,8 @@ export async function loadComments(meta: Meta, model: Model, record: string, sig
     { field: "record", op: "eq", value: record },
     { field: "model", op: "eq", value: model.name },
   ];
-  const found = await run<Comment[]>(COMMENT, "list", { filter, order: [{ field: "written_at", dir: "desc" }], limit: MOST }, signal);
-  return { comments: found.value, me: found.value.length ? await ownId(meta, signal) : undefined };
+  const response = await run<Comment[]>(COMMENT, "list", { filter, order: [{ field: "written_at", dir: "desc" }], limit: MAX_COMMENTS }, signal);
+  return { comments: response.value, me: response.value.length ? await ownId(meta, signal) : undefined };
 }
 
 /** Write a comment. Return false if it waits for approval.

@@ -10,7 +10,7 @@ import "./conflict.css";
 
 const t = translator("record");
 
-export interface Conflicting {
+export interface EditConflict {
   base: Row;
   theirs: Row;
   mine: Record<string, unknown>;
@@ -19,7 +19,7 @@ export interface Conflicting {
 interface Props {
   meta: Meta;
   model: Model;
-  conflict: Conflicting;
+  conflict: EditConflict;
   /** Called with the changes to apply to the other person's version; empty to keep theirs. */
   onDecide: (changes: Record<string, unknown>) => void;
   onClose: () => void;
@@ -29,9 +29,9 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
   const { base, theirs, mine } = conflict;
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   const names = [...new Set([...Object.keys(theirs).filter((each) => !isSame(theirs[each], base[each])), ...Object.keys(mine)])];
-  const shown = names.filter((each) => each !== "revision" && fieldOf(model, each) && each !== "id");
-  const [chosen, setChosen] = useState<Record<string, boolean>>({});
-  const takesMine = (name: string) => name in mine && (chosen[name] ?? isSame(theirs[name], base[name]));
+  const shownNames = names.filter((each) => each !== "revision" && fieldOf(model, each) && each !== "id");
+  const [takesMineByField, setTakesMineByField] = useState<Record<string, boolean>>({});
+  const takesMine = (name: string) => name in mine && (takesMineByField[name] ?? isSame(theirs[name], base[name]));
   const decide = () => onDecide(Object.fromEntries(Object.entries(mine).filter(([name]) => takesMine(name))));
   return (
     <Dialog
@@ -45,7 +45,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
       }
     >
       <p>{t("conflict.text")}</p>
-      {shown.map((name) => {
+      {shownNames.map((name) => {
         const field = fieldOf(model, name);
         if (!field) {
           return null;
@@ -62,7 +62,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                 name={`conflict-${name}`}
                 checked={!takesMine(name)}
                 disabled={!(name in mine)}
-                onChange={() => setChosen({ ...chosen, [name]: false })}
+                onChange={() => setTakesMineByField({ ...takesMineByField, [name]: false })}
               />
               {t("conflict.theirs")}: <Value meta={meta} field={field} value={theirs[name]} />
             </label>
@@ -72,7 +72,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                   type="radio"
                   name={`conflict-${name}`}
                   checked={takesMine(name)}
-                  onChange={() => setChosen({ ...chosen, [name]: true })}
+                  onChange={() => setTakesMineByField({ ...takesMineByField, [name]: true })}
                 />
                 {t("conflict.mine")}: <Value meta={meta} field={field} value={mine[name]} />
               </label>

@@ -22,10 +22,10 @@ interface Props {
 
 export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose }: Props) {
   const [cascade, setCascade] = useState(false);
-  const found = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
-  const dependents = found.state === "loaded" ? found.value : [];
+  const dependentsRequest = useRequest((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
+  const dependents = dependentsRequest.state === "loaded" ? dependentsRequest.value : [];
   const isBlocked = dependents.some((each) => each.effect === "refuse");
-  const takesAlong = !isBlocked && (dependents.length > 0 || isRefused);
+  const needsCascade = !isBlocked && (dependents.length > 0 || isRefused);
   return (
     <Dialog
       title={t("delete.title")}
@@ -33,17 +33,17 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
       onClose={onClose}
       actions={
         !isBlocked && (
-          <Button look="risky" busy={found.state === "loading" || (takesAlong && !cascade)} onClick={() => onDelete(cascade)}>
+          <Button look="risky" busy={dependentsRequest.state === "loading" || (needsCascade && !cascade)} onClick={() => onDelete(cascade)}>
             {t("delete")}
           </Button>
         )
       }
     >
       <p>{t("delete.text")}</p>
-      <RequestResult of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</RequestResult>
+      <RequestResult of={dependentsRequest}>{(loadedDependents) => (loadedDependents.length > 0 ? <DependentList dependents={loadedDependents} /> : null)}</RequestResult>
       {isBlocked && <p class="notice">{t("delete.blocked")}</p>}
       {isRefused && !isBlocked && <p class="notice">{t("delete.hidden")}</p>}
-      {takesAlong && (
+      {needsCascade && (
         <label class="row">
           <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
           {t("delete.along")}
@@ -53,7 +53,7 @@ export function DeleteDialog({ meta, model, record, isRefused, onDelete, onClose
   );
 }
 
-function List({ dependents }: { dependents: readonly Dependent[] }) {
+function DependentList({ dependents }: { dependents: readonly Dependent[] }) {
   return (
     <ul class="dependents">
       {dependents.map(({ model, field, effect, count }) => (

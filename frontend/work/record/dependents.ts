@@ -10,34 +10,34 @@ export interface Dependent {
   count: number;
 }
 
-const MOST = 500;
-const DEEPEST = 8;
+const PAGE_SIZE = 500;
+const MAX_DEPTH = 8;
 
 /** The records that refer to this one, or to records that are deleted with it, by model and field. */
 export async function dependentsOf(meta: Meta, model: Model, id: string, signal: AbortSignal): Promise<Dependent[]> {
-  const found = new Map<string, Dependent>();
-  const gone = new Set([`${model.name}/${id}`]);
-  let level = new Map([[model.name, [id]]]);
-  for (let depth = 0; level.size > 0 && depth < DEEPEST; depth += 1) {
-    const next = new Map<string, string[]>();
-    for (const [target, ids] of level) {
-      for (const [referring, field] of refsTo(meta, target)) {
-        const rows = await referringRows(referring, field, ids, signal);
-        const others = rows.filter((row) => !gone.has(`${referring.name}/${row.id}`));
+  const dependents = new Map<string, Dependent>();
+  const deletedKeys = new Set([`${model.name}/${id}`]);
+  let idsByModel = new Map([[model.name, [id]]]);
+  for (let depth = 0; idsByModel.size > 0 && depth < MAX_DEPTH; depth += 1) {
+    const nextIdsByModel = new Map<string, string[]>();
+    for (const [target, ids] of idsByModel) {
+      for (const [referringModel, field] of refsTo(meta, target)) {
+        const rows = await referringRows(referringModel, field, ids, signal);
+        const newRows = rows.filter((row) => !deletedKeys.has(`${referringModel.name}/${row.id}`));
         const effect = field.on_delete ?? "refuse";
-        if (others.length > 0) {
-          const key = `${referring.name}.${field.name}`;
-          found.set(key, { model: referring, field, effect, count: (found.get(key)?.count ?? 0) + others.length });
+        if (newRows.length > 0) {
+          const key = `${referringModel.name}.${field.name}`;
+          dependents.set(key, { model: referringModel, field, effect, count: (dependents.get(key)?.count ?? 0) + newRows.length });
         }
         if (effect === "cascade") {
-          others.forEach((row) => gone.add(`${referring.name}/${row.id}`));
-          next.set(referring.name, [...(next.get(referring.name) ?? []), ...others.map((row) => row.id)]);
+          newRows.forEach((row) => deletedKeys.add(`${referringModel.name}/${row.id}`));
+          nextIdsByModel.set(referringModel.name, [...(nextIdsByModel.get(referringModel.name) ?? []), ...newRows.map((row) => row.id)]);
         }
       }
     }
-    level = new Map([...next].filter(([, several]) => several.length > 0));
+    idsByModel = new Map([...nextIdsByModel].filter(([, modelIds]) => modelIds.length > 0));
   }
-  return [...found.values()];
+  return [...dependents.values()];
 }
 
 function refsTo(meta: Meta, target: string): [Model, Field][] {
@@ -46,14 +46,14 @@ function refsTo(meta: Meta, target: string): [Model, Field][] {
 }
 
 async function referringRows(model: Model, field: Field, ids: readonly string[], signal: AbortSignal): Promise<Row[]> {
-  const found: Row[] = [];
-  for (let from = 0; from < ids.length; from += MOST) {
-    const filter = [{ field: field.name, op: "in", value: ids.slice(from, from + MOST) }];
+  const rows: Row[] = [];
+  for (let from = 0; from < ids.length; from += PAGE_SIZE) {
+    const filter = [{ field: field.name, op: "in", value: ids.slice(from, from + PAGE_SIZE) }];
     if (may(model, "list")) {
-      found.push(...(await run<Row[]>(model.name, "list", { filter, limit: MOST }, signal)).value);
+      rows.push(...(await run<Row[]>(model.name, "list", { filter, limit: PAGE_SIZE }, signal)).value);
     } else {
-      found.push(...(await run<{ rows: Row[] }>(model.name, "search", { filter, limit: MOST }, signal)).value.rows);
+      rows.push(...(await run<{ rows: Row[] }>(model.name, "search", { filter, limit: PAGE_SIZE }, signal)).value.rows);
     }
   }
-  return found;
+  return rows;
 }

@@ -4,29 +4,29 @@ import { useEffect, useState } from "preact/hooks";
 export type Texts = Record<string, string>;
 
 /** Save a draft for a form that is opened next. */
-export function keepDraft(key: string, texts: Texts): void {
+export function storeDraft(key: string, texts: Texts): void {
   sessionStorage.setItem(`draft:${key}`, JSON.stringify(texts));
 }
 
 /** The changed fields as text, whether they are from an earlier visit, and functions to change or discard them. */
-export function useDraft(key: string, begun: Texts = {}) {
-  const at = `draft:${key}`;
-  const [texts, setTexts] = useState<Texts>(() => ({ ...(JSON.parse(sessionStorage.getItem(at) ?? "{}") as Texts), ...begun }));
-  const [isFound] = useState(sessionStorage.getItem(at) !== null);
+export function useDraft(key: string, initialTexts: Texts = {}) {
+  const storageKey = `draft:${key}`;
+  const [texts, setTexts] = useState<Texts>(() => ({ ...(JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") as Texts), ...initialTexts }));
+  const [isRestored] = useState(sessionStorage.getItem(storageKey) !== null);
   useEffect(() => {
     if (Object.keys(texts).length) {
-      sessionStorage.setItem(at, JSON.stringify(texts));
+      sessionStorage.setItem(storageKey, JSON.stringify(texts));
     } else {
-      sessionStorage.removeItem(at);
+      sessionStorage.removeItem(storageKey);
     }
   }, [texts]);
   return {
     texts,
-    isFound,
-    set: (name: string, text: string) => setTexts((last) => ({ ...last, [name]: text })),
+    isRestored,
+    set: (name: string, text: string) => setTexts((previous) => ({ ...previous, [name]: text })),
     unset: (name: string) => setTexts(({ [name]: _, ...rest }) => rest),
     drop: () => {
-      sessionStorage.removeItem(at);
+      sessionStorage.removeItem(storageKey);
       setTexts({});
     },
   };

@@ -7,7 +7,7 @@ import { Problem } from "../../shared/problem";
 import { attempt, type Field, type Meta, type Model, type Row } from "../api";
 import { fieldOf, workflowField, may } from "../models";
 import { parseText, valueToText } from "../values/field_text";
-import type { Conflicting } from "./conflict";
+import type { EditConflict } from "./conflict";
 import { type Texts, useDraft } from "./draft";
 import { editRecord } from "./edit_request";
 import { FormFields } from "./form_fields";
@@ -25,33 +25,33 @@ interface Props {
   /** A prefix of the fields' names and the draft's key, if the page has another form with the same fields. */
   prefix?: string;
   /** Fixed values of a new record, which are not asked for. */
-  given?: Readonly<Record<string, unknown>>;
+  fixedValues?: Readonly<Record<string, unknown>>;
   /** Whether to focus the first field. */
   hasFocus?: boolean;
   /** The fields hidden from this person, on a record's page. There, fields are opened one by one. */
   denied?: readonly string[];
   /** Initial text of a new record's fields. */
-  begun?: Texts;
+  initialTexts?: Texts;
   onSaved: (row: Row) => void;
   onProposed: (planId: string) => void;
-  onConflict?: (conflict: Conflicting) => void;
+  onConflict?: (conflict: EditConflict) => void;
 }
 
-export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus = false, denied, begun = {}, onSaved, onProposed, onConflict }: Props) {
-  const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(given)].join("/"), begun);
+export function EditForm({ meta, model, base, prefix = "", fixedValues = {}, hasFocus = false, denied, initialTexts = {}, onSaved, onProposed, onConflict }: Props) {
+  const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(fixedValues)].join("/"), initialTexts);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const fields = shown(model, base).filter((each) => !(each.name in given));
+  const fields = formFields(model, base).filter((each) => !(each.name in fixedValues));
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     if (hasFocus) {
       form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     }
   }, []);
-  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const [openFields, setOpenFields] = useState<ReadonlySet<string>>(new Set());
   const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
-  const open = (name: string) => {
-    setOpened((last) => new Set([...last, name]));
+  const openField = (name: string) => {
+    setOpenFields((previous) => new Set([...previous, name]));
     setTimeout(() => document.getElementById(name)?.focus(), 0);
   };
   useEffect(() => {
@@ -59,60 +59,60 @@ export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus 
       return undefined;
     }
     const openAll = () => {
-      setOpened(new Set(fields.filter((each) => !each.readonly && !(each.masked && base?.[each.name] !== null)).map((each) => each.name)));
+      setOpenFields(new Set(fields.filter((each) => !each.readonly && !(each.masked && base?.[each.name] !== null)).map((each) => each.name)));
       setTimeout(() => form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), 0);
     };
     editRecord.value = openAll;
-    const end = registerShortcut({ key: "e", does: t("edit"), run: openAll });
-    return () => (end(), (editRecord.value = null));
+    const unregister = registerShortcut({ key: "e", does: t("edit"), run: openAll });
+    return () => (unregister(), (editRecord.value = null));
   }, [denied === undefined, canSave]);
   const setText = (name: string, text: string) => {
     draft.set(name, text);
-    setOpened((last) => (last.has(name) ? last : new Set([...last, name])));
+    setOpenFields((previous) => (previous.has(name) ? previous : new Set([...previous, name])));
   };
   const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    const found = inputs(model, base, draft.texts);
-    if ("problem" in found) {
-      setProblem(prefixed(found.problem, prefix));
+    const parsed = parseInputs(model, base, draft.texts);
+    if ("problem" in parsed) {
+      setProblem(withPrefix(parsed.problem, prefix));
       return;
     }
     setBusy(true);
-    const done = base ? await save(model, base, found.values) : await create(model, { ...found.values, ...given });
+    const result = base ? await save(model, base, parsed.values) : await create(model, { ...parsed.values, ...fixedValues });
     setBusy(false);
-    if (done.state === "refused") {
-      setProblem(prefixed(done.problem, prefix));
+    if (result.state === "refused") {
+      setProblem(withPrefix(result.problem, prefix));
       return;
     }
     setProblem(null);
-    if (done.state === "conflict") {
-      onConflict?.({ base: base ?? done.theirs, theirs: done.theirs, mine: found.values });
+    if (result.state === "conflict") {
+      onConflict?.({ base: base ?? result.theirs, theirs: result.theirs, mine: parsed.values });
       return;
     }
     draft.drop();
-    if (done.state === "saved") {
-      onSaved(done.row);
+    if (result.state === "saved") {
+      onSaved(result.row);
     } else {
-      onProposed(done.planId);
+      onProposed(result.planId);
     }
   };
   return (
     <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
       <Faults problem={problem} />
-      {draft.isFound && isChanged && <p class="notice">{t("draft")}</p>}
+      {draft.isRestored && isChanged && <p class="notice">{t("draft")}</p>}
       {base && denied ? (
-        <Properties {...{ meta, model, fields, denied, problem, opened }} record={base} texts={draft.texts} onOpen={open} onText={setText} onKeep={draft.unset} />
+        <Properties {...{ meta, model, fields, denied, problem, openFields }} record={base} texts={draft.texts} onOpen={openField} onText={setText} onKeep={draft.unset} />
       ) : (
         <FormFields {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
       )}
-      {canSave && (!denied || isChanged || opened.size > 0) && (
+      {canSave && (!denied || isChanged || openFields.size > 0) && (
         <div class="row save-bar">
           <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
             {t(base ? "save" : "create")}
           </Button>
-          {(isChanged || opened.size > 0) && (
-            <Button look="plain" onClick={() => (draft.drop(), setOpened(new Set()), setProblem(null))}>
+          {(isChanged || openFields.size > 0) && (
+            <Button look="plain" onClick={() => (draft.drop(), setOpenFields(new Set()), setProblem(null))}>
               {t("discard")}
             </Button>
           )}
@@ -124,13 +124,13 @@ export function EditForm({ meta, model, base, prefix = "", given = {}, hasFocus 
 }
 
 /** The problem with the prefix added to the names of its fields. */
-function prefixed(problem: Problem, prefix: string): Problem {
+function withPrefix(problem: Problem, prefix: string): Problem {
   const errors = problem.faults.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
   return prefix ? new Problem(problem.status, { detail: problem.message, errors }, problem.retryAfterS) : problem;
 }
 
 /** The fields of the form. A new record has no fields that the system sets, and none that the person may not write. */
-function shown(model: Model, base: Row | null): Field[] {
+function formFields(model: Model, base: Row | null): Field[] {
   if (base === null) {
     return model.fields.filter((each) => !each.readonly && each.name !== workflowField(model)?.name);
   }
@@ -141,19 +141,19 @@ function differs(field: Field | undefined, base: Row | null, text: string): bool
   return field !== undefined && (field.masked ? text !== "" : text !== valueToText(field, base?.[field.name]));
 }
 
-type Inputs = { problem: Problem } | { values: Record<string, unknown> };
+type ParsedInputs = { problem: Problem } | { values: Record<string, unknown> };
 
-function inputs(model: Model, base: Row | null, texts: Record<string, string>): Inputs {
+function parseInputs(model: Model, base: Row | null, texts: Record<string, string>): ParsedInputs {
   const values: Record<string, unknown> = {};
   const faults: { parameter: string; detail: string }[] = [];
   for (const [name, text] of Object.entries(texts)) {
     const field = fieldOf(model, name);
     if (field && differs(field, base, text)) {
-      const found = parseText(field, text);
-      if ("fault" in found) {
-        faults.push({ parameter: name, detail: found.fault });
+      const parsed = parseText(field, text);
+      if ("fault" in parsed) {
+        faults.push({ parameter: name, detail: parsed.fault });
       } else {
-        values[name] = found.value;
+        values[name] = parsed.value;
       }
     }
   }
@@ -162,8 +162,8 @@ function inputs(model: Model, base: Row | null, texts: Record<string, string>): 
 
 async function create(model: Model, values: Record<string, unknown>): Promise<SaveResult> {
   try {
-    const done = await attempt<Row>(model.name, "create", values);
-    return done.isDone ? { state: "saved", row: done.value } : { state: "proposed", planId: done.planId };
+    const result = await attempt<Row>(model.name, "create", values);
+    return result.isDone ? { state: "saved", row: result.value } : { state: "proposed", planId: result.planId };
   } catch (error) {
     return { state: "refused", problem: withField(Problem.from(error), model) };
   }

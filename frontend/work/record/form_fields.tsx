@@ -31,10 +31,10 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
       {fields.map((field) => {
         const fault = problem?.faults.find((each) => each.field === prefix + field.name)?.detail;
         if (field.readonly) {
-          return <Shown key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
+          return <ReadOnlyField key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
         }
         if (field.masked && base && base[field.name] !== null && !(field.name in texts)) {
-          return <Kept key={field.name} meta={meta} field={field} value={base[field.name]} onReplace={() => onText(field.name, "")} />;
+          return <MaskedField key={field.name} meta={meta} field={field} value={base[field.name]} onReplace={() => onText(field.name, "")} />;
         }
         const isReplaced = field.masked && base !== null && base[field.name] !== null;
         const text = texts[field.name] ?? (base && !field.masked ? valueToText(field, base[field.name]) : "");
@@ -49,9 +49,9 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
             {...(help ? { help } : {})}
             {...(fault ? { fault } : {})}
           >
-            {(given) => (
+            {(controlAttributes) => (
               <div class="row nowrap">
-                <Control {...{ meta, field, text, given }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                <Control {...{ meta, field, text, given: controlAttributes }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
                 {isReplaced && (
                   <Button tight onClick={() => onKeep(field.name)}>
                     {tValues("keep")}
@@ -66,7 +66,7 @@ export function FormFields({ meta, fields, base, texts, prefix = "", problem, on
   );
 }
 
-function Shown({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
+function ReadOnlyField({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
   return (
     <div class={["longtext", "structure"].includes(field.kind) ? "field wide" : "field"}>
       <span class="name">{field.label}</span>
@@ -78,7 +78,7 @@ function Shown({ meta, field, value }: { meta: Meta; field: Field; value: unknow
 }
 
 /** A masked value: it cannot be edited as text, only kept or replaced. */
-function Kept({ meta, field, value, onReplace }: { meta: Meta; field: Field; value: unknown; onReplace: () => void }) {
+function MaskedField({ meta, field, value, onReplace }: { meta: Meta; field: Field; value: unknown; onReplace: () => void }) {
   return (
     <div class="field">
       <span class="name">{field.label}</span>

@@ -12,15 +12,15 @@ const t = translator("record");
 
 export function NewRecordDialog({ meta }: { meta: Meta }) {
   const [planId, setPlanId] = useState<string | null>(null);
-  const asked = newRecordRequest.value;
+  const request = newRecordRequest.value;
   const close = () => {
     newRecordRequest.value = null;
     setPlanId(null);
   };
-  if (asked === null) {
+  if (request === null) {
     return null;
   }
-  const { model, name, onMade } = asked;
+  const { model, name, onMade } = request;
   return (
     <Dialog title={t("new", { model: model.label })} look="wide" isOpen onClose={close}>
       {planId ? (
@@ -29,7 +29,7 @@ export function NewRecordDialog({ meta }: { meta: Meta }) {
         <EditForm
           {...{ meta, model, base: null }}
           prefix="made-"
-          begun={name ? { [model.shown_as]: name } : {}}
+          initialTexts={name ? { [model.shown_as]: name } : {}}
           onSaved={(row) => (cacheRecords(model, [row]), onMade(row), close())}
           onProposed={setPlanId}
         />

@@ -17,8 +17,8 @@ import { ProposedNotice } from "./proposed_notice";
 
 const t = translator("record");
 
-const SHOWN = 50;
-const COLUMNS = 7;
+const MAX_ROWS = 50;
+const MAX_COLUMNS = 7;
 
 interface Props {
   meta: Meta;
@@ -28,30 +28,30 @@ interface Props {
   onChanged: () => void;
 }
 
-export function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
-  const [added, setAdded] = useState(0);
+export function RelatedRecords({ meta, model, parentField, record, onChanged }: Props & { parentField: Field }) {
+  const [addedCount, setAddedCount] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const [planId, setPlanId] = useState<string | null>(null);
-  const filter = [{ field: by.name, op: "eq", value: record.id }];
-  const found = useRequest((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, added], { keepsPrevious: true });
-  const heading = `part-${model.name}-${by.name}`;
-  const saved = (row: Row) => {
+  const filter = [{ field: parentField.name, op: "eq", value: record.id }];
+  const rowsRequest = useRequest((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, addedCount], { keepsPrevious: true });
+  const heading = `part-${model.name}-${parentField.name}`;
+  const handleSaved = (row: Row) => {
     cacheRecords(model, [row]);
     showToast(t("part.added", { model: model.label }));
-    setAdded((last) => last + 1);
+    setAddedCount((previous) => previous + 1);
     onChanged();
   };
   return (
     <div class="stack tight part">
-      <RequestResult of={found}>
+      <RequestResult of={rowsRequest}>
         {(rows) => (
           <>
             {rows.length === 0 && <p class="quiet">{t("part.none")}</p>}
-            {rows.length > 0 && <Table caption={captionOf(model, rows.length)} columns={columnsOf(meta, model, by)} rows={rows.slice(0, SHOWN)} keyOf={(row) => row.id} />}
-            {rows.length > SHOWN && (
+            {rows.length > 0 && <Table caption={captionOf(model, rows.length)} columns={columnsOf(meta, model, parentField)} rows={rows.slice(0, MAX_ROWS)} keyOf={(row) => row.id} />}
+            {rows.length > MAX_ROWS && (
               <p>
                 <a href={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
-                  {t("part.all", { n: number(SHOWN) })}
+                  {t("part.all", { n: number(MAX_ROWS) })}
                 </a>
               </p>
             )}
@@ -59,7 +59,7 @@ export function Part({ meta, model, by, record, onChanged }: Props & { by: Field
         )}
       </RequestResult>
       {planId && <ProposedNotice planId={planId} />}
-      {may(model, "create") && !by.readonly && (
+      {may(model, "create") && !parentField.readonly && (
         <div class="row">
           <Button tight aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             <Icon name="plus" size="s" />
@@ -70,12 +70,12 @@ export function Part({ meta, model, by, record, onChanged }: Props & { by: Field
       {isOpen && (
         <div class="panel-box">
           <EditForm
-            key={added}
+            key={addedCount}
             {...{ meta, model, base: null }}
             prefix={`${heading}-`}
-            given={{ [by.name]: record.id }}
+            fixedValues={{ [parentField.name]: record.id }}
             hasFocus
-            onSaved={saved}
+            onSaved={handleSaved}
             onProposed={(plan) => (setPlanId(plan), setOpen(false))}
           />
         </div>
@@ -85,28 +85,28 @@ export function Part({ meta, model, by, record, onChanged }: Props & { by: Field
 }
 
 function captionOf(model: Model, count: number): string {
-  return `${model.plural} (${number(Math.min(count, SHOWN))}${count > SHOWN ? "+" : ""})`;
+  return `${model.plural} (${number(Math.min(count, MAX_ROWS))}${count > MAX_ROWS ? "+" : ""})`;
 }
 
 /** The first parts, one more than is shown if there are more. */
 async function rowsOf(model: Model, filter: readonly object[], signal: AbortSignal): Promise<Row[]> {
-  const asked = { filter, limit: SHOWN + 1 };
+  const input = { filter, limit: MAX_ROWS + 1 };
   return may(model, "list")
-    ? (await run<Row[]>(model.name, "list", asked, signal)).value
-    : (await run<{ rows: Row[] }>(model.name, "search", asked, signal)).value.rows;
+    ? (await run<Row[]>(model.name, "list", input, signal)).value
+    : (await run<{ rows: Row[] }>(model.name, "search", input, signal)).value.rows;
 }
 
 /** The fields of a part that fit in a line, without its ref to the record. */
-export function columnsOf(meta: Meta, model: Model, by: Field) {
-  const fields = defaultColumns(model, COLUMNS + 1).filter((field) => field.name !== by.name);
-  return fields.slice(0, COLUMNS).map((field, place) => ({
+export function columnsOf(meta: Meta, model: Model, parentField: Field) {
+  const fields = defaultColumns(model, MAX_COLUMNS + 1).filter((field) => field.name !== parentField.name);
+  return fields.slice(0, MAX_COLUMNS).map((field, index) => ({
     name: field.name,
     label: field.label,
     isNumber: ["number", "money"].includes(field.kind) && !field.masked,
     cell: (row: Row) => {
       const value = cellOf(meta, field, row[field.name]);
-      const leads = place === 0 && field.kind !== "ref" && may(model, "get");
-      return leads ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
+      const isLinked = index === 0 && field.kind !== "ref" && may(model, "get");
+      return isLinked ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
     },
   }));
 }

@@ -17,7 +17,7 @@ const tValues = translator("values");
 const t = translator("record");
 
 /** The icons of fields by which somebody is reached, in the order in which they are shown. */
-const CONTACT: readonly IconName[] = ["user", "building-2", "mail", "phone", "external-link"];
+const CONTACT_ICONS: readonly IconName[] = ["user", "building-2", "mail", "phone", "external-link"];
 
 interface Props {
   meta: Meta;
@@ -28,7 +28,7 @@ interface Props {
   record: Row;
   texts: Texts;
   /** The fields that are open for editing. */
-  opened: ReadonlySet<string>;
+  openFields: ReadonlySet<string>;
   problem: Problem | null;
   onOpen: (name: string) => void;
   onText: (name: string, text: string) => void;
@@ -38,21 +38,21 @@ interface Props {
 /** The fields by group heading, without the title field, which is in the heading of the page. */
 function groupsOf(meta: Meta, model: Model, fields: readonly Field[]): [string, Field[]][] {
   const isLong = (each: Field) => ["longtext", "structure"].includes(each.kind);
-  const icon = (each: Field) => propertyIcon(meta, model, each);
-  const isContact = (each: Field) => (each.kind === "text" || icon(each) === "building-2") && CONTACT.includes(icon(each));
-  const contact = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((one, other) => CONTACT.indexOf(icon(one)) - CONTACT.indexOf(icon(other)));
-  const hasContact = contact.filter((each) => each.kind === "text").length > 1;
-  const main = fields.filter((each) => !isLong(each) && !(hasContact && contact.includes(each))).sort((one, other) => rank(model, one) - rank(model, other));
-  const long = fields.filter(isLong);
-  const groups: [string, Field[]][] = hasContact ? [[t("group.main"), main], [t("group.contact"), contact]] : [[t("group.main"), main]];
-  return [...groups, ...long.map((each): [string, Field[]] => [each.label, [each]])].filter(([, several]) => several.length > 0);
+  const iconOf = (each: Field) => propertyIcon(meta, model, each);
+  const isContact = (each: Field) => (each.kind === "text" || iconOf(each) === "building-2") && CONTACT_ICONS.includes(iconOf(each));
+  const contactFields = fields.filter((each) => isContact(each) && each.name !== model.shown_as).sort((one, other) => CONTACT_ICONS.indexOf(iconOf(one)) - CONTACT_ICONS.indexOf(iconOf(other)));
+  const hasContact = contactFields.filter((each) => each.kind === "text").length > 1;
+  const mainFields = fields.filter((each) => !isLong(each) && !(hasContact && contactFields.includes(each))).sort((one, other) => rank(model, one) - rank(model, other));
+  const longFields = fields.filter(isLong);
+  const groups: [string, Field[]][] = hasContact ? [[t("group.main"), mainFields], [t("group.contact"), contactFields]] : [[t("group.main"), mainFields]];
+  return [...groups, ...longFields.map((each): [string, Field[]] => [each.label, [each]])].filter(([, groupFields]) => groupFields.length > 0);
 }
 
 /** Where a field stands among those of a record that moves through stages: name, stage, amounts, dates, the others. */
 function rank(model: Model, field: Field): number {
   const stage = workflowField(model);
-  const found = stage ? [field.name === model.shown_as, field === stage, field.kind === "money", field.kind === "date"].indexOf(true) : 0;
-  return found < 0 ? Number.MAX_SAFE_INTEGER : found;
+  const index = stage ? [field.name === model.shown_as, field === stage, field.kind === "money", field.kind === "date"].indexOf(true) : 0;
+  return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
 /** A reference has the icon of what it refers to. */
@@ -62,23 +62,23 @@ function propertyIcon(meta: Meta, model: Model, field: Field): IconName {
 }
 
 export function Properties(props: Props) {
-  const { meta, model, fields, denied, record, opened, texts } = props;
+  const { meta, model, fields, denied, record, openFields, texts } = props;
   const isTitle = (each: Field) => each.name === model.shown_as && each.kind === "text" && Boolean(record[each.name]);
-  const shown = fields.filter((each) => !isTitle(each) || opened.has(each.name) || each.name in texts);
+  const shownFields = fields.filter((each) => !isTitle(each) || openFields.has(each.name) || each.name in texts);
   return (
     <>
-      {groupsOf(meta, model, shown).map(([label, several], place) => (
+      {groupsOf(meta, model, shownFields).map(([label, groupFields], index) => (
         <section key={label} class="props" aria-label={label}>
           <h2>{label}</h2>
-          {several.map((field) => (
-            <Property key={field.name} {...props} field={field} isBare={several.length === 1 && ["longtext", "structure"].includes(field.kind)} />
+          {groupFields.map((field) => (
+            <Property key={field.name} {...props} field={field} isLabelHidden={groupFields.length === 1 && ["longtext", "structure"].includes(field.kind)} />
           ))}
-          {place === 0 &&
-            denied.map((each) => (
-              <div key={each} class="prop fact">
+          {index === 0 &&
+            denied.map((name) => (
+              <div key={name} class="prop fact">
                 <span class="prop-name">
                   <Icon name="lock" size="s" />
-                  {each.replaceAll("_", " ")}
+                  {name.replaceAll("_", " ")}
                 </span>
                 <div class="prop-value">
                   <NotPermitted />
@@ -94,16 +94,16 @@ export function Properties(props: Props) {
 interface PropertyProps extends Props {
   field: Field;
   /** Whether to omit the label, because the heading says the same. */
-  isBare: boolean;
+  isLabelHidden: boolean;
 }
 
-function Property({ meta, model, field, record, texts, opened, problem, isBare, onOpen, onText, onKeep }: PropertyProps) {
+function Property({ meta, model, field, record, texts, openFields, problem, isLabelHidden, onOpen, onText, onKeep }: PropertyProps) {
   const value = record[field.name];
-  const isOpen = !field.readonly && (opened.has(field.name) || field.name in texts);
+  const isOpen = !field.readonly && (openFields.has(field.name) || field.name in texts);
   const fault = problem?.faults.find((each) => each.field === field.name)?.detail;
   const isFilledMask = field.masked && value !== null && value !== undefined;
-  const classes = ["prop", isBare && "wide", isOpen && "open"].filter(Boolean).join(" ");
-  const name = (
+  const classes = ["prop", isLabelHidden && "wide", isOpen && "open"].filter(Boolean).join(" ");
+  const label = (
     <>
       <Icon name={propertyIcon(meta, model, field)} size="s" />
       <span class="cut" title={field.label}>
@@ -115,17 +115,17 @@ function Property({ meta, model, field, record, texts, opened, problem, isBare, 
   if (isOpen) {
     const text = texts[field.name] ?? (field.masked ? "" : valueToText(field, value));
     const help = isFilledMask ? tValues("masked.new") : field.help;
-    const described = [help && `${field.name}-help`, fault && `${field.name}-fault`].filter(Boolean).join(" ") || undefined;
+    const describedBy = [help && `${field.name}-help`, fault && `${field.name}-fault`].filter(Boolean).join(" ") || undefined;
     return (
       <div class={classes}>
         <label class="prop-name" for={field.name}>
-          {name}
+          {label}
         </label>
         <div class="prop-value">
           <div class="row nowrap">
             <Control
               {...{ meta, field, text }}
-              given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": fault ? true : undefined, "aria-describedby": described }}
+              given={{ id: field.name, name: field.name, class: "input", required: field.required, "aria-invalid": fault ? true : undefined, "aria-describedby": describedBy }}
               makes
               canBeEmpty={!field.required}
               onText={(next) => onText(field.name, next)}
@@ -153,10 +153,10 @@ function Property({ meta, model, field, record, texts, opened, problem, isBare, 
   const isEmpty = value === null || value === undefined || value === "";
   return (
     <div class={classes}>
-      <span class="prop-name">{name}</span>
-      <Shown canEdit={!field.readonly} label={field.label} onOpen={open}>
+      <span class="prop-name">{label}</span>
+      <EditableValue canEdit={!field.readonly} label={field.label} onOpen={open}>
         {isEmpty ? <span class="quiet">{t("empty")}</span> : <Linked {...{ meta, model, field }} value={value} />}
-      </Shown>
+      </EditableValue>
     </div>
   );
 }
@@ -178,18 +178,18 @@ function Linked({ meta, model, field, value }: Pick<PropertyProps, "meta" | "mod
 }
 
 /** A value that opens for editing when it or its button is pressed. Links in it still work. */
-function Shown({ canEdit, label, onOpen, children }: { canEdit: boolean; label: string; onOpen: () => void; children: ComponentChildren }) {
+function EditableValue({ canEdit, label, onOpen, children }: { canEdit: boolean; label: string; onOpen: () => void; children: ComponentChildren }) {
   if (!canEdit) {
     return <div class="prop-value">{children}</div>;
   }
-  const pressed = (event: MouseEvent) => {
-    const isElsewhere = (event.target as Element).closest("a, button") !== null || String(getSelection() ?? "") !== "";
-    if (!isElsewhere) {
+  const handleClick = (event: MouseEvent) => {
+    const isLinkOrSelection = (event.target as Element).closest("a, button") !== null || String(getSelection() ?? "") !== "";
+    if (!isLinkOrSelection) {
       onOpen();
     }
   };
   return (
-    <div class="prop-value can-edit" onClick={pressed}>
+    <div class="prop-value can-edit" onClick={handleClick}>
       {children}
       <button type="button" class="prop-edit" aria-label={t("edit.field", { label })} onClick={onOpen}>
         <Icon name="pencil" size="s" />

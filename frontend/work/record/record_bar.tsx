@@ -8,7 +8,7 @@ import { registerShortcut } from "../../shared/shortcuts";
 import { number, translator } from "../../shared/i18n";
 import type { Model, Row } from "../api";
 import { copyText } from "../list/curl";
-import { placeOf, walk } from "../list/walk";
+import { positionOf, walk } from "../list/walk";
 import { addressOf } from "../models";
 import { FavouriteButton } from "../shell/favourite_button";
 import { editRecord } from "./edit_request";
@@ -24,19 +24,19 @@ interface Props {
 }
 
 export function RecordBar({ model, record, title, onDelete }: Props) {
-  const place = placeOf(model, record.id);
-  const move = async (by: 1 | -1) => {
-    const next = place && (await walk(model, place, by));
+  const position = positionOf(model, record.id);
+  const move = async (step: 1 | -1) => {
+    const next = position && (await walk(model, position, step));
     if (next) {
       go(addressOf(model.name, next), { replaces: true });
     }
   };
   useLayoutEffect(() => {
-    const known = [
+    const unregisters = [
       registerShortcut({ key: "j", does: t("next"), run: () => void move(1) }),
       registerShortcut({ key: "k", does: t("previous"), run: () => void move(-1) }),
     ];
-    return () => known.forEach((each) => each());
+    return () => unregisters.forEach((each) => each());
   });
   const edit = editRecord.value;
   return (
@@ -49,13 +49,13 @@ export function RecordBar({ model, record, title, onDelete }: Props) {
         </span>
       </nav>
       <div class="head-end">
-        {place && (
+        {position && (
           <>
-            {place.total !== null && <span class="quiet record-place">{t("place", { n: number(place.index + 1), of: number(place.total) })}</span>}
-            <Button size="square tight" look="plain" aria-label={t("previous")} title={t("previous")} disabled={place.index === 0} onClick={() => void move(-1)}>
+            {position.total !== null && <span class="quiet record-place">{t("place", { n: number(position.index + 1), of: number(position.total) })}</span>}
+            <Button size="square tight" look="plain" aria-label={t("previous")} title={t("previous")} disabled={position.index === 0} onClick={() => void move(-1)}>
               <Icon name="chevron-up" />
             </Button>
-            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={place.total !== null && place.index >= place.total - 1} onClick={() => void move(1)}>
+            <Button size="square tight" look="plain" aria-label={t("next")} title={t("next")} disabled={position.total !== null && position.index >= position.total - 1} onClick={() => void move(1)}>
               <Icon name="chevron-down" />
             </Button>
           </>

@@ -10,20 +10,20 @@ export type SaveResult =
   | { state: "conflict"; theirs: Row }
   | { state: "refused"; problem: Problem };
 
-const CHANGED = "record has changed";
+const CHANGED_MESSAGE = "record has changed";
 
 /** Change fields of a record, unless it has changed since it was loaded. */
 export async function save(model: Model, base: Row, changes: Record<string, unknown>, command = "update"): Promise<SaveResult> {
   try {
-    const done = await attempt<Row>(model.name, command, { id: base.id, revision: base.revision, ...changes });
-    if (!done.isDone) {
-      return { state: "proposed", planId: done.planId };
+    const result = await attempt<Row>(model.name, command, { id: base.id, revision: base.revision, ...changes });
+    if (!result.isDone) {
+      return { state: "proposed", planId: result.planId };
     }
-    cacheRecords(model, [done.value]);
-    return { state: "saved", row: done.value };
+    cacheRecords(model, [result.value]);
+    return { state: "saved", row: result.value };
   } catch (error) {
     const problem = Problem.from(error);
-    if (problem.message.includes(CHANGED)) {
+    if (problem.message.includes(CHANGED_MESSAGE)) {
       return { state: "conflict", theirs: (await run<Row>(model.name, "get", { id: base.id })).value };
     }
     return { state: "refused", problem: withField(problem, model) };
@@ -32,11 +32,11 @@ export async function save(model: Model, base: Row, changes: Record<string, unkn
 
 /** The problem, assigned to the field that its text names first. */
 export function withField(problem: Problem, model: Model): Problem {
-  const named = model.fields.filter((each) => new RegExp(`\\b${model.name}\\.${each.name}\\b`).test(problem.message));
-  const found = named.sort((a, b) => b.name.length - a.name.length)[0];
-  if (!found) {
+  const namedFields = model.fields.filter((each) => new RegExp(`\\b${model.name}\\.${each.name}\\b`).test(problem.message));
+  const longestNamed = namedFields.sort((a, b) => b.name.length - a.name.length)[0];
+  if (!longestNamed) {
     return problem;
   }
-  const words = problem.message.replace(`${model.name}.${found.name}`, found.label);
-  return new Problem(problem.status, { detail: words, errors: [{ parameter: found.name, detail: words }] }, problem.retryAfterS);
+  const detail = problem.message.replace(`${model.name}.${longestNamed.name}`, longestNamed.label);
+  return new Problem(problem.status, { detail, errors: [{ parameter: longestNamed.name, detail }] }, problem.retryAfterS);
 }

@@ -9,24 +9,24 @@ const t = translator("record");
 
 export function StagePath({ model, record }: { model: Model; record: Row }) {
   const field = workflowField(model);
-  const now = field && String(record[field.name] ?? "");
-  if (!field?.options || !now || model.actions.length === 0) {
+  const current = field && String(record[field.name] ?? "");
+  if (!field?.options || !current || model.actions.length === 0) {
     return null;
   }
-  const isLost = optionTone(field, now) === "bad";
+  const isLost = optionTone(field, current) === "bad";
   // Only a lost record shows the red end step.
-  const going = field.options.filter((each) => optionTone(field, each) !== "bad");
-  const steps = isLost ? [...going.slice(0, -1), now] : going;
-  const at = steps.indexOf(now);
+  const openOrWon = field.options.filter((step) => optionTone(field, step) !== "bad");
+  const steps = isLost ? [...openOrWon.slice(0, -1), current] : openOrWon;
+  const currentIndex = steps.indexOf(current);
   return (
     <ol class="path" aria-label={t("path", { field: field.label })}>
-      {steps.map((each, place) => {
-        const state = each === now ? (isLost ? "on lost" : "on") : place < at && !isLost ? "done" : "";
+      {steps.map((step, index) => {
+        const state = step === current ? (isLost ? "on lost" : "on") : index < currentIndex && !isLost ? "done" : "";
         return (
-          <li key={each} class={state} aria-current={each === now ? "step" : undefined}>
+          <li key={step} class={state} aria-current={step === current ? "step" : undefined}>
             {state === "done" && <Icon name="check" size="s" />}
             {state === "on lost" && <Icon name="circle-x" size="s" />}
-            <span class="cut">{optionLabel(field, each)}</span>
+            <span class="cut">{optionLabel(field, step)}</span>
           </li>
         );
       })}

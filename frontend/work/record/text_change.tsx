@@ -9,40 +9,40 @@ import type { DiffPart } from "./text_diff";
 const t = translator("record");
 
 /** The maximum length of an unfolded part, and the number of characters shown at the ends of a folded one. */
-const SAME = { whole: 200, end: 60 };
-const CHANGED = { whole: 2_000, end: 700 };
+const UNCHANGED_LENGTHS = { whole: 200, end: 60 };
+const CHANGED_LENGTHS = { whole: 2_000, end: 700 };
 
 export function TextChange({ parts }: { parts: readonly DiffPart[] }) {
   return (
     <bdi class="longtext">
-      {parts.map((part, place) =>
+      {parts.map((part, index) =>
         part.isChanged && parts.length > 1 ? (
-          <mark key={place} class="changed">
-            <Folded text={part.text} isChanged />
+          <mark key={index} class="changed">
+            <FoldedText text={part.text} isChanged />
           </mark>
         ) : (
-          <Folded key={place} text={part.text} isChanged={part.isChanged} />
+          <FoldedText key={index} text={part.text} isChanged={part.isChanged} />
         ),
       )}
     </bdi>
   );
 }
 
-function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
+function FoldedText({ text, isChanged }: { text: string; isChanged: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  const { whole, end } = isChanged ? CHANGED : SAME;
-  if (isOpen || text.length <= whole) {
+  const { whole: maxUnfolded, end: endLength } = isChanged ? CHANGED_LENGTHS : UNCHANGED_LENGTHS;
+  if (isOpen || text.length <= maxUnfolded) {
     return <UntrustedText text={text} />;
   }
-  const [from, to] = [atCharacter(text, end), atCharacter(text, text.length - end)];
+  const [from, to] = [atCharacter(text, endLength), atCharacter(text, text.length - endLength)];
   const hidden = text.slice(from, to);
-  const count = countInvisible(hidden);
+  const invisibleCount = countInvisible(hidden);
   const label = t(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
   return (
     <>
       <UntrustedText text={text.slice(0, from)} />{" "}
       <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
-        {count ? `${label}, ${t("fold.unseen", { n: number(count) })}` : label}
+        {invisibleCount ? `${label}, ${t("fold.unseen", { n: number(invisibleCount) })}` : label}
       </Button>{" "}
       <UntrustedText text={text.slice(to)} />
     </>
@@ -50,6 +50,6 @@ function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
 }
 
 /** The offset, or the one before it if it is inside a surrogate pair. */
-function atCharacter(text: string, at: number): number {
-  return /[\udc00-\udfff]/.test(text[at] ?? "") ? at - 1 : at;
+function atCharacter(text: string, offset: number): number {
+  return /[\udc00-\udfff]/.test(text[offset] ?? "") ? offset - 1 : offset;
 }

@@ -16,7 +16,7 @@ import { eventTime } from "./event_time";
 
 const t = translator("record");
 
-export interface Entry {
+export interface HistoryEntry {
   at: string;
   command: string;
   by: string | null;
@@ -27,11 +27,11 @@ export interface Entry {
 const FILTERS = ["all", "people", "agents", "comments"] as const;
 type Filter = (typeof FILTERS)[number];
 
-const SHOWN = 20;
+const MAX_ITEMS = 20;
 /** The maximum length of a text in a line; longer texts are compared in a table. */
-const SHORT = 60;
+const MAX_INLINE_LENGTH = 60;
 /** The maximum number of changes shown at once. An event with more has all of them in a table that opens. */
-const MOST_SHOWN = 3;
+const MAX_INLINE_CHANGES = 3;
 
 interface Props {
   meta: Meta;
@@ -39,53 +39,53 @@ interface Props {
   id: string;
   revision: number;
   /** Called with the entries of the history, newest first, when they are loaded. */
-  onHistory: (entries: readonly Entry[]) => void;
+  onHistory: (entries: readonly HistoryEntry[]) => void;
 }
 
 export function Timeline({ meta, model, id, revision, onHistory }: Props) {
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const [filter, setFilter] = useState<Filter>("all");
-  const found = useRequest(
+  const timelineRequest = useRequest(
     async (signal) => {
-      const history = may(model, "history") ? run<Entry[]>(model.name, "history", { id }, signal) : null;
-      const [said, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
+      const history = may(model, "history") ? run<HistoryEntry[]>(model.name, "history", { id }, signal) : null;
+      const [loadedComments, entries] = await Promise.all([loadComments(meta, model, id, signal), history]);
       onHistory(entries?.value ?? []);
-      return { ...said, entries: entries?.value ?? [] };
+      return { ...loadedComments, entries: entries?.value ?? [] };
     },
     [model.name, id, revision],
     { keepsPrevious: true },
   );
   return (
     <>
-      <NewComment {...{ meta, model, id }} onWritten={found.reload} />
-      <RequestResult of={found}>
+      <NewComment {...{ meta, model, id }} onWritten={timelineRequest.reload} />
+      <RequestResult of={timelineRequest}>
         {({ entries, comments, me }) => {
-          const offered = FILTERS.filter((each) => each === "all" || count(each, entries, comments.length) > 0);
-          const events = shownEvents(filter, entries).map((entry, place) => ({
+          const shownFilters = FILTERS.filter((each) => each === "all" || count(each, entries, comments.length) > 0);
+          const eventItems = shownEvents(filter, entries).map((entry, index) => ({
             at: entry.at,
-            item: <Event key={entry.at + place} {...{ meta, model, entry }} />,
+            item: <TimelineEvent key={entry.at + index} {...{ meta, model, entry }} />,
           }));
-          const remarks = (filter === "all" || filter === "comments" ? comments : []).map((comment) => ({
+          const commentItems = (filter === "all" || filter === "comments" ? comments : []).map((comment) => ({
             at: comment.written_at,
-            item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={found.reload} />,
+            item: <CommentItem key={comment.id} {...{ meta, comment }} isOwn={me !== undefined && comment.author === me} onChanged={timelineRequest.reload} />,
           }));
-          const all = [...events, ...remarks].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+          const items = [...eventItems, ...commentItems].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
           return (
             <>
-              {(offered.includes("agents") || offered.includes("comments")) && (
+              {(shownFilters.includes("agents") || shownFilters.includes("comments")) && (
                 <div class="segments timeline-filter" role="group" aria-label={t("history")}>
-                  {offered.map((each) => (
+                  {shownFilters.map((each) => (
                     <button key={each} type="button" aria-pressed={filter === each} onClick={() => setFilter(each)}>
                       {t(`history.show.${each}`)}
                     </button>
                   ))}
                 </div>
               )}
-              {all.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
-              <ol class="timeline">{(isWhole ? all : all.slice(0, SHOWN)).map((each) => each.item)}</ol>
-              {!isWhole && all.length > SHOWN && (
-                <Button tight onClick={() => setWhole(true)}>
-                  {t("history.more", { n: number(all.length) })}
+              {items.length === 0 && <p class="quiet timeline-none">{t("history.none")}</p>}
+              <ol class="timeline">{(isExpanded ? items : items.slice(0, MAX_ITEMS)).map((each) => each.item)}</ol>
+              {!isExpanded && items.length > MAX_ITEMS && (
+                <Button tight onClick={() => setExpanded(true)}>
+                  {t("history.more", { n: number(items.length) })}
                 </Button>
               )}
             </>
@@ -96,37 +96,37 @@ export function Timeline({ meta, model, id, revision, onHistory }: Props) {
   );
 }
 
-function count(filter: Filter, entries: readonly Entry[], comments: number): number {
+function count(filter: Filter, entries: readonly HistoryEntry[], comments: number): number {
   return filter === "comments" ? comments : shownEvents(filter, entries).length;
 }
 
-function shownEvents(filter: Filter, entries: readonly Entry[]): readonly Entry[] {
+function shownEvents(filter: Filter, entries: readonly HistoryEntry[]): readonly HistoryEntry[] {
   if (filter === "all") {
     return entries;
   }
   return filter === "comments" ? [] : entries.filter((each) => (each.agent !== null) === (filter === "agents"));
 }
 
-function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry }) {
+function TimelineEvent({ meta, model, entry }: { meta: Meta; model: Model; entry: HistoryEntry }) {
   const changes = Object.entries(entry.changes).map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }));
-  const isMaking = entry.command.endsWith(".create");
+  const isCreation = entry.command.endsWith(".create");
   const areShort = changes.every(({ field, before, after }) => field && isShort(before) && isShort(after));
-  const isShown = !isMaking && changes.length <= MOST_SHOWN && areShort;
+  const areChangesInline = !isCreation && changes.length <= MAX_INLINE_CHANGES && areShort;
   return (
     <li>
       {entry.agent === null ? <Avatar name={entry.by ?? "–"} /> : <AgentAvatar />}
       <div>
         <p>
           <strong>{entry.agent ?? entry.by ?? t("history.someone")}</strong>
-          {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {whatHappened(model, entry)}{" "}
+          {entry.agent !== null && entry.by !== null && ` ${t("history.for", { name: entry.by })}`} {eventText(model, entry)}{" "}
           <time class="quiet" dateTime={entry.at} title={dateTime(entry.at)}>
             {eventTime(entry.at)}
           </time>
         </p>
-        {isShown ? (
+        {areChangesInline ? (
           changes.map(
             ({ name, field, before, after }) =>
-              field && <EventChange key={name} {...{ meta, field, before, after }} isNamed={changes.length > 1} />,
+              field && <EventChange key={name} {...{ meta, field, before, after }} hasLabel={changes.length > 1} />,
           )
         ) : (
           changes.length > 0 && (
@@ -142,13 +142,13 @@ function Event({ meta, model, entry }: { meta: Meta; model: Model; entry: Entry 
 }
 
 function isShort(value: unknown): boolean {
-  return String(value ?? "").length <= SHORT;
+  return String(value ?? "").length <= MAX_INLINE_LENGTH;
 }
 
-function EventChange({ meta, field, before, after, isNamed }: { meta: Meta; field: Field; before: unknown; after: unknown; isNamed: boolean }) {
+function EventChange({ meta, field, before, after, hasLabel }: { meta: Meta; field: Field; before: unknown; after: unknown; hasLabel: boolean }) {
   return (
     <p class="event-change">
-      {isNamed && <span class="quiet">{field.label}</span>}
+      {hasLabel && <span class="quiet">{field.label}</span>}
       {before !== null && before !== "" && (
         <>
           <s>
@@ -165,7 +165,7 @@ function EventChange({ meta, field, before, after, isNamed }: { meta: Meta; fiel
 }
 
 /** "changed expected close", "created this lead", or the action by its name. */
-function whatHappened(model: Model, { command, changes }: Entry): string {
+function eventText(model: Model, { command, changes }: HistoryEntry): string {
   const names = Object.keys(changes);
   const label = nounOf(fieldOf(model, names[0] ?? "")?.label ?? "");
   const noun = nounOf(model.label);
