@@ -30,7 +30,7 @@ function go(step: Step): void {
 
 export function ReleaseSteps({ product, release, reload }: Props) {
   const [jobs, setJobs] = useState<JobStates>({});
-  // Where the page begins; what is done meanwhile does not change the step under somebody's hands.
+  // The step at the start. It stays while the person works, even if another step is completed meanwhile.
   const [first] = useState<Step>(() => (!areFilesUploaded(release) ? "files" : release.notes_only ? "review" : "checks"));
   const step = STEPS.find((each) => each === query.value.get("step")) ?? first;
   const [hasUploaded, setUploaded] = useState(false);

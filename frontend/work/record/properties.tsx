@@ -16,7 +16,7 @@ import { translator } from "../../shared/i18n";
 const tValues = translator("values");
 const t = translator("record");
 
-/** The icons of fields by which somebody is reached, in the order in which they are shown. */
+/** The icons of contact fields, in the order in which the fields are shown. */
 const CONTACT_ICONS: readonly IconName[] = ["user", "building-2", "mail", "phone", "external-link"];
 
 interface Props {
