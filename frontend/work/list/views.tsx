@@ -34,6 +34,7 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
   const address = `/models/${model.name}`;
   const entries = [{ label: t("views.all"), does: address }, ...savedViews.map((each) => ({ label: each.name, does: addressOfView(model.name, each) }))];
   const isAll = !view;
+  const countOfAll = isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered;
   const viewsModel = viewModel(meta);
   if (isNarrow.value) {
     return savedViews.length > 0 ? <Menu label={view?.name ?? t("views.all")} tight items={entries} /> : null;
@@ -42,7 +43,7 @@ export function ViewTabs({ meta, model, total, totalUnfiltered }: Props) {
     <nav class="views" aria-label={t("views")}>
       <a href={address} aria-current={isAll ? "page" : undefined}>
         {t("views.all")}
-        {(isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered) !== undefined && <span class="count-of">{number((isAll && !currentSearch() ? (total ?? totalUnfiltered) : totalUnfiltered) ?? 0)}</span>}
+        {countOfAll !== undefined && <span class="count-of">{number(countOfAll)}</span>}
       </a>
       {savedViews.slice(0, MAX_TABS).map((savedView) => (
         <a key={savedView.id} href={addressOfView(model.name, savedView)} aria-current={savedView === view ? "page" : undefined}>
