@@ -82,11 +82,16 @@ class Desk:
             await page.wait_for_selector("main h1")
 
 
+def require_pages() -> None:
+    """Skip the test if the pages of the work app are not built."""
+    if Assets.of_package().entry_assets("work") is None:
+        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+
+
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """The app with the demonstration; skips where the pages are not built."""
-    if Assets.of_package().entry_assets("work") is None:
-        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    require_pages()
     with served(tmp_path_factory.mktemp("desk") / "data", "--demo", service="both") as running:
         yield Desk(running)
 

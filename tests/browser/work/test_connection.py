@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from countersign.web.assets import Assets
-from tests.browser.work.conftest import Desk
+from tests.browser.work.conftest import Desk, require_pages
 from tests.figures import Figures
 from tests.servers.countersign import served
 from tests.servers.process import free_port
@@ -21,8 +20,7 @@ BUSY_S = 20
 async def test_pages_go_on_by_themselves_after_a_restart_of_the_server(
     browser: Browser, tmp_path: Path, figures: Figures, pytestconfig: pytest.Config
 ) -> None:
-    if Assets.of_package().entry_assets("work") is None:
-        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    require_pages()
     data, ports = tmp_path / "data", (free_port(), free_port())
     settings = {"COUNTERSIGN_GRACE_S": "1"}
     with served(data, "--demo", service="both", ports=ports, settings=settings) as running:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from countersign.web.assets import Assets
-from tests.browser.work.conftest import PASSWORD, Caller, Desk
+from tests.browser.work.conftest import PASSWORD, Caller, Desk, require_pages
 from tests.browser.work.test_connection import AWAY
 from tests.servers.countersign import served
 from tests.servers.process import free_port
@@ -171,8 +170,7 @@ async def after_a_reload(page: Page, hand: Keyboard) -> None:
 async def test_ten_decisions_are_made_whatever_happens_on_the_way(
     browser: Browser, tmp_path: Path, kind: type[Keyboard]
 ) -> None:
-    if Assets.of_package().entry_assets("work") is None:
-        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    require_pages()
     data, ports = tmp_path / "data", (free_port(), free_port())
     settings = {"COUNTERSIGN_GRACE_S": "1"}
     with served(data, "--demo", service="both", ports=ports, settings=settings) as running:
