@@ -1,4 +1,5 @@
-"""All settings: name, type, default, meaning and unit. The environment overrides the file, which overrides defaults."""
+"""All settings: name, type, default, meaning and unit. The environment overrides the settings file, which overrides the
+defaults."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,11 +16,11 @@ MAX_MIB = 2**42
 
 
 class BadSetting(Exception):
-    """A setting's value cannot be used; the text names the setting and the remedy."""
+    """The value of a setting is invalid. The text names the setting and the remedy."""
 
 
 class UnreadableSettingsFile(BadSetting):
-    """A file with settings cannot be read; the text names the file, the reason and the user."""
+    """A file with settings cannot be read. The text names the file, the reason and the operating-system user."""
 
 
 def _setting(
@@ -31,7 +32,7 @@ def _setting(
     among: tuple[str, ...] = (),
     max_value: int | None = None,
 ) -> Any:
-    # A time to live of 0 days would expire everything at once; a very long one exceeds the timestamps of a database.
+    # A lifetime of 0 days would expire everything at once. A very long lifetime exceeds the timestamps of a database.
     min_value, default_max = {"days": (1, MAX_DAYS), "MiB": (0, MAX_MIB)}.get(unit, (0, MAX_NUMBER))
     metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among}
     metadata |= {"min_value": min_value, "max_value": max_value or default_max}
@@ -40,7 +41,7 @@ def _setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The operator's choices. `countersign config` prints them with their sources."""
+    """The values of all settings. `countersign config` prints them with their sources."""
 
     data: str = _setting("data", "Directory of databases, blobs, keys and locks.", "path")
     config: str = _setting(
@@ -48,34 +49,50 @@ class Settings:
         "TOML file with settings by lower-case name; default: countersign.toml in the data directory.",
         "path",
     )
-    database_url: str = _setting("", "postgresql://… ; empty: SQLite files in the data directory.", "URL", secret=True)
-    database_pool: int = _setting(10, "PostgreSQL connections of one worker.", "connections")
-    read_deadline_s: int = _setting(5, "Longest time a search or scan may take in the database.", "seconds")
-    storage_mib: int = _setting(
-        0, "Maximum size of the SQLite database, and also of the files beside it; 0: no maximum.", "MiB"
-    )
-    reserve_mib: int = _setting(64, "If the data volume has less free space, writes are refused with 507.", "MiB")
-    master_key: str = _setting(
+    database_url: str = _setting(
         "",
-        "Key that encrypts stored secrets: base64 of 32 bytes, or `id:base64,…` (first encrypts, all decrypt).",
+        "URL of a PostgreSQL database: postgresql://… ; empty: SQLite files in the data directory.",
+        "URL",
         secret=True,
     )
-    master_key_file: str = _setting("", "File that holds the master key, mode 0600.", "path")
+    database_pool: int = _setting(10, "Maximum number of PostgreSQL connections of one worker process.", "connections")
+    read_deadline_s: int = _setting(5, "Maximum time that a search or scan may take in the database.", "seconds")
+    storage_mib: int = _setting(
+        0,
+        "Maximum size of the SQLite database, and separately of the other files in the data directory; 0: no maximum.",
+        "MiB",
+    )
+    reserve_mib: int = _setting(
+        64, "Minimum free space of the data volume. With less, the service refuses writes with 507.", "MiB"
+    )
+    master_key: str = _setting(
+        "",
+        "Key that encrypts stored secrets: base64 of 32 bytes, or several keys as `id:base64,…`. The first key "
+        "encrypts; all keys decrypt.",
+        secret=True,
+    )
+    master_key_file: str = _setting("", "File that contains the master key, with mode 0600.", "path")
     blobs_url: str = _setting(
-        "", "s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.", "URL"
+        "",
+        "S3 bucket for blobs: s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.",
+        "URL",
     )
     blobs_beneath: str = _setting(
-        "", "Folder of another store's blobs, read in addition and never changed; empty: none.", "path"
+        "",
+        "Folder with the blobs of another store. The service also reads these blobs and never changes them; empty: "
+        "none.",
+        "path",
     )
     cdn_url: str = _setting(
-        "", "Address of a CDN that serves this service's signed blob paths; empty: none.", "URL"
+        "", "Address of a CDN that serves the signed blob addresses of this service; empty: none.", "URL"
     )
     downloads: str = _setting(
         "proxy",
-        "How artifacts reach a customer: `proxy` through the service, `redirect` to a signed store or CDN address.",
+        "How customers download artifacts: `proxy` sends them through the service, `redirect` sends customers to a "
+        "signed address of the blob storage or the CDN.",
         among=("proxy", "redirect"),
     )
-    signed_url_ttl_s: int = _setting(600, "How long a signed download address works.", "seconds")
+    signed_url_ttl_s: int = _setting(600, "How long a signed download address is valid.", "seconds")
     distribution_url: str = _setting(
         "",
         "Public address of the store without a trailing slash; empty: http://HOST:PORT of its listener.",
@@ -89,151 +106,200 @@ class Settings:
     )
     demo_activity: bool = _setting(
         True,
-        "With --demo: also dates around today, payments, tickets in progress, agents with proposals, and what "
-        "the store's player follows and keeps.",
+        "With --demo: also create recent data, such as dates around today, payments, tickets in progress, proposals of "
+        "agents, and products, collections, downloads and follows of the store's demonstration player.",
     )
     mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP in addition to the three earlier revisions.")
     counters_url: str = _setting(
         "",
-        "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",
+        "Redis or Valkey server for rate limits that several nodes share: redis://… ; empty: each node counts in its "
+        "own memory.",
         "URL",
         secret=True,
     )
     trusted_proxies: str = _setting(
-        "", "Addresses and networks whose X-Forwarded-For and traceparent are trusted, comma-separated."
+        "",
+        "Addresses and networks of proxies whose headers X-Forwarded-For and traceparent are trusted, comma-separated.",
     )
-    rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
-    rate_community: int = _setting(600, "Requests of one community key.", "per minute")
-    rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
+    rate_anonymous: int = _setting(
+        120, "Maximum number of requests without credentials from one IP address.", "per minute"
+    )
+    rate_community: int = _setting(600, "Maximum number of requests with one community key.", "per minute")
+    rate_agent: int = _setting(1200, "Maximum number of requests with one agent key.", "per minute")
     rate_documents: int = _setting(
-        600, "Requests of one address for documents, problem pages and keys; a quota of their own.", "per minute"
+        600,
+        "Maximum number of requests for documents, problem pages and public keys from one IP address. Other limits do "
+        "not count these requests.",
+        "per minute",
     )
-    rate_keys: int = _setting(5, "Keys that one address may create.", "per hour")
-    key_days: int = _setting(30, "Life of an unused key.", "days")
-    rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
-    rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
+    rate_keys: int = _setting(5, "Maximum number of keys that one IP address may create.", "per hour")
+    key_days: int = _setting(30, "How long a key that is not used remains valid.", "days")
+    rate_person: int = _setting(1200, "Maximum number of requests of one person or OAuth client.", "per minute")
+    rate_token: int = _setting(60, "Maximum number of sign-ins and token requests from one IP address.", "per minute")
     rate_register: int = _setting(
         0,
-        "Agents that may register from one address, or for one e-mail address; 0: 20 anonymous, 20 by e-mail (5 for "
-        "one e-mail address), 60 asserted. It also limits OAuth clients that register themselves; 0: 20.",
+        "Maximum number of agents that may register from one IP address, or for one e-mail address; 0: 20 anonymous, "
+        "20 by e-mail (5 for one e-mail address) and 60 by assertion. The same maximum applies to OAuth clients that "
+        "register themselves; 0: 20.",
         "per hour",
     )
     register_anonymous_all: int = _setting(
-        100, "Anonymous agents that may register, all addresses together.", "per hour"
+        100, "Maximum number of anonymous agents that may register from all IP addresses together.", "per hour"
     )
     register_named_all: int = _setting(
-        1000, "Agents by e-mail or assertion that may register, all addresses together.", "per hour"
+        1000,
+        "Maximum number of agents that may register by e-mail or assertion from all IP addresses together.",
+        "per hour",
     )
-    code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
-    code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
-    token_ttl_s: int = _setting(86400, "Life of an access token, a day at most.", "seconds", max_value=86400)
-    session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
-    agents_anonymous: bool = _setting(True, "Let agents register without naming a person.")
-    agents_by_email: bool = _setting(True, "Let agents register by the e-mail of their person, who then confirms.")
+    code_failures_person: int = _setting(
+        10, "Number of wrong redeem codes after which one person gets the status 429.", "per 10 minutes"
+    )
+    code_failures_address: int = _setting(
+        50, "Number of wrong redeem codes after which one IP address gets the status 429.", "per 10 minutes"
+    )
+    token_ttl_s: int = _setting(86400, "How long an access token is valid, at most a day.", "seconds", max_value=86400)
+    session_ttl_s: int = _setting(1209600, "How long a session is valid after sign-in.", "seconds")
+    agents_anonymous: bool = _setting(True, "Let agents register without a person.")
+    agents_by_email: bool = _setting(
+        True, "Let agents register with the e-mail address of a person, who must confirm the registration."
+    )
     dynamic_clients: bool = _setting(
         True,
-        "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: registered ones get no more tokens.",
+        "Let OAuth clients such as MCP clients register themselves (RFC 7591); false: clients that registered "
+        "themselves get no new tokens.",
     )
-    dynamic_client_days: int = _setting(180, "Life of an unused OAuth client that registered itself.", "days")
+    dynamic_client_days: int = _setting(
+        180, "How long an OAuth client that registered itself is kept if it is not used.", "days"
+    )
     assertion_ttl_s: int = _setting(
         3600,
-        "Life of the assertion an agent exchanges for access tokens, a day at most.",
+        "How long the assertion that an agent exchanges for access tokens is valid, at most a day.",
         "seconds",
         max_value=86400,
     )
-    claim_ttl_s: int = _setting(86400, "How long a registered agent may be claimed.", "seconds")
-    attempt_ttl_s: int = _setting(600, "Life of a claim link and its code, a day at most.", "seconds", max_value=86400)
-    poll_interval_s: int = _setting(5, "Minimum time between two polls of a claim.", "seconds", max_value=86400)
-    claim_grant: str = _setting("urn:workos:agent-auth:grant-type:claim", "Grant type that polls a claim.", "URN")
+    claim_ttl_s: int = _setting(86400, "How long after its registration a person may claim an agent.", "seconds")
+    attempt_ttl_s: int = _setting(
+        600, "How long a claim link and its code are valid, at most a day.", "seconds", max_value=86400
+    )
+    poll_interval_s: int = _setting(
+        5, "Minimum time between two requests of an agent that asks whether it is claimed.", "seconds", max_value=86400
+    )
+    claim_grant: str = _setting(
+        "urn:workos:agent-auth:grant-type:claim",
+        "OAuth grant type with which an agent asks whether it is claimed.",
+        "URN",
+    )
     revoked_event: str = _setting(
         "https://schemas.workos.com/events/agent/auth/identity/assertion/revoked",
-        "Type of the security event by which an identity provider revokes its assertion.",
+        "Type of the security event with which an identity provider revokes an assertion.",
         "URI",
     )
     private_issuers: bool = _setting(
-        False, "Fetch keys of trusted issuers from private and loopback addresses and over http, for tests."
+        False,
+        "For tests: also fetch keys of trusted identity providers from private and loopback addresses and over http.",
     )
-    resource_name: str = _setting("Countersign", "The store's name in metadata, in auth.md and on pages.")
+    resource_name: str = _setting("Countersign", "Name of the store in metadata, in auth.md and on pages.")
     security_contact: str = _setting(
         "",
         "Contacts for security reports: e-mail or web addresses for security.txt, separated by commas; empty: no file.",
     )
     smtp_url: str = _setting(
         "",
-        "smtp://user:password@host:port or smtps://… ; `discard:`: no mail; empty: mail goes to the outbox folder.",
+        "Mail server: smtp://user:password@host:port or smtps://… ; `discard:`: send no mail; empty: write mail to the "
+        "outbox folder.",
         "URL",
         secret=True,
     )
-    mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all mail.")
-    mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
+    mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all e-mail.")
+    mail_link_ttl_s: int = _setting(3600, "How long a link in an e-mail is valid.", "seconds")
     private_webhooks: bool = _setting(
-        False, "Send webhooks to private and loopback addresses and over http, for private networks."
+        False, "For private networks: also send webhooks to private and loopback addresses and over http."
     )
     webhook_days: int = _setting(14, "How long a completed webhook delivery is kept.", "days")
     plan_letter_s: int = _setting(
         300, "Delay between the first pending plan and the e-mail to its approvers; 0: no e-mail.", "seconds"
     )
-    upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
-    artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
+    upload_ttl_s: int = _setting(86400, "How long an incomplete upload is kept.", "seconds")
+    artifact_max_mib: int = _setting(204800, "Maximum size of an artifact.", "MiB")
     archive_entries: int = _setting(250_000, "Maximum number of entries of one archive.", "entries")
     archive_depth: int = _setting(64, "Maximum number of folders above an entry.", "folders")
-    archive_name_bytes: int = _setting(255, "Longest name of an entry in its folder.", "bytes")
-    archive_path_bytes: int = _setting(1024, "Longest path of an entry.", "bytes")
+    archive_name_bytes: int = _setting(255, "Maximum length of the file name of an entry.", "bytes")
+    archive_path_bytes: int = _setting(1024, "Maximum length of the path of an entry.", "bytes")
     archive_total_mib: int = _setting(204800, "Maximum unpacked size of one archive.", "MiB")
     archive_ratio: int = _setting(200, "Maximum number of unpacked bytes per byte of an archive.", "times")
     archive_ratio_after_mib: int = _setting(64, "Unpacked size below which the ratio is not checked.", "MiB")
-    archive_seconds: int = _setting(3600, "Longest time for reading one archive.", "seconds")
+    archive_seconds: int = _setting(3600, "Maximum time for reading one archive.", "seconds")
     archive_memory_mib: int = _setting(1024, "Memory limit of the process that reads an archive.", "MiB")
     archive_profile: str = _setting(
         "strict",
         "`strict`, or `compatible`, which also accepts unusual but harmless archives.",
         among=("strict", "compatible"),
     )
-    job_workers: int = _setting(2, "Processes of `serve` that run jobs; 0: only `countersign worker` runs them.")
+    job_workers: int = _setting(
+        2, "Number of processes that `serve` starts to run jobs; 0: only `countersign worker` runs jobs."
+    )
     job_engine: str = _setting(
         "auto",
-        "How jobs find a worker: `embedded` (leases in the job table), `procrastinate` (PostgreSQL alone), or `auto`: "
-        "procrastinate on PostgreSQL, else embedded.",
+        "Job queue: `embedded` (leases in the job table), `procrastinate` (only with PostgreSQL), or `auto`: "
+        "procrastinate with PostgreSQL, embedded with SQLite.",
         among=("auto", "embedded", "procrastinate"),
     )
     jobs_running: int = _setting(
-        4, "Requested jobs of one organisation that run at a time; its background jobs have the same limit.", "jobs"
+        4, "Maximum number of jobs of one organisation that run at the same time. Its background jobs are counted "
+        "separately, with the same maximum.", "jobs"
     )
-    jobs_queued: int = _setting(1000, "Requested jobs of one organisation that may wait.", "jobs")
-    job_attempts: int = _setting(3, "Attempts before a job fails.", "attempts")
-    job_lease_s: int = _setting(15, "A worker without a heartbeat for this long loses its job.", "seconds")
-    job_seconds: int = _setting(7200, "Longest time of one attempt.", "seconds")
+    jobs_queued: int = _setting(1000, "Maximum number of jobs of one organisation that wait.", "jobs")
+    job_attempts: int = _setting(3, "Number of attempts after which a job fails.", "attempts")
+    job_lease_s: int = _setting(15, "A worker that sends no heartbeat for this long loses its job.", "seconds")
+    job_seconds: int = _setting(7200, "Maximum time of one attempt.", "seconds")
     job_memory_mib: int = _setting(4096, "Memory limit of a process that runs jobs.", "MiB")
     job_nice: int = _setting(10, "Niceness of job processes, 0 to 19.")
     job_days: int = _setting(30, "How long a completed job is kept.", "days")
-    sandboxes: int = _setting(100, "Data sets of the sandbox that this node keeps at a time; 0: none.", "data sets")
-    sandbox_mib: int = _setting(256, "Maximum size of one data set of the sandbox.", "MiB")
-    sandbox_idle_s: int = _setting(3600, "Life of an unused data set of the sandbox.", "seconds")
-    statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
-    delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
-    delta_group_mib: int = _setting(256, "Maximum size of the contents that are compared at once for an update.", "MiB")
-    ask_model_url: str = _setting(
-        "", "Base address of an OpenAI-compatible model that helps with questions (`…/v1`); empty: rules alone.", "URL"
+    sandboxes: int = _setting(
+        100, "Maximum number of sandbox data sets that this node keeps at the same time; 0: no sandbox.", "data sets"
     )
-    ask_model: str = _setting("", "Name of that model.")
-    ask_model_key: str = _setting("", "Key for that model.", secret=True)
-    ask_model_seconds: int = _setting(5, "How long that model may take. After this time, the rules answer.", "seconds")
+    sandbox_mib: int = _setting(256, "Maximum size of one sandbox data set.", "MiB")
+    sandbox_idle_s: int = _setting(3600, "How long a sandbox data set is kept if it is not used.", "seconds")
+    statement_ttl_s: int = _setting(
+        1209600, "How long the signed statement of a channel's current build is valid.", "seconds"
+    )
+    delta_history: int = _setting(
+        3, "Number of earlier builds for which updates to a new build are prepared.", "builds"
+    )
+    delta_group_mib: int = _setting(
+        256, "Maximum size of the contents that are compared at the same time when an update is prepared.", "MiB"
+    )
+    ask_model_url: str = _setting(
+        "",
+        "Base address (`…/v1`) of an OpenAI-compatible model that helps to answer questions; empty: rules answer "
+        "without a model.",
+        "URL",
+    )
+    ask_model: str = _setting("", "Name of the model at ASK_MODEL_URL.")
+    ask_model_key: str = _setting("", "API key for the model at ASK_MODEL_URL.", secret=True)
+    ask_model_seconds: int = _setting(
+        5, "Maximum time to wait for the model. After this time, rules answer without the model.", "seconds"
+    )
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long caches may keep a public catalog response.", "seconds")
-    plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")
-    header_deadline_s: int = _setting(5, "Time a client has for its request's header.", "seconds")
-    idle_deadline_s: int = _setting(15, "Time an idle connection stays open.", "seconds")
-    body_grace_s: int = _setting(10, "Time a client has for a body before the minimum rate applies.", "seconds")
-    body_rate_kib_s: int = _setting(64, "Minimum rate of a body after the grace time.", "KiB/s")
-    grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
+    plan_ttl_s: int = _setting(604800, "How long a proposed plan can be approved before it expires.", "seconds")
+    header_deadline_s: int = _setting(5, "Maximum time for a client to send the header of a request.", "seconds")
+    idle_deadline_s: int = _setting(15, "How long an idle connection stays open.", "seconds")
+    body_grace_s: int = _setting(
+        10, "Time that a client may take for a request body before the minimum rate applies.", "seconds"
+    )
+    body_rate_kib_s: int = _setting(64, "Minimum rate of a request body after BODY_GRACE_S.", "KiB/s")
+    grace_s: int = _setting(5, "Maximum time for running requests to end when the service stops.", "seconds")
     watchdog_s: int = _setting(
         10, "A server process whose event loop is blocked for this long is replaced; 0: never.", "seconds"
     )
     operator_port: int = _setting(0, "Port for the operator: /livez, /readyz, /metrics; 0: none.")
-    operator_host: str = _setting("127.0.0.1", "Address of that port, which requires no authentication.")
+    operator_host: str = _setting(
+        "127.0.0.1", "Address at which OPERATOR_PORT listens. The port requires no authentication."
+    )
     otlp_url: str = _setting(
         "",
-        "Base address of a collector of traces (OTLP over HTTP), like http://127.0.0.1:4318; empty: no traces.",
+        "Base address of a trace collector (OTLP over HTTP), such as http://127.0.0.1:4318; empty: no traces.",
         "URL",
         secret=True,
     )
@@ -243,7 +309,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """One setting as `countersign config` prints it; `shown` hides the value of a secret."""
+    """One setting as `countersign config` prints it. `shown` is the value, or a note for a secret."""
 
     variable: str
     shown: str
@@ -255,18 +321,18 @@ class SettingValue:
 
 
 def load(environment: Mapping[str, str], **given: object) -> Settings:
-    """The settings from `given` (the command line), the environment, the file, and the defaults, in this order; None
-    and empty strings count as unset.
+    """Return the settings. The values of `given` (the command line) override the environment, which overrides the
+    settings file, which overrides the defaults. None and empty strings count as unset.
 
     Raises:
-        BadSetting: a value has the wrong type or is not one of the choices; the file cannot be read or has an unknown
-            setting.
+        BadSetting: a value has the wrong type, is out of range or is not one of the choices, or the file cannot be read
+            or contains an unknown setting.
     """
     return _resolve(environment, given)[0]
 
 
 def explain(environment: Mapping[str, str], **given: object) -> list[SettingValue]:
-    """Every setting with its value and its source.
+    """Return every setting with its value and its source.
 
     Raises:
         BadSetting: as `load`.
@@ -308,7 +374,7 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
 
 
 def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Layers:
-    """The sources of values, in order of precedence."""
+    """Return the sources of values with their labels, in order of precedence."""
     variables = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
@@ -319,8 +385,8 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
         ("environment", variables),
         ("environment's file", _secrets_in_files(variables)),
     ]
-    path, required = _file_path(layers)
-    from_file = _read_file(path, required=required)
+    path, must_exist = _file_path(layers)
+    from_file = _read_file(path, must_exist=must_exist)
     unknown = sorted(set(from_file) - {item.name for item in fields(Settings)})
     if unknown:
         raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
@@ -328,12 +394,13 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
 
 
 def _set(values: Mapping[str, object]) -> dict[str, object]:
-    """The values without empty ones, which count as unset in every source."""
+    """Return the values without None and empty strings, which count as unset in every source."""
     return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
 def file_variables() -> frozenset[str]:
-    """The variables `…_FILE`, each with the path of a file with a secret setting, as orchestrators mount secrets."""
+    """Return the names of the variables `…_FILE`. Each contains the path of a file with the value of a secret setting,
+    for orchestrators that mount secrets as files."""
     names = {item.name for item in fields(Settings)}
     secret = (item.name for item in fields(Settings) if item.metadata["secret"])
     return frozenset(f"{PREFIX}{name.upper()}_FILE" for name in secret if f"{name}_file" not in names)
@@ -355,13 +422,14 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
         except UnicodeDecodeError as error:
             raise BadSetting(f"{variable}: {path} is not UTF-8 text") from error
         if not text:
-            # A service whose secret is not written yet would otherwise start with an empty database.
+            # Without this check, a service would start with an empty SQLite database until its database URL is written.
             raise BadSetting(f"{variable}: {path} is empty; write the value into it, or remove the variable")
         found[name] = text
     return found
 
 
 def _file_path(layers: _Layers) -> tuple[Path, bool]:
+    """Return the path of the settings file, and whether the file must exist because a setting names it."""
     for _, layer in layers:
         if layer.get("config"):
             return Path(str(layer["config"])), True
@@ -372,11 +440,11 @@ def _file_path(layers: _Layers) -> tuple[Path, bool]:
     return Path(str(data)) / "countersign.toml", False
 
 
-def _read_file(path: Path, *, required: bool) -> dict[str, object]:
+def _read_file(path: Path, *, must_exist: bool) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        if required:
+        if must_exist:
             raise BadSetting(f"{path}: no such file; correct COUNTERSIGN_CONFIG") from error
         return {}
     except OSError as error:

@@ -108,7 +108,7 @@ def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None
 
 
 def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
-    assert {name: set(each) for name, each in grants.OWN.items()} == {
+    assert {name: set(each) for name, each in grants.BUILTIN_COMMANDS.items()} == {
         name: set(each) for name, each in builtin_commands.SENTENCES.items()
     }
     assert set(grants.RIGHTS) == RIGHTS
@@ -117,7 +117,7 @@ def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
 def test_no_model_can_take_the_place_of_an_engines_table() -> None:
     written = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
 
-    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == modules.TABLES
+    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == modules.ENGINE_TABLES
 
 
 def test_an_empty_module_is_a_module() -> None:

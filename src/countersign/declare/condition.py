@@ -40,7 +40,7 @@ class FieldOf:
 class Where:
     """A condition on a field of the model. `value` is a JSON value, `CALLER`, `TODAY` or, in rules, `FieldOf`.
 
-    If a guard or a rule is not met, the error text contains `remedy`.
+    If a record does not meet the condition of a guard or a rule, the error text contains `remedy`.
     """
 
     field: str

@@ -45,8 +45,8 @@ class ModelOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The declaration of a model. `source` is the file of the model, and `summary` its docstring. `misspelt` are the
-    unknown options of its class statement."""
+    """The declaration of a model. `source` is the file of the model, and `summary` its docstring. `unknown_options` are
+    the options of its class statement that do not exist."""
 
     name: str
     label: str
@@ -63,7 +63,7 @@ class Declared:
     shown_as: str
     commands: tuple[str, ...]
     source: str
-    misspelt: tuple[str, ...] = ()
+    unknown_options: tuple[str, ...] = ()
     label_de: str = ""
     plural_de: str = ""
     icon: str = ""
@@ -75,7 +75,7 @@ class Declared:
 
     @property
     def state_field(self) -> str | None:
-        """Return the name of the field that the workflow governs."""
+        """Return the name of the field that the workflow changes, or None without a workflow."""
         return None if self.workflow is None else self.workflow.field
 
     def present_name(self, name: str) -> str:
@@ -85,7 +85,8 @@ class Declared:
         return next((each for each, field in self.fields.items() if field.former_name == name), name)
 
     def filling_ref(self, name: str) -> str | None:
-        """Return the name of the ref to the record from which an omitted field of a new record is copied."""
+        """Return the name of the ref whose option `fills` contains the field, or None. If the input of a new record
+        omits the field, its value is copied from the record that this ref refers to."""
         refs = (each for each in self.fields.values() if isinstance(each, Ref))
         return next((each.name for each in refs if name in each.fills), None)
 
@@ -112,10 +113,10 @@ class Model:
     icon           the name of a lucide icon; default: the icon of the module
     group          the name of the sidebar's group; default: the name of the module
     title_field    the field that names a record in lists and sentences; default: `shown_as`
-    subtitle_fields the fields of the line under the title; at most three
+    subtitle_fields  the fields of the line under the title; at most three
     measures       the numbers that dashboards offer for the model
-    risks          rules for the risk of proposals, beyond those that hold for all models
-    locked         conditions under which only its actions can change or delete a record
+    risks          rules for the risk of proposals, in addition to the default risks of commands
+    locked         conditions under which only actions can change or delete a record
     locked_with    a ref field: a record is locked while the record that it refers to is locked
     locked_while   conditions on the referenced record of `locked_with` under which a record is locked; default: the
                    conditions in `locked` of that record's model
@@ -161,7 +162,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         shown_as=shown_as,
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,
-        misspelt=tuple(options.keys() - ModelOptions.__annotations__.keys()),
+        unknown_options=tuple(options.keys() - ModelOptions.__annotations__.keys()),
         **_german(options, label, plural),
         icon=options.get("icon", ""),
         group=options.get("group", ""),
@@ -173,7 +174,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
 
 
 def _german(options: ModelOptions, label: str, plural: str) -> dict[str, str]:
-    """Return the names in German. Without them, people read the English ones."""
+    """Return the names in German. The default is the English names."""
     german = options.get("label_de")
     return {"label_de": german or label, "plural_de": options.get("plural_de") or german or plural}
 
@@ -197,7 +198,8 @@ def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
 
 
 def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Return the values of all computed fields of a record. A value is empty if one of its sources is empty."""
+    """Return the values of all computed fields, given the other values of the record. A computed value is empty if one
+    of its sources is empty."""
     known = dict(values)
     for name, function, needed in _order(model):
         given = [known.get(source) for source in needed]
@@ -212,7 +214,7 @@ def sources(field: Field) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def made_from(model: Declared, name: str) -> frozenset[str]:
+def indirect_sources(model: Declared, name: str) -> frozenset[str]:
     """Return the fields of the model from which a computed field is derived, directly or indirectly."""
     found: set[str] = set()
     left = list(sources(model.fields[name]))

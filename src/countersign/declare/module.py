@@ -34,8 +34,8 @@ class Grant:
 class Role:
     """A role with its grants. Several modules may add grants to a role with the same name.
 
-    `rights` are rights that do not belong to a model. With `base.unmask`, members may let agents read specific fields
-    in clear.
+    `rights` are rights that do not belong to a model. Members with the right `base.unmask` may let agents read specific
+    fields in clear.
     """
 
     def __init__(self, name: str, *grants: Grant, label: str = "", rights: tuple[str, ...] = ()) -> None:

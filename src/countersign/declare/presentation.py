@@ -1,4 +1,4 @@
-"""How a model is presented to people: words and tones of options, measures of dashboards, and the risk of proposals."""
+"""The presentation of a model to people: labels and colours of options, measures of dashboards, risk of proposals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from countersign.declare.condition import Where
 
 Tone: TypeAlias = Literal["info", "cyan", "violet", "good", "bad", "warn", "grey"]
-"""The colour of a state. A page never shows the colour without the word."""
+"""The colour of an option. A page never shows the colour without the label."""
 TONES: tuple[Tone, ...] = ("info", "cyan", "violet", "good", "bad", "warn", "grey")
 
 RiskLevel: TypeAlias = Literal["low", "medium", "high"]
@@ -25,8 +25,8 @@ Words: TypeAlias = Mapping[str, str]
 class Option:
     """An option of a select, with its label in English and German and its tone.
 
-    Without `en`, the label is the value with spaces; without `de`, it is the English label. Without `tone`, the state
-    field of a workflow gets a tone from the position and the word of the option, and any other field gets grey.
+    The default of `en` is the value with spaces, and the default of `de` is the English label. Without `tone`, an
+    option is grey, except in the state field of a workflow: there, `default_tone` chooses the tone.
     """
 
     value: str
@@ -45,8 +45,8 @@ class Option:
 class Measure:
     """A number that dashboards and tiles show: a function over a field, or the count of records.
 
-    `better` is the direction of a change that is good. `date` is the field by whose date records are counted; default:
-    the first date field.
+    `better` is the direction of change that counts as an improvement. `date` is the field whose date assigns a record
+    to a period; default: the first date field.
     """
 
     fn: MeasureFunction = "count"
@@ -59,10 +59,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """A rule for the risk of a proposal: its level and the key of its reason.
+    """A rule that gives proposals a risk level, with the key of the text that explains the risk.
 
-    It applies to proposals of the `commands` (default: all) that set one of the `fields` (default: any). With `when`,
-    the value that the proposal gives to the condition's field must meet the condition.
+    The rule applies to proposals of the `commands` (default: all) that set one of the `fields` (default: any). With
+    `when`, the value that the proposal gives to the condition's field must meet the condition.
     """
 
     level: RiskLevel
@@ -88,8 +88,8 @@ _STEPS: tuple[Tone, ...] = ("info", "cyan", "violet")
 
 
 def default_tone(options: tuple[str, ...], option: str) -> Tone:
-    """Return the tone of a workflow's state that declares none: good and bad ends and waiting states by their word,
-    the other states by their position."""
+    """Return the tone of a state that declares none. Known words such as "won", "lost" and "pending" have fixed tones.
+    The other states get their tones by position."""
     known = _TONES.get(option.lower())
     if known is not None:
         return known
@@ -99,7 +99,7 @@ def default_tone(options: tuple[str, ...], option: str) -> Tone:
 
 
 DEFAULT_RISKS: Mapping[str, RiskLevel] = {"create": "low", "update": "low", "import": "medium", "delete": "high"}
-"""The risk of generated commands without a rule of the model. An action has medium risk."""
+"""The risk of generated commands if no rule of the model applies. The default risk of an action is medium."""
 
 LABELS: Mapping[str, tuple[str, str]] = {
     "get": ("Open", "Öffnen"),

@@ -1,4 +1,5 @@
-"""The registry of declared models, which all rules check. An error lists all violations of one stage of rules."""
+"""The registry of declared models. When it is created, all rules are checked, in stages. The error lists the violations
+of the first stage that has any."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from countersign.declare.rules import (
 from countersign.declare.rules.declarations import Declarations, Rule
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
-    (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way, kinds.kinds_are_fields),
+    (modules.modules_named, modules.needs_enabled, modules.needs_acyclic, kinds.kinds_are_fields),
     (kinds.kinds_named, kinds.kinds_fit_columns, kinds.kinds_are_registered),
     (
         modules.models_named,
@@ -41,46 +42,46 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.kinds_fit_module,
         fields.unique_values_are_exact,
         fields.money_named,
-        fields.ranges_open,
-        fields.options_plain,
+        fields.ranges_not_empty,
+        fields.options_plain_words,
         fields.long_text_not_indexed,
         fields.defaults_fit,
         fields.required_can_be_met,
         fields.personal_labelled,
         fields.linked_is_personal,
         fields.restricted_to_roles,
-        fields.refs_lead_somewhere,
-        fields.refs_let_go,
+        fields.ref_targets_exist,
+        fields.on_delete_possible,
         computed_fields.sources_are_fields,
-        computed_fields.totals_add_up,
-        computed_fields.declassified_is_made,
+        computed_fields.total_sources_valid,
+        computed_fields.declassified_fields_derived,
     ),
     (
-        computed_fields.computed_one_way,
-        computed_fields.made_as_secret_as_sources,
-        computed_fields.totals_make_plain_fields,
+        computed_fields.computed_fields_acyclic,
+        computed_fields.derived_fields_as_secret_as_sources,
+        computed_fields.totals_neither_personal_nor_unique,
         models.commands_are_known,
-        models.approvals_are_of_commands,
-        models.shown_as_a_field,
-        models.locked_with_a_ref,
+        models.needs_approval_names_commands,
+        models.shown_as_names_a_field,
+        models.locked_with_names_a_ref,
         conditions.locks_fit,
         conditions.approvals_fit,
         conditions.rules_fit,
-        conditions.unique_with_a_ref,
+        conditions.unique_with_names_a_ref,
         fields.refs_fill_fields,
-        workflows.governed_is_a_select,
+        workflows.workflow_field_is_a_select,
         workflows.moves_between_options,
-        workflows.inputs_can_be_given,
+        workflows.inputs_settable,
         workflows.guards_fit,
-        workflows.consequences_fit,
+        workflows.action_effects_fit,
         workflows.reads_fit,
-        workflows.rules_of_moves_fit,
+        workflows.action_rules_fit,
         presentations.titles_are_fields,
         presentations.measures_fit,
         presentations.tones_are_known,
         presentations.risks_fit,
         grants.roles_named,
-        grants.grants_speak_of_models,
+        grants.granted_models_exist,
         grants.grants_fit,
     ),
 )
@@ -105,14 +106,14 @@ def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
 
 
 def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -> tuple[Declared, str, str]:
-    """Return the source of a total such as "invoice_line.amount_minor": the child model, its ref to the parent, and the
-    field that is summed.
+    """Return the source of a total (`sum_of`, such as "invoice_line.amount_minor"): the child model, the name of its
+    ref to the parent, and the name of the field that is summed.
 
     Raises:
         DeclarationError: the child model or its field does not exist, or the child model does not have exactly one ref
             to the parent.
     """
-    text = computed_fields.wrong_total(models, parent, field)
+    text = computed_fields.total_error(models, parent, field)
     if text:
         raise DeclarationError(f"{parent.source}: {parent.name}.{field.name}: {text}")
     child_name, _, of = (field.sum_of or "").partition(".")
@@ -121,16 +122,16 @@ def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -
 
 
 def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
-    """Check all rules.
+    """Check the rules stage by stage.
 
     Raises:
-        DeclarationError: a rule is broken. The text has one line for each violation.
+        DeclarationError: a rule is violated. The text has one line for each violation of the stage.
     """
-    whole = Declarations(modules, models)
+    declarations = Declarations(modules, models)
     for stage in STAGES:
-        complaints = [text for rule in stage for text in rule(whole)]
-        if complaints:
-            raise DeclarationError("\n".join(complaints))
+        errors = [text for rule in stage for text in rule(declarations)]
+        if errors:
+            raise DeclarationError("\n".join(errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,8 @@ class Referrer:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A field that contains the sum of a field over the records that refer to its record."""
+    """The field `field` of the model `parent`. It contains the sum of the field `of` over the records of the model
+    `child` whose ref `by` refers to its record."""
 
     parent: Declared
     field: str
@@ -159,7 +161,7 @@ class Registry:
         """Combine the modules and check them.
 
         Raises:
-            DeclarationError: a rule of `check` is broken. The text names the file, the model, the field and the remedy.
+            DeclarationError: `check` finds a violation. The text names the file, the model, the field and the remedy.
         """
         self.modules = tuple(modules)
         self.models: Mapping[str, Declared] = models_of(self.modules)
@@ -219,7 +221,8 @@ class Registry:
     def is_part(self, model: Declared, ref: Ref) -> bool:
         """Return whether a record of the model is a part of the record that this ref refers to.
 
-        A part is deleted or locked together with that record, or is included in one of its totals.
+        A part is deleted or locked together with the other record, or the other record has a total that includes the
+        part.
         """
         counts = any(total.by == ref.name for total in self.totals[model.name])
         return ref.on_delete == "cascade" or model.locked_with == ref.name or counts

@@ -40,8 +40,7 @@ class Work(Protocol):
     async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """Return the record with this id, with `id` and every field in clear, or None if the record does not exist.
 
-        With `locks`, the record is locked until the action ends. Without `locks`, the action does not wait for other
-        locks.
+        With `locks`, the record is locked until the action ends, and the call waits for other locks on the record.
         """
         ...
 
@@ -60,9 +59,9 @@ class Work(Protocol):
     async def next_number(self, sequence: str) -> int:
         """Return the next number of the sequence, which begins with 1.
 
-        The sequence is rolled back if the action fails, so it has no gaps. If the numbers of records have the form
-        <prefix>-<n>, the name of the sequence must be <model>-<prefix>. The sequence then continues after the numbers
-        of records that an import restores.
+        If the action fails, the sequence is rolled back, so the sequence has no gaps. If the numbers of records have
+        the form <prefix>-<n>, the name of the sequence must be <model>-<prefix>. The sequence then continues after the
+        numbers of records that an import restores.
         """
         ...
 
@@ -100,7 +99,7 @@ class Move:
     effect          a function that makes further changes
     label_de, verb, verb_de
                     the label in German, and the verb of sentences and buttons ("Win 3 leads"); default: the label
-    reversible      whether another action undoes it; default: whether an action leads back, and nothing is emptied
+    reversible      whether another action can undo it; default: see `Workflow.is_reversible`
     risk            the risk of a proposal of the action
     reads           models that the effect reads: models that a ref of the record refers to, and models that refer to
                     such models; a plan becomes stale when one of their records is added, changed or deleted
@@ -184,7 +183,8 @@ class Workflow:
         return next((move for move in self.moves.values() if source in move.sources and move.to == target), None)
 
     def is_reversible(self, move: Move) -> bool:
-        """Return whether an action can undo this one: what the declaration says, or whether one leads back."""
+        """Return whether an action can undo this one. Unless the declaration says so, return whether the action only
+        changes the state, and other actions lead back to all its source states."""
         if move.reversible is not None:
             return move.reversible
         if move.to is None or move.clears or move.effect is not None:

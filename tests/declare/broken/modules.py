@@ -34,9 +34,9 @@ CASES: list[Case] = [
     Case(modules.modules_named, (Module("Nursery", version="1"),), "module Nursery", "rename it"),
     Case(modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"),
     Case(modules.modules_named, (Module("nursery", version=" "),), "module nursery", 'version="1.0.0"'),
-    Case(modules.needs_are_there, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"),
+    Case(modules.needs_enabled, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"),
     Case(
-        modules.needs_run_one_way,
+        modules.needs_acyclic,
         (nursery(needs=("soil",)), Module("soil", version="1", needs=("nursery",))),
         "module nursery",
         "move what both use",

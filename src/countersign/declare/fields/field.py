@@ -120,7 +120,7 @@ class Field(ABC):
 
     def __init__(self, **options: Unpack[FieldOptions]) -> None:
         self.name = ""
-        self.misspelt = tuple(options.keys() - FieldOptions.__annotations__.keys())
+        self.unknown_options = tuple(options.keys() - FieldOptions.__annotations__.keys())
         self._label = options.get("label", "")
         self._label_de = options.get("label_de", "")
         self.help = options.get("help", "")
@@ -213,7 +213,8 @@ class Field(ABC):
 LINKED = frozenset({"EMAIL", "PHONE", "PERSON", "TAXID"})
 """The labels whose fields are linked by default.
 
-Their values identify a person, so equality is useful, and are so diverse that equality reveals nothing else.
+Their values identify a person, so it is useful to see that two values are equal. The values are so diverse that
+equality reveals nothing else.
 """
 
 LITERAL = "LITERAL"

@@ -158,7 +158,8 @@ def url(text: str) -> str:
 
 
 def _is_address(host: str, *, needs_dot: bool) -> bool:
-    """Return whether the text is an IPv6 address in brackets or a host name."""
+    """Return whether the text is an IPv6 address in brackets or a host name. With `needs_dot`, a host name must contain
+    a dot."""
     if host.startswith("["):
         return _is_ipv6(host[1:-1])
     return _is_host(host) and ("." in host or not needs_dot)
@@ -208,7 +209,7 @@ def reference(text: str) -> str:
     alike remain different. Stored values of earlier versions are not converted.
 
     Raises:
-        BadValue: the text is blank. Two blank references would count as equal.
+        BadValue: the text is blank. Blank references are refused, because two of them would count as equal.
     """
     if not text.isascii():
         # Remove these characters first, so that NFKC can compose the characters around them.

@@ -119,10 +119,10 @@ class Text(Field):
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of a string with the maximum length of the field."""
-        least = {"minLength": 1} if self.required else {}
+        min_length = {"minLength": 1} if self.required else {}
         known = None if self.format is None else SCHEMA_FORMATS.get(self.format)
         named = {} if known is None else {"format": known}
-        return {"type": "string", "maxLength": self.max_length, **least, **named}
+        return {"type": "string", "maxLength": self.max_length, **min_length, **named}
 
 
 class LongText(Text):

@@ -1,5 +1,5 @@
-"""Rules about computed fields and totals. Their sources must exist, and they must be at least as secret as their
-sources."""
+"""Rules about derived fields, which are computed fields and totals. The sources of a derived field must exist. The
+field must be at least as secret as its sources."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -10,20 +10,20 @@ from countersign.declare.fields.kinds import Number, Ref
 from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import Declarations, of_field
 
-Place: TypeAlias = tuple[str, str]
+FieldPath: TypeAlias = tuple[str, str]
 """The model name and the field name of a field."""
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def sources_are_fields(whole: Declarations) -> Iterator[str]:
+def sources_are_fields(declarations: Declarations) -> Iterator[str]:
     """Require that the parameters of a computed field's function are names of fields of the same model."""
-    for model, field in whole.fields():
-        for text in _wrong_parameters(model, field):
+    for model, field in declarations.fields():
+        for text in _parameter_errors(model, field):
             yield of_field(model, field.name, text)
 
 
-def _wrong_parameters(model: Declared, field: Field) -> Iterator[str]:
+def _parameter_errors(model: Declared, field: Field) -> Iterator[str]:
     if field.computed is None:
         return
     parameters = inspect.signature(field.computed).parameters
@@ -38,8 +38,9 @@ def _wrong_parameters(model: Declared, field: Field) -> Iterator[str]:
             yield f"its function takes {name!r} by keyword alone, or many at once: make it a plain parameter"
 
 
-def wrong_total(models: Mapping[str, Declared], parent: Declared, field: Field) -> str | None:
-    """Return the error in the source of a total, such as "invoice_line.amount_minor", or None."""
+def total_error(models: Mapping[str, Declared], parent: Declared, field: Field) -> str | None:
+    """Return the error text if the source of a total (`sum_of`, such as "invoice_line.amount_minor") is invalid, or
+    None."""
     child_name, _, of = (field.sum_of or "").partition(".")
     child = models.get(child_name)
     if child is None or of not in child.fields:
@@ -56,70 +57,74 @@ def refs_to(child: Declared, parent: Declared) -> list[str]:
     return [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
 
 
-def totals_add_up(whole: Declarations) -> Iterator[str]:
+def total_sources_valid(declarations: Declarations) -> Iterator[str]:
     """Require that a total sums a number field of a model that has exactly one ref to the model of the total."""
-    for model, field in whole.fields():
-        text = None if field.sum_of is None else wrong_total(whole.models, model, field)
+    for model, field in declarations.fields():
+        text = None if field.sum_of is None else total_error(declarations.models, model, field)
         if text:
             yield of_field(model, field.name, text)
 
 
-def computed_one_way(whole: Declarations) -> Iterator[str]:
+def computed_fields_acyclic(declarations: Declarations) -> Iterator[str]:
     """Require that no field is derived from itself, directly or indirectly."""
-    for model, field in whole.fields():
-        if (model.name, field.name) in _reached(whole, model, field):
+    for model, field in declarations.fields():
+        if (model.name, field.name) in _all_sources(declarations, model, field):
             text = "it is made from itself, by way of what it is made from: break the circle"
             yield of_field(model, field.name, text)
 
 
-def _reached(whole: Declarations, model: Declared, field: Field) -> set[Place]:
-    found: set[Place] = set()
+def _all_sources(declarations: Declarations, model: Declared, field: Field) -> set[FieldPath]:
+    found: set[FieldPath] = set()
     left = _sources(model, field)
     while left:
-        place = left.pop()
-        if place not in found:
-            found.add(place)
-            left += _sources(whole.models[place[0]], _field(whole, place))
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += _sources(declarations.models[path[0]], _field(declarations, path))
     return found
 
 
-def _sources(model: Declared, field: Field) -> list[Place]:
-    """Return the fields from which a field is derived. The rules above ensure that these fields exist."""
+def _sources(model: Declared, field: Field) -> list[FieldPath]:
+    """Return the fields from which a field is directly derived. The rules of an earlier stage ensure that they
+    exist."""
     own = () if field.computed is None else inspect.signature(field.computed).parameters
     child, _, of = (field.sum_of or "").partition(".")
     return [*((model.name, name) for name in own), *([(child, of)] if field.sum_of else [])]
 
 
-def totals_make_plain_fields(whole: Declarations) -> Iterator[str]:
-    """Require that fields derived from a total are neither personal nor unique.
+def totals_neither_personal_nor_unique(declarations: Declarations) -> Iterator[str]:
+    """Require that totals and fields derived from totals are neither personal nor unique.
 
-    A total changes when another record is written, so there is no input for its own record that could be refused.
+    A total changes when another record is written. No input for the record of the total could then be refused.
     """
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         is_special = field.personal or field.unique
-        if is_special and (field.sum_of or any(_field(whole, each).sum_of for each in _reached(whole, model, field))):
+        if not is_special:
+            continue
+        sources = (_field(declarations, each) for each in _all_sources(declarations, model, field))
+        if field.sum_of or any(each.sum_of for each in sources):
             text = "it changes whenever a total does, so that it cannot be personal or unique: take that out"
             yield of_field(model, field.name, text)
 
 
-def _field(whole: Declarations, place: Place) -> Field:
-    return whole.models[place[0]].fields[place[1]]
+def _field(declarations: Declarations, path: FieldPath) -> Field:
+    return declarations.models[path[0]].fields[path[1]]
 
 
-def declassified_is_made(whole: Declarations) -> Iterator[str]:
-    """Require that only derived fields are declassified."""
-    for model, field in whole.fields():
+def declassified_fields_derived(declarations: Declarations) -> Iterator[str]:
+    """Require that only derived fields have the option `declassify`."""
+    for model, field in declarations.fields():
         if field.declassify and field.computed is None and field.sum_of is None:
             text = "only a computed field or a total is declassified: grant it to those who may see it instead"
             yield of_field(model, field.name, text)
 
 
-def made_as_secret_as_sources(whole: Declarations) -> Iterator[str]:
+def derived_fields_as_secret_as_sources(declarations: Declarations) -> Iterator[str]:
     """Require that a field derived from a personal or restricted field is personal or restricted too (leaks, L23)."""
-    for model, field in whole.fields():
-        for place in () if field.declassify else _sources(model, field):
-            source = _field(whole, place)
-            shown = ".".join(place)
+    for model, field in declarations.fields():
+        for path in () if field.declassify else _sources(model, field):
+            source = _field(declarations, path)
+            shown = ".".join(path)
             if source.personal and not field.personal:
                 text = f"it shows what {shown} hides, which is personal: make it personal too, or say declassify=True"
                 yield of_field(model, field.name, text)

@@ -1,4 +1,4 @@
-"""The input of the rules, which consists of all enabled modules, and the format of complaints."""
+"""The input of the rules, all enabled modules, and the format of the errors that the rules yield."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,26 +39,27 @@ class Declarations:
         """Yield every field with its model."""
         return ((model, field) for model in self.models.values() for field in model.fields.values())
 
-    def may_speak_of(self, module: Module, model: str) -> bool:
+    def may_use_model(self, module: Module, model: str) -> bool:
         """Return whether the module, a module that it needs, or `base` declares the model."""
         owner = self.module_of[model]
         return owner is module or owner.name in (BASE, *module.needs)
 
 
 Rule: TypeAlias = Callable[[Declarations], Iterator[str]]
-"""A function that yields a complaint for each violation of the rule."""
+"""A function that yields an error text for each violation of one rule."""
 
 
 def of_model(model: Declared, text: str) -> str:
-    """Format a complaint about a model."""
+    """Return the error text with the file and the name of the model before it."""
     return f"{model.source}: {model.name}: {text}"
 
 
 def of_field(model: Declared, field: str, text: str) -> str:
-    """Format a complaint about a field of a model, or about an option of the model's class statement."""
+    """Return the error text with the file, the model and the field before it. `field` may also be the name of an option
+    of the model's class statement, or of an action."""
     return f"{model.source}: {model.name}.{field}: {text}"
 
 
 def of_module(module: Module, text: str) -> str:
-    """Format a complaint about a module."""
+    """Return the error text with the file and the name of the module before it."""
     return f"{module.source}: module {module.name}: {text}"

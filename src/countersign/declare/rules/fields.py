@@ -16,9 +16,9 @@ _OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)
 
 
-def fields_present(whole: Declarations) -> Iterator[str]:
+def fields_present(declarations: Declarations) -> Iterator[str]:
     """Require that a model declares fields and does not inherit fields."""
-    for module in whole.modules:
+    for module in declarations.modules:
         for each in module.models:
             inherited = {name for kind in each.__mro__[1:] for name, value in vars(kind).items() if _is_field(value)}
             if inherited:
@@ -33,45 +33,45 @@ def _is_field(value: object) -> bool:
     return isinstance(value, Field)
 
 
-def options_are_known(whole: Declarations) -> Iterator[str]:
+def options_are_known(declarations: Declarations) -> Iterator[str]:
     """Require that all options of a field are known. For example, a misspelled `personal` would leave the field
     unmasked."""
-    for model, field in whole.fields():
-        for name in field.misspelt:
+    for model, field in declarations.fields():
+        for name in field.unknown_options:
             known = ", ".join(FieldOptions.__annotations__)
             yield of_field(model, field.name, f"{name} means nothing: correct it to one of {known}")
 
 
-def kinds_fit_module(whole: Declarations) -> Iterator[str]:
+def kinds_fit_module(declarations: Declarations) -> Iterator[str]:
     """Require that only built-in models use internal kinds, which only the engine writes."""
-    for model, field in whole.fields():
-        if field.is_internal and whole.module_of[model.name].name != BASE:
+    for model, field in declarations.fields():
+        if field.is_internal and declarations.module_of[model.name].name != BASE:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 
-def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
+def unique_values_are_exact(declarations: Declarations) -> Iterator[str]:
     """Require that a unique field has no format that ignores case.
 
     The unique index of the database compares the values exactly.
     """
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, Text) and field.ignores_case and field.unique:
             text = f"unique compares case, but the format {field.format} ignores it: use unique_with"
             yield of_field(model, field.name, text)
 
 
-def money_named(whole: Declarations) -> Iterator[str]:
+def money_named(declarations: Declarations) -> Iterator[str]:
     """Require that the name of a money field ends with its unit, `_minor`."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, Money) and not field.name.endswith("_minor"):
             text = f"an amount is in minor units, and its name says so: call it {field.name}_minor"
             yield of_field(model, field.name, text)
 
 
-def ranges_open(whole: Declarations) -> Iterator[str]:
+def ranges_not_empty(declarations: Declarations) -> Iterator[str]:
     """Require that the range of a number is not empty, and that ranges and lengths are within the limits of their
     kinds."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, Number) and not -LARGEST <= field.min_value <= field.max_value <= LARGEST:
             text = f"min_value and max_value must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
             yield of_field(model, field.name, text)
@@ -80,14 +80,14 @@ def ranges_open(whole: Declarations) -> Iterator[str]:
             yield of_field(model, field.name, text + ("" if isinstance(field, LongText) else ", or use LongText"))
 
 
-def options_plain(whole: Declarations) -> Iterator[str]:
+def options_plain_words(declarations: Declarations) -> Iterator[str]:
     """Require that a select has distinct options, which are plain words and do not look like placeholder tokens."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, Select):
-            yield from (of_field(model, field.name, text) for text in _wrong_options(field, whole.labels))
+            yield from (of_field(model, field.name, text) for text in _option_errors(field, declarations.labels))
 
 
-def _wrong_options(field: Select, labels: frozenset[str]) -> Iterator[str]:
+def _option_errors(field: Select, labels: frozenset[str]) -> Iterator[str]:
     if not field.options:
         yield 'a select needs options: name them, as in Select("new", "done")'
     for option in dict.fromkeys(field.options):
@@ -100,22 +100,22 @@ def _wrong_options(field: Select, labels: frozenset[str]) -> Iterator[str]:
             yield f"the option {option!r} looks like a placeholder token of {token[1].upper()}: rename it"
 
 
-def long_text_not_indexed(whole: Declarations) -> Iterator[str]:
+def long_text_not_indexed(declarations: Declarations) -> Iterator[str]:
     """Require that long text is neither unique nor indexed, because a value may be too long for an index entry."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, LongText) and field.index:
             yield of_field(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")
 
 
-def defaults_fit(whole: Declarations) -> Iterator[str]:
+def defaults_fit(declarations: Declarations) -> Iterator[str]:
     """Require that a default is a valid value of its field."""
-    for model, field in whole.fields():
-        text = None if field.default is None else _wrong_default(field)
+    for model, field in declarations.fields():
+        text = None if field.default is None else _default_error(field)
         if text:
             yield of_field(model, field.name, text)
 
 
-def _wrong_default(field: Field) -> str | None:
+def _default_error(field: Field) -> str | None:
     if field.computed is not None or field.sum_of is not None:
         return "a computed field has no default: take it out"
     if field.default is CALLER:
@@ -132,38 +132,38 @@ def _wrong_default(field: Field) -> str | None:
     return None
 
 
-def required_can_be_met(whole: Declarations) -> Iterator[str]:
+def required_can_be_met(declarations: Declarations) -> Iterator[str]:
     """Require that callers or the engine can set a required field."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if not field.required:
             continue
         if field.computed is not None or field.sum_of is not None:
             text = "a computed field is empty where a source is, so that it cannot be required: take required out"
             yield of_field(model, field.name, text)
-        elif field.readonly and field.default is None and _is_made_by_callers(model) and not _is_governed(model, field):
+        elif field.readonly and field.default is None and _callers_can_add(model) and not _is_state_field(model, field):
             text = "it is readonly, so it can never be set: give it a default, or take required or readonly out"
             yield of_field(model, field.name, text)
 
 
-def _is_made_by_callers(model: Declared) -> bool:
+def _callers_can_add(model: Declared) -> bool:
     return "create" in model.commands or "import" in model.commands
 
 
-def _is_governed(model: Declared, field: Field) -> bool:
+def _is_state_field(model: Declared, field: Field) -> bool:
     return model.workflow is not None and model.workflow.field == field.name
 
 
 _LABEL = re.compile(r"[A-Z][A-Z0-9]{0,19}", re.ASCII)
 
 
-def personal_labelled(whole: Declarations) -> Iterator[str]:
+def personal_labelled(declarations: Declarations) -> Iterator[str]:
     """Require that a personal field is text and that its label is valid in a token."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if field.personal is not None:
-            yield from (of_field(model, field.name, text) for text in _wrong_label(field, field.personal))
+            yield from (of_field(model, field.name, text) for text in _label_errors(field, field.personal))
 
 
-def _wrong_label(field: Field, label: str) -> Iterator[str]:
+def _label_errors(field: Field, label: str) -> Iterator[str]:
     if not _LABEL.fullmatch(label):
         yield f"the label {label!r} must be capitals and digits, a capital first, 20 at most: write it like EMAIL"
     if label == LITERAL:
@@ -172,9 +172,9 @@ def _wrong_label(field: Field, label: str) -> Iterator[str]:
         yield f"placeholder tokens stand for text, and this is a {field.kind}: use Text, or restrict it to roles"
 
 
-def linked_is_personal(whole: Declarations) -> Iterator[str]:
+def linked_is_personal(declarations: Declarations) -> Iterator[str]:
     """Require that a linked field is personal and is not free text."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if field.linked and not field.personal:
             yield of_field(model, field.name, "only personal fields are linked: give it a label, or take linked out")
         if field.linked and isinstance(field, LongText):
@@ -182,41 +182,41 @@ def linked_is_personal(whole: Declarations) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def restricted_to_roles(whole: Declarations) -> Iterator[str]:
+def restricted_to_roles(declarations: Declarations) -> Iterator[str]:
     """Require that the roles in `restricted` exist."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         for role in field.restricted:
-            if role not in whole.roles:
+            if role not in declarations.roles:
                 text = f"it is restricted to the role {role!r}, which no module declares: correct it, or declare it"
                 yield of_field(model, field.name, text)
 
 
-def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
+def ref_targets_exist(declarations: Declarations) -> Iterator[str]:
     """Require that the target of a ref exists and belongs to the same module, `base`, or a module that it needs."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if not isinstance(field, Ref):
             continue
-        module = whole.module_of[model.name]
-        if field.target not in whole.models:
+        module = declarations.module_of[model.name]
+        if field.target not in declarations.models:
             text = f"there is no model {field.target!r}: correct it, or switch on the module that has it"
             yield of_field(model, field.name, text)
-        elif not whole.may_speak_of(module, field.target):
-            need = whole.module_of[field.target].name
+        elif not declarations.may_use_model(module, field.target):
+            need = declarations.module_of[field.target].name
             text = f"{field.target} is of the module {need}, which {module.name} does not need: add {need!r} to needs"
             yield of_field(model, field.name, text)
 
 
-def refs_fill_fields(whole: Declarations) -> Iterator[str]:
+def refs_fill_fields(declarations: Declarations) -> Iterator[str]:
     """Require that a ref fills fields that callers may set, from fields of the same kind in the referenced record."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if isinstance(field, Ref):
             for name, source in field.fills.items():
-                text = _wrong_filling(model, whole.models[field.target], name, source)
+                text = _filling_error(model, declarations.models[field.target], name, source)
                 if text:
                     yield of_field(model, field.name, f"it fills {name!r} from {source!r}: {text}")
 
 
-def _wrong_filling(model: Declared, target: Declared, name: str, source: str) -> str | None:
+def _filling_error(model: Declared, target: Declared, name: str, source: str) -> str | None:
     filled, other = model.fields.get(name), target.fields.get(source)
     if filled is None or other is None:
         return f"name a field of {model.name} and one of {target.name}"
@@ -227,9 +227,9 @@ def _wrong_filling(model: Declared, target: Declared, name: str, source: str) ->
     return None
 
 
-def refs_let_go(whole: Declarations) -> Iterator[str]:
+def on_delete_possible(declarations: Declarations) -> Iterator[str]:
     """Require that the `on_delete` of a ref can be carried out."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         if not isinstance(field, Ref):
             continue
         if field.on_delete not in get_args(OnDelete):

@@ -15,13 +15,13 @@ _COLUMNS: tuple[ColumnType, ...] = ("TEXT", "BIGINT")
 _BUILTIN_NAMES = tuple(kind.kind for kind in BUILTIN_KINDS)
 
 
-def _registered(whole: Declarations) -> Iterator[tuple[Module, type[Field]]]:
-    return ((module, kind) for module in whole.modules for kind in module.kinds)
+def _registered(declarations: Declarations) -> Iterator[tuple[Module, type[Field]]]:
+    return ((module, kind) for module in declarations.modules for kind in module.kinds)
 
 
-def kinds_are_fields(whole: Declarations) -> Iterator[str]:
+def kinds_are_fields(declarations: Declarations) -> Iterator[str]:
     """Require that a kind is a subclass of `Field` that defines how a value is read and described."""
-    for module, kind in _registered(whole):
+    for module, kind in _registered(declarations):
         if not _is_field_class(kind):
             yield of_module(module, f"the kind {kind!r} is not a class derived from Field: correct it")
         elif inspect.isabstract(kind):
@@ -33,10 +33,10 @@ def _is_field_class(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, Field)
 
 
-def kinds_named(whole: Declarations) -> Iterator[str]:
+def kinds_named(declarations: Declarations) -> Iterator[str]:
     """Require that every kind has a unique name."""
     seen = set(_BUILTIN_NAMES)
-    for module, kind in _registered(whole):
+    for module, kind in _registered(declarations):
         name = getattr(kind, "kind", "")
         if not _NAME.fullmatch(name):
             yield of_module(module, f"the kind name {name!r} must be lower-case letters, digits and _: correct it")
@@ -45,9 +45,9 @@ def kinds_named(whole: Declarations) -> Iterator[str]:
         seen.add(name)
 
 
-def kinds_fit_columns(whole: Declarations) -> Iterator[str]:
+def kinds_fit_columns(declarations: Declarations) -> Iterator[str]:
     """Require that a kind uses a portable column type and only operators that this column type supports."""
-    for module, kind in _registered(whole):
+    for module, kind in _registered(declarations):
         if kind.column not in _COLUMNS:
             yield of_module(module, f"the column of {kind.__name__} must be one of {', '.join(_COLUMNS)}: correct it")
         if not kind.operators <= EQUALITY | RANGES | ({"contains"} if issubclass(kind, Text) else set()):
@@ -57,11 +57,11 @@ def kinds_fit_columns(whole: Declarations) -> Iterator[str]:
             yield of_module(module, f"{kind.__name__}: {text}")
 
 
-def kinds_are_registered(whole: Declarations) -> Iterator[str]:
+def kinds_are_registered(declarations: Declarations) -> Iterator[str]:
     """Require that the kind of a field is built in, or registered by the field's module or a module that it needs."""
-    owners = {kind: module.name for module, kind in _registered(whole)}
-    for model, field in whole.fields():
-        kind, module = type(field), whole.module_of[model.name]
+    owners = {kind: module.name for module, kind in _registered(declarations)}
+    for model, field in declarations.fields():
+        kind, module = type(field), declarations.module_of[model.name]
         if kind in BUILTIN_KINDS:
             continue
         if kind not in owners:

@@ -7,17 +7,17 @@ from countersign.declare.model import EXTRA, GENERATED, ModelOptions
 from countersign.declare.rules.declarations import Declarations, of_field
 
 
-def options_are_known(whole: Declarations) -> Iterator[str]:
+def options_are_known(declarations: Declarations) -> Iterator[str]:
     """Require that the options of the class statement are known."""
-    for model in whole.models.values():
-        for name in model.misspelt:
+    for model in declarations.models.values():
+        for name in model.unknown_options:
             known = ", ".join(ModelOptions.__annotations__)
             yield of_field(model, name, f"the class statement's {name} means nothing: correct it to one of {known}")
 
 
-def commands_are_known(whole: Declarations) -> Iterator[str]:
+def commands_are_known(declarations: Declarations) -> Iterator[str]:
     """Require that `commands` contains only generated commands, without duplicates."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         for name in dict.fromkeys(model.commands):
             if name not in GENERATED + EXTRA:
                 known = ", ".join(GENERATED + EXTRA)
@@ -26,25 +26,25 @@ def commands_are_known(whole: Declarations) -> Iterator[str]:
                 yield of_field(model, "commands", f"{name} is there twice: take one out")
 
 
-def shown_as_a_field(whole: Declarations) -> Iterator[str]:
+def shown_as_names_a_field(declarations: Declarations) -> Iterator[str]:
     """Require that the field in `shown_as` exists."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         if model.shown_as not in (*model.fields, "id"):
             text = f"there is no field {model.shown_as!r} to show: name a field of {model.name}, or id"
             yield of_field(model, "shown_as", text)
 
 
-def locked_with_a_ref(whole: Declarations) -> Iterator[str]:
-    """Require that `locked_with` names a ref."""
-    for model in whole.models.values():
+def locked_with_names_a_ref(declarations: Declarations) -> Iterator[str]:
+    """Require that `locked_with` names a ref of the model."""
+    for model in declarations.models.values():
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
             text = f"{model.locked_with!r} is not a ref of {model.name}: name the ref to what locks it"
             yield of_field(model, "locked_with", text)
 
 
-def approvals_are_of_commands(whole: Declarations) -> Iterator[str]:
-    """Require that `needs_approval` contains only generated commands that write a record."""
-    for model in whole.models.values():
+def needs_approval_names_commands(declarations: Declarations) -> Iterator[str]:
+    """Require that `needs_approval` contains only the commands create and update."""
+    for model in declarations.models.values():
         for name in model.needs_approval:
             if name not in ("create", "update"):
                 text = f"{name} is not a command that the model can have proposed: name create or update"

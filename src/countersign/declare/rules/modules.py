@@ -11,10 +11,10 @@ from countersign.declare.rules.declarations import BASE, Declarations, of_field,
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
-def modules_named(whole: Declarations) -> Iterator[str]:
+def modules_named(declarations: Declarations) -> Iterator[str]:
     """Require that a module has a unique name in snake_case and a version."""
     seen: set[str] = set()
-    for module in whole.modules:
+    for module in declarations.modules:
         if not _NAME.fullmatch(module.name):
             yield of_module(module, "the name must be lower-case letters, digits and single underscores: rename it")
         if module.name in seen:
@@ -24,9 +24,9 @@ def modules_named(whole: Declarations) -> Iterator[str]:
         seen.add(module.name)
 
 
-def settings_named(whole: Declarations) -> Iterator[str]:
+def settings_named(declarations: Declarations) -> Iterator[str]:
     """Require that the name of a setting begins with its module's name, and that its options exist and are distinct."""
-    for module in whole.modules:
+    for module in declarations.modules:
         for name in [each.name for each in module.settings]:
             prefix, _, rest = name.partition(".")
             if prefix != module.name or not _NAME.fullmatch(rest):
@@ -36,10 +36,10 @@ def settings_named(whole: Declarations) -> Iterator[str]:
                 yield of_module(module, f"the setting {each.name!r} needs options, each named once: correct them")
 
 
-def needs_are_there(whole: Declarations) -> Iterator[str]:
+def needs_enabled(declarations: Declarations) -> Iterator[str]:
     """Require that every module that a module needs is enabled."""
-    names = {module.name for module in whole.modules}
-    for module in whole.modules:
+    names = {module.name for module in declarations.modules}
+    for module in declarations.modules:
         for need in module.needs:
             if need not in names:
                 yield of_module(
@@ -49,17 +49,17 @@ def needs_are_there(whole: Declarations) -> Iterator[str]:
                 )
 
 
-def needs_run_one_way(whole: Declarations) -> Iterator[str]:
+def needs_acyclic(declarations: Declarations) -> Iterator[str]:
     """Require that no module needs itself, directly or indirectly."""
-    needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in whole.modules}
-    for module in whole.modules:
-        if module.name in _reached(needs, module):
+    needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in declarations.modules}
+    for module in declarations.modules:
+        if module.name in _all_needs(needs, module):
             yield of_module(
                 module, "it needs itself, by way of those it needs: move what both use into a module both need"
             )
 
 
-def _reached(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
+def _all_needs(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
     found: set[str] = set()
     left = list(module.needs)
     while left:
@@ -71,16 +71,16 @@ def _reached(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
 
 
 MAX_LENGTH = 40
-"""The maximum length of a model or field name. With prefixes and suffixes, the name must fit PostgreSQL's limit of
-63."""
+"""The maximum length of a model or field name. PostgreSQL limits identifiers to 63 bytes, and the engine adds prefixes
+and suffixes."""
 
 MAX_TOOL_NAME_LENGTH = 64
 """The maximum length of a tool name, `model__command`, that MCP clients accept."""
 
-ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
-"""The path segments of the API that cannot be model names."""
+RESERVED_PATHS = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
+"""Path segments that the API uses itself. They cannot be model names."""
 
-TABLES = frozenset(
+ENGINE_TABLES = frozenset(
     {
         *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
         *("pii_value", "pii_value_new", "pii_alias", "literal", "record_change", "audit_lane", "sequence"),
@@ -92,8 +92,8 @@ TABLES = frozenset(
 )
 """The names of the engine's own tables, which cannot be model names."""
 
-INPUTS = frozenset({"id", "revision", "changed"})
-"""The members of records and command inputs that are not fields. They cannot be field names."""
+RESERVED_FIELDS = frozenset({"id", "revision", "changed"})
+"""The keys of records and command inputs that are not fields. They cannot be field names."""
 
 SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"})
 """The names of columns that a database adds to every table. They cannot be field names."""
@@ -102,27 +102,27 @@ _FIELD_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 _SHAPE = f"lower-case letters, digits and single underscores, {MAX_LENGTH} at most"
 
 
-def models_named(whole: Declarations) -> Iterator[str]:
+def models_named(declarations: Declarations) -> Iterator[str]:
     """Require that a model name is in snake_case and is neither a reserved API path segment nor an engine table."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         if not is_name(model.name):
             yield of_model(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
-        if model.name in ADDRESSES:
+        if model.name in RESERVED_PATHS:
             yield of_model(model, f"{model.name!r} is an address of the API: rename it")
-        if model.name in TABLES or model.name.startswith(("sqlite_", "pg_")):
+        if model.name in ENGINE_TABLES or model.name.startswith(("sqlite_", "pg_")):
             yield of_model(model, f"{model.name!r} is a table of the engine: rename it")
 
 
-def fields_named(whole: Declarations) -> Iterator[str]:
-    """Require that a field name is in snake_case and is neither a reserved input member nor a system column."""
-    for model in whole.models.values():
+def fields_named(declarations: Declarations) -> Iterator[str]:
+    """Require that a field name is in snake_case and is neither a reserved key nor a system column."""
+    for model in declarations.models.values():
         for name, field in model.fields.items():
-            yield from (of_field(model, name, text) for text in _wrong_name(name, field))
+            yield from (of_field(model, name, text) for text in _name_errors(name, field))
 
 
-def former_names_free(whole: Declarations) -> Iterator[str]:
+def former_names_free(declarations: Declarations) -> Iterator[str]:
     """Require that a former name is not the name of a current field and belongs to only one field."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         former = [field.former_name for field in model.fields.values() if field.former_name]
         for name, field in model.fields.items():
             if field.former_name in model.fields or former.count(field.former_name) > 1:
@@ -134,25 +134,25 @@ def is_name(text: str) -> bool:
     return _FIELD_NAME.fullmatch(text) is not None and len(text) <= MAX_LENGTH
 
 
-def _wrong_name(name: str, field: Field) -> Iterator[str]:
+def _name_errors(name: str, field: Field) -> Iterator[str]:
     if not is_name(name):
         yield f"the name must be {_SHAPE}: rename it"
-    if name in INPUTS:
-        yield f"every record has {', '.join(sorted(INPUTS))} by itself: rename it"
+    if name in RESERVED_FIELDS:
+        yield f"every record has {', '.join(sorted(RESERVED_FIELDS))} by itself: rename it"
     if name in SYSTEM_COLUMNS:
         yield "databases have a column of this name in every table: rename it"
     if field.name != name:
         yield f"the same field object is also {field.name}: declare each field by a call of its own"
 
 
-def actions_named(whole: Declarations) -> Iterator[str]:
+def actions_named(declarations: Declarations) -> Iterator[str]:
     """Require that an action name is in snake_case, is not a generated command, and is short enough for a tool name."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         for name in () if model.workflow is None else model.workflow.moves:
-            yield from (of_field(model, name, text) for text in _wrong_action(model, name))
+            yield from (of_field(model, name, text) for text in _action_errors(model, name))
 
 
-def _wrong_action(model: Declared, name: str) -> Iterator[str]:
+def _action_errors(model: Declared, name: str) -> Iterator[str]:
     if not is_name(name):
         yield f"an action's name must be {_SHAPE}: rename it"
     if name in GENERATED + EXTRA:

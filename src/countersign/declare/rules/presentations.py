@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from countersign.declare.fields.kinds import Date, Number, Select
 from countersign.declare.model import Declared
 from countersign.declare.presentation import MEASURE_FUNCTIONS, RISK_LEVELS, TONES, Measure, Risk
-from countersign.declare.rules.conditions import misfit
+from countersign.declare.rules.conditions import condition_error
 from countersign.declare.rules.declarations import Declarations, of_field
 
 MAX_SUBTITLE_FIELDS = 3
@@ -14,9 +14,10 @@ _ICON = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
-def titles_are_fields(whole: Declarations) -> Iterator[str]:
-    """Require that the title and the subtitle of a record are fields of its model, and that its icon is a name."""
-    for model in whole.models.values():
+def titles_are_fields(declarations: Declarations) -> Iterator[str]:
+    """Require that the title and the subtitle of a record are fields of its model, and that the icon and the group of
+    the model are valid names."""
+    for model in declarations.models.values():
         if model.title_field not in (*model.fields, "id"):
             yield of_field(model, "title_field", f"there is no field {model.title_field!r}: name a field, or id")
         for name in model.subtitle_fields:
@@ -30,16 +31,16 @@ def titles_are_fields(whole: Declarations) -> Iterator[str]:
             yield of_field(model, "group", f"{model.group!r} must be lower-case letters, digits and _: rename it")
 
 
-def measures_fit(whole: Declarations) -> Iterator[str]:
+def measures_fit(declarations: Declarations) -> Iterator[str]:
     """Require that a measure is a known function over a number of the model, and that its date is a date."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         for measure in model.measures:
-            text = _wrong_measure(model, measure)
+            text = _measure_error(model, measure)
             if text:
                 yield of_field(model, "measures", text)
 
 
-def _wrong_measure(model: Declared, measure: Measure) -> str | None:
+def _measure_error(model: Declared, measure: Measure) -> str | None:
     if measure.fn not in MEASURE_FUNCTIONS:
         return f"{measure.fn!r} is not a function: use one of {', '.join(MEASURE_FUNCTIONS)}"
     if (measure.fn == "count") is bool(measure.field):
@@ -51,27 +52,27 @@ def _wrong_measure(model: Declared, measure: Measure) -> str | None:
     return None
 
 
-def tones_are_known(whole: Declarations) -> Iterator[str]:
+def tones_are_known(declarations: Declarations) -> Iterator[str]:
     """Require that the tone of an option exists."""
-    for model, field in whole.fields():
+    for model, field in declarations.fields():
         for choice in field.choices if isinstance(field, Select) else ():
             if choice.tone is not None and choice.tone not in TONES:
                 text = f"the tone {choice.tone!r} of {choice.value} does not exist: use one of {', '.join(TONES)}"
                 yield of_field(model, field.name, text)
 
 
-def risks_fit(whole: Declarations) -> Iterator[str]:
+def risks_fit(declarations: Declarations) -> Iterator[str]:
     """Require that a rule for risk has a level and a reason, and names commands and fields of its model."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         for risk in model.risks:
-            yield from (of_field(model, "risks", text) for text in _wrong_risk(model, risk))
+            yield from (of_field(model, "risks", text) for text in _risk_errors(model, risk))
         moves = () if model.workflow is None else model.workflow.moves.values()
         for move in moves:
             if move.risk not in RISK_LEVELS:
                 yield of_field(model, move.name, f"the risk {move.risk!r} does not exist: use {', '.join(RISK_LEVELS)}")
 
 
-def _wrong_risk(model: Declared, risk: Risk) -> Iterator[str]:
+def _risk_errors(model: Declared, risk: Risk) -> Iterator[str]:
     if risk.level not in RISK_LEVELS:
         yield f"the level {risk.level!r} does not exist: use one of {', '.join(RISK_LEVELS)}"
     if not _NAME.fullmatch(risk.reason):
@@ -83,6 +84,6 @@ def _wrong_risk(model: Declared, risk: Risk) -> Iterator[str]:
     for name in risk.fields:
         if name not in model.fields:
             yield f"it names {model.name}.{name}, and there is no such field: correct it"
-    text = None if risk.when is None else misfit(model, risk.when, is_row_rule=False)
+    text = None if risk.when is None else condition_error(model, risk.when, is_row_rule=False)
     if text:
         yield text

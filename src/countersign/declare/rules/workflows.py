@@ -1,4 +1,5 @@
-"""Rules about workflows: a workflow must control a suitable field, and it must be possible to run every action."""
+"""Rules about workflows and their actions, which the code calls moves. A workflow must control a select field, and it
+must be possible to run every action."""
 
 from collections.abc import Iterator
 
@@ -8,22 +9,22 @@ from countersign.declare.fields.field import Field
 from countersign.declare.fields.kinds import Date, Ref, Select
 from countersign.declare.model import Declared
 from countersign.declare.rules.computed_fields import refs_to
-from countersign.declare.rules.conditions import misfit, misfit_of_rule
+from countersign.declare.rules.conditions import condition_error, rule_error
 from countersign.declare.rules.declarations import Declarations, of_field, of_model
 from countersign.declare.workflow import Move, Workflow
 
 
-def one_workflow(whole: Declarations) -> Iterator[str]:
+def one_workflow(declarations: Declarations) -> Iterator[str]:
     """Require that a model has at most one workflow."""
-    for module in whole.modules:
+    for module in declarations.modules:
         for each in module.models:
             if sum(isinstance(value, Workflow) for value in vars(each).values()) > 1:
                 yield of_model(each.declared, "it has two workflows: make them one, over one select field")
 
 
-def governed_is_a_select(whole: Declarations) -> Iterator[str]:
+def workflow_field_is_a_select(declarations: Declarations) -> Iterator[str]:
     """Require that a workflow controls a select field and that the field starts at its first option."""
-    for model in whole.models.values():
+    for model in declarations.models.values():
         if model.workflow is None:
             continue
         field = model.fields.get(model.workflow.field)
@@ -35,9 +36,9 @@ def governed_is_a_select(whole: Declarations) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def moves_between_options(whole: Declarations) -> Iterator[str]:
+def moves_between_options(declarations: Declarations) -> Iterator[str]:
     """Require that the source states and the target state of every action exist."""
-    for model, field, move in _moves(whole):
+    for model, field, move in _moves(declarations):
         if not move.sources:
             text = 'it starts from no state, so that it never runs: name some, as in Move("new", to="done")'
             yield of_field(model, move.name, text)
@@ -47,50 +48,51 @@ def moves_between_options(whole: Declarations) -> Iterator[str]:
                 yield of_field(model, move.name, f"{state!r} is not an option of {field.name}: use one of {known}")
 
 
-def inputs_can_be_given(whole: Declarations) -> Iterator[str]:
-    """Require that the inputs of an action are fields that callers may set."""
-    for model, field, move in _moves(whole):
+def inputs_settable(declarations: Declarations) -> Iterator[str]:
+    """Require that the inputs of an action are fields that callers may set, and that the values for omitted inputs are
+    valid."""
+    for model, field, move in _moves(declarations):
         for name in move.accepted_fields:
-            text = _wrong_input(model, field, name, may_be_readonly=name in move.optional)
-            text = text or _wrong_default(model.fields[name], move.optional.get(name))
+            text = _input_error(model, field, name, may_be_readonly=name in move.optional)
+            text = text or _default_error(model.fields[name], move.optional.get(name))
             if text:
                 yield of_field(model, move.name, text)
 
 
-def _wrong_input(model: Declared, governed: Select, name: str, *, may_be_readonly: bool) -> str | None:
+def _input_error(model: Declared, state_field: Select, name: str, *, may_be_readonly: bool) -> str | None:
     if name not in model.fields:
         return f"its input {name!r} is not a field of {model.name}: correct the name, or declare the field"
-    if name == governed.name:
+    if name == state_field.name:
         return f"its input {name!r} is what the action itself moves: take it out"
     if model.fields[name].readonly and not (may_be_readonly and _may_be_empty(model.fields[name])):
         return f"its input {name!r} is readonly, so it can never be given: take it out, or let an effect set it"
     return None
 
 
-def guards_fit(whole: Declarations) -> Iterator[str]:
+def guards_fit(declarations: Declarations) -> Iterator[str]:
     """Require that every guard of an action is a valid condition on the action's record."""
-    for model, _, move in _moves(whole):
+    for model, _, move in _moves(declarations):
         for condition in move.guards:
-            text = misfit(model, condition, is_row_rule=False)
+            text = condition_error(model, condition, is_row_rule=False)
             if text:
                 yield of_field(model, move.name, text)
 
 
-def consequences_fit(whole: Declarations) -> Iterator[str]:
+def action_effects_fit(declarations: Declarations) -> Iterator[str]:
     """Require that fields in `clears` may be empty, and that models in `needs_records` refer to the action's model."""
-    for model, field, move in _moves(whole):
+    for model, field, move in _moves(declarations):
         for name in move.clears:
             if name == field.name or not _may_be_empty(model.fields.get(name)):
                 text = f"it clears {name!r}: name a field of {model.name} that may be empty and is not computed"
                 yield of_field(model, move.name, text)
         for name in move.needs_records:
-            if name not in whole.models or len(refs_to(whole.models[name], model)) != 1:
+            if name not in declarations.models or len(refs_to(declarations.models[name], model)) != 1:
                 text = f"it needs records of {name!r}: name a model with exactly one ref to {model.name}"
                 yield of_field(model, move.name, text)
 
 
-def _wrong_default(field: Field, value: object) -> str | None:
-    """Return the error in the value for an omitted optional field, or None."""
+def _default_error(field: Field, value: object) -> str | None:
+    """Return the error text if the value that an omitted optional field gets is invalid, or None."""
     try:
         if value is not None and not (value is TODAY and isinstance(field, Date)):
             field.read(value)
@@ -99,39 +101,42 @@ def _wrong_default(field: Field, value: object) -> str | None:
     return None
 
 
-def rules_of_moves_fit(whole: Declarations) -> Iterator[str]:
+def action_rules_fit(declarations: Declarations) -> Iterator[str]:
     """Require that the rules of an action are valid, by the same check as for the rules of a model."""
-    for model, _, move in _moves(whole):
+    for model, _, move in _moves(declarations):
         for rule in move.rules:
-            text = misfit_of_rule(whole, model, rule)
+            text = rule_error(declarations, model, rule)
             if text:
                 yield of_field(model, move.name, text)
 
 
-def reads_fit(whole: Declarations) -> Iterator[str]:
+def reads_fit(declarations: Declarations) -> Iterator[str]:
     """Require that `reads` names only models that the record refers to, and models that refer to such models."""
-    declared = [(model, "reads", model.reads) for model in whole.models.values()]
-    declared += [(model, move.name, move.reads) for model, _, move in _moves(whole)]
+    declared = [(model, "reads", model.reads) for model in declarations.models.values()]
+    declared += [(model, move.name, move.reads) for model, _, move in _moves(declarations)]
     for model, place, reads in declared:
         for name in reads:
-            if not _is_read(whole, model, name, reads):
+            if not _is_read(declarations, model, name, reads):
                 text = f"it reads {name!r}: name a model that a ref of {model.name} leads to, or one that refers to it"
                 yield of_field(model, place, text)
 
 
-def _is_read(whole: Declarations, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
+def _is_read(declarations: Declarations, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
     targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(reads)
-    refers = name in whole.models and any(refs_to(whole.models[name], whole.models[each]) for each in targets)
-    return name in targets or refers
+    if name in targets:
+        return True
+    other = declarations.models.get(name)
+    return other is not None and any(refs_to(other, declarations.models[each]) for each in targets)
 
 
 def _may_be_empty(field: Field | None) -> bool:
     return field is not None and not (field.required or field.computed or field.sum_of)
 
 
-def _moves(whole: Declarations) -> Iterator[tuple[Declared, Select, Move]]:
-    """Yield every action with the field that it changes. Another rule reports workflows without such a field."""
-    for model in whole.models.values():
+def _moves(declarations: Declarations) -> Iterator[tuple[Declared, Select, Move]]:
+    """Yield every action with its model and the select field of the workflow. Skip a workflow without a select field,
+    which `workflow_field_is_a_select` reports."""
+    for model in declarations.models.values():
         if model.workflow is None:
             continue
         field = model.fields.get(model.workflow.field)

@@ -11,7 +11,7 @@ from countersign.declare.condition import OPERATORS, Operator, RuntimeValue
 from countersign.declare.fields.field import Stored
 from countersign.declare.module import Names
 from countersign.declare.registry import Registry
-from countersign.declare.rules.conditions import misfit
+from countersign.declare.rules.conditions import condition_error
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction
@@ -81,7 +81,7 @@ def _where(model: Declared, condition: _Condition) -> Where:
         raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
     found = Where(model.present_name(condition.field), operator, _condition_value(condition.value))
     # Validate the condition now, because an invalid one would make every call of a person with the role fail.
-    text = misfit(model, found, is_row_rule=True)
+    text = condition_error(model, found, is_row_rule=True)
     if text:
         raise BadGrant(f"{place}: {text}")
     return found

@@ -37,14 +37,16 @@ ORDER BY a.at, u.username
 
 
 class Agents(Protocol):
-    """Reads the current rights of the proposing agent and of earlier approvers."""
+    """Reads the current rights of agents and people, such as the proposing agent and the people who approved
+    earlier."""
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
-        """Return the agent of a token record with its current rights, or None if it can no longer authenticate."""
+        """Return the agent to which this token record belongs, with the agent's current rights. Return None if the
+        agent can no longer authenticate."""
         ...
 
     async def person(self, reader: Reader, user_id: str) -> Caller | None:
-        """Return a person with the current rights, or None if the person can no longer sign in."""
+        """Return the person with the person's current rights, or None if the person can no longer sign in."""
         ...
 
 
@@ -58,8 +60,8 @@ class Decision(msgspec.Struct):
 
 
 class PlanEnded(Exception):
-    """The plan ends without being executed. `error` is stored with the plan, so it must not reveal what other readers
-    of the plan may not see. `detail` is only in the response to the person who decides."""
+    """The plan ends without being executed. `error` is stored with the plan, so it must be a text that every reader of
+    the plan may see. Only the person who decides receives `detail`."""
 
     def __init__(self, state: str, error: str, detail: str = "") -> None:
         super().__init__(state)
@@ -77,21 +79,22 @@ class NotPending(BadInput):
 
 
 class Approval(NamedTuple):
-    """The input of an approval: the digest of the plan that was shown, and a note."""
+    """The input of an approval: the digest of the plan as the person saw it, and a note."""
 
     digest: str | None = None
     note: str | None = None
 
 
 async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[], Approval] = Approval) -> Decision:
-    """Approve a plan. The last required approval runs the plan, exactly once. The input is read after the plan is
-    found, so that the response for a plan that the caller may not see is "not found", whatever the input.
+    """Approve a plan. The last required approval runs the plan, exactly once. `read_input` is called after the plan is
+    found: for a plan that the caller may not see, the response is "not found" even if the input is invalid.
 
     Raises:
         NotFound: the plan is unknown, hidden or forbidden to this caller, or the caller is an agent. The error is the
             same in all cases.
-        NotPending: the plan is rejected, expired, withdrawn, stale or failed, either before this call or because of it.
-        BadInput: the digest does not match, because the plan that the caller was shown differs from the stored plan.
+        NotPending: the plan was rejected, expired, withdrawn, stale or failed already, or it expires, becomes stale or
+            fails in this call.
+        BadInput: the digest does not match, because the plan that the caller saw differs from the stored plan.
     """
     if run.caller.is_agent:
         raise NotFound("not found")
@@ -107,6 +110,8 @@ async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[
 
 
 async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approval) -> Decision | PlanEnded:
+    """Return the response to the approval, or the reason why the plan ended without being executed. The reason is
+    returned and not raised, so that the transaction commits the final state of the plan."""
     state = str(plan.values["state"])
     if state == "executed":
         return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
@@ -116,19 +121,31 @@ async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approv
     if not await _sees_values(run, plan_steps):
         raise NotFound("not found")
     try:
-        _require_not_expired(plan)
-        proposer = await _require_proposer(run, agents, plan, plan_steps)
-        await _require_unchanged(run, plan_steps)
-        if approval.digest is not None and approval.digest != plan.values["digest"]:
-            raise BadInput("digest does not match; read the plan again before you approve it")
-        approvals, are_enough = await _add_approval(run, agents, plan, plan_steps, approval.note)
-        if not are_enough:
-            await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
-            return Decision(plan.id, "pending", None, approvals)
-        result = await _execute(replace(run, writer_domain=proposer.domain), plan, plan_steps)
+        return await _approve_pending(run, agents, plan, plan_steps, approval)
     except PlanEnded as ended:
         await end_plan(run, plan, ended.state, error=ended.error)
         return ended
+
+
+async def _approve_pending(
+    run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], approval: Approval
+) -> Decision:
+    """Add the approval to the pending plan. If the plan now has enough approvals, run it.
+
+    Raises:
+        BadInput: the digest does not match, or this person may not approve the plan. PlanEnded: the plan has expired,
+        can no longer be run, or fails.
+    """
+    _require_not_expired(plan)
+    proposer = await _require_proposer(run, agents, plan, plan_steps)
+    await _require_unchanged(run, plan_steps)
+    if approval.digest is not None and approval.digest != plan.values["digest"]:
+        raise BadInput("digest does not match; read the plan again before you approve it")
+    approvals, are_enough = await _add_approval(run, agents, plan, plan_steps, approval.note)
+    if not are_enough:
+        await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
+        return Decision(plan.id, "pending", None, approvals)
+    result = await _execute(replace(run, writer_domain=proposer.domain), plan, plan_steps)
     plan = await set_fields(run, plan, {"approvals": _json(approvals), "result": _json(result)}, "plan.approve")
     await end_plan(run, plan, "executed", reason=approval.note)
     return Decision(plan.id, "executed", result)
@@ -139,8 +156,8 @@ def _json(value: object) -> str:
 
 
 async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
-    """Return the plan and lock it, if it exists for the caller. A caller that `decides` must be allowed to run the
-    steps of the plan.
+    """Return the plan and lock it until the transaction ends. For a pending plan, require that the caller has the right
+    to run each step. With `decides`, the caller wants to decide on the plan (see `rights.missing_right`).
 
     Raises:
         NotFound: the plan does not exist for the caller, or the caller may not run the steps of the plan.
@@ -159,7 +176,7 @@ async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRe
 
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
-    """Require that the caller may now run every command of a pending plan on its record and with its values."""
+    """Require that the caller currently has the right to run every step of a pending plan."""
     async for step in CooperativeIterator(steps.decode_steps(str(plan.values["input"]))):
         if await rights.missing_right(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
@@ -181,8 +198,8 @@ async def _may_run_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> 
 
 
 async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None) -> bool:
-    """Return whether the caller could now approve a pending plan with these steps. `proposer` is the person for whom
-    the proposing agent acts."""
+    """Return whether the caller has the rights to approve a pending plan with these steps. `proposer` is the id of the
+    person for whom the proposing agent acts."""
     if not await _may_run_all(run, run.caller, plan_steps):
         return False
     required = await policy.policy_of(run, plan_steps)
@@ -197,7 +214,7 @@ def _require_not_expired(plan: StoredRecord) -> None:
 
 
 async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step]) -> Caller:
-    """Return the proposer, an agent or a person, with its current rights.
+    """Return the agent or the person that proposed the plan, with its current rights.
 
     Raises:
         PlanEnded: the proposer can no longer authenticate, or may no longer run a proposed command.
@@ -216,11 +233,11 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_s
 
 
 async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
-    """Require that the records have not changed since the plan was shown, and lock them until it is executed.
+    """Require that no record that the plan depends on has changed since it was proposed. Lock these records until the
+    transaction ends.
 
     Raises:
-        PlanEnded: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was
-            added or was deleted.
+        PlanEnded: a record that a step changes, reads or depends on indirectly was changed, added or deleted.
     """
     dependencies = Dependencies(run, plan_steps, locks=True)
     async for step in CooperativeIterator(plan_steps):
@@ -240,8 +257,8 @@ async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
 
 
 async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
-    """Return the model and id of a changed record if the person sees all fields of the record. Otherwise, return None,
-    because the change must not be revealed."""
+    """Return the model and the id of a changed record of which the person sees all fields, or None if there is no such
+    record. Changes of other records must not be revealed."""
     changed: dict[str, list[str]] = {}
     for model, record_id, _ in sorted(set(before) ^ set(now)):
         changed.setdefault(model, []).append(record_id)
@@ -258,9 +275,9 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
 async def _add_approval(
     run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], note: str | None
 ) -> tuple[list[dict[str, object]], bool]:
-    """Add this approval, and return all approvals and whether they are enough. The required number is the greater of
-    the number required now and the number required when the plan was proposed. Approvals of people who may no longer
-    approve the plan do not count."""
+    """Add this approval. Return all approvals that count, and whether they are enough. Approvals of people who may no
+    longer approve the plan do not count. The required number is the larger of the number that the settings require now
+    and the number that they required when the plan was proposed."""
     required = await policy.policy_of(run, plan_steps)
     if not required.groups <= run.caller.roles:
         raise NotFound("not found")
@@ -286,7 +303,8 @@ async def _may_still_approve(
 
 
 async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> object:
-    """Run all commands of the plan for the proposer, or none if one of them is refused.
+    """Run all commands of the plan for the proposer and return the result. If a command is refused, no command takes
+    effect.
 
     Raises:
         PlanEnded: a command was refused.
@@ -314,7 +332,7 @@ async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> 
 
 
 def _with_created_ids(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
-    """Return the command with the ids of the records that earlier steps created."""
+    """Replace the placeholder ids in the refs of a command by the ids of the records that earlier steps created."""
     fields = run.engine.registry.models[prepared.model].fields
     given = dict(prepared.given)
     for name, value in prepared.given.items():
@@ -347,7 +365,7 @@ async def end_plan(
 
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> StoredRecord:
-    """Write fields of the plan, with an audit entry, and return the new plan."""
+    """Write fields of the plan, with an audit entry, and return the changed plan."""
     given = {name: FieldInput(value) for name, value in values.items()}
     is_changed = await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
     return replace(plan, revision=plan.revision + 1, values={**plan.values, **values}) if is_changed else plan
@@ -367,7 +385,7 @@ WHERE id = $1 AND state = 'pending'
 
 
 async def expire_plans(engine: Engine) -> int:
-    """End the plans that have expired, and return how many there were."""
+    """End pending plans that have expired, at most 500, and return how many pending plans were due."""
     database = engine.records.database
     now = clock.now()
     due = await database.fetch(_DUE, now)

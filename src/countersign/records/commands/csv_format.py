@@ -1,5 +1,5 @@
-"""Reads and writes the CSV format: separators, decimal marks, columns and cells. A cell may contain the name of a
-record instead of its id."""
+"""Reads and writes CSV text: separators, decimal marks, columns and cells. A cell of a reference may contain the name
+of a record instead of its id."""
 
 import csv
 import io
@@ -24,15 +24,16 @@ SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
 DECIMAL_MARKS: tuple[DecimalMark, ...] = (".", ",")
 DATE_ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 NOTATION = ("separator", "decimal", "date_order")
-"""The input members that describe the format of a file."""
+"""The keys of the input that describe the format of a file."""
 
 MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
 """The maximum length of a cell: the longest text, and the apostrophe that `guarded` adds."""
 # The csv module has one limit for the whole process. The fields of the models have their own limits.
 csv.field_size_limit(MAX_FIELD_LENGTH)
 
-# A spreadsheet evaluates a cell that begins with one of these characters as a formula (CWE-1236). An empty text also
-# gets the apostrophe, because an empty cell means no value.
+# The texts before which `guarded` puts an apostrophe. A spreadsheet evaluates a cell that begins with one of these
+# characters as a formula (CWE-1236). An empty text is included, because an empty cell means no value. Texts with
+# apostrophes before such a character are included, so that `unguarded` restores them exactly.
 _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
@@ -40,10 +41,10 @@ _T = TypeVar("_T", bound=str)
 
 
 def read_notation(body: Mapping[str, object]) -> Notation:
-    """Read the input members that describe the format of the file.
+    """Read the keys of the input that describe the format of the file.
 
     Raises:
-        BadInput: one of them has an invalid value.
+        BadInput: a key has an invalid value.
     """
     separator = _one_of(body, "separator", SEPARATORS) if body.get("separator") is not None else None
     return Notation(separator, _one_of(body, "decimal", DECIMAL_MARKS), _one_of(body, "date_order", DATE_ORDERS))
@@ -58,8 +59,8 @@ def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
 
 
 def guarded(text: str) -> str:
-    """Return the text as a cell that a spreadsheet does not evaluate as a formula: with an apostrophe before it if
-    needed. `unguarded` removes the apostrophe."""
+    """Return a cell that contains the text and that a spreadsheet does not evaluate as a formula. If needed, the cell
+    begins with an apostrophe, which `unguarded` removes."""
     return f"'{text}" if _NEEDS_GUARD.match(text) else text
 
 
@@ -68,50 +69,53 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
 
 
-def written(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
+def format_rows(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
     """Return the rows in RFC 4180 format, with this separator."""
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(rows)
     return text.getvalue()
 
 
-def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
-    """Return the rows that are not empty. The first row contains the names of the columns. Reading stops when there are
-    too many rows or lines. A byte order mark, a first line such as `sep=;`, and line ends of any kind are accepted.
+def parse_rows(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
+    """Parse CSV text and return the rows that are not empty. The first row contains the names of the columns;
+    `max_rows` does not count it. Parsing stops when there are too many rows or lines. The text may have line ends of
+    any kind, and may begin with a byte order mark and a line such as `sep=;`.
 
     Raises:
         BadInput: the text cannot be read as CSV, or has too many lines.
     """
-    found: list[list[str]] = []
+    rows: list[list[str]] = []
     lines = 0
     reader = _reader(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), separator)
     try:
         for lines, row in enumerate(reader):
             if row:
-                found.append(row)
-            if len(found) > max_rows + 1 or lines > max_lines:
+                rows.append(row)
+            if len(rows) > max_rows + 1 or lines > max_lines:
                 break
     except csv.Error as error:
         reason = (
-            f"csv cannot be read after row {len(found)}: it must be RFC 4180, with every quoted field closed, a "
+            f"csv cannot be read after row {len(rows)}: it must be RFC 4180, with every quoted field closed, a "
             f"separator or a line break after it, and at most {MAX_LONGTEXT_LENGTH:,} characters in a field"
         )
         raise BadInput(reason) from error
-    if len(found) <= max_rows and lines > max_lines:
+    if len(rows) <= max_rows and lines > max_lines:
         raise BadInput(f"csv may have {max_lines} lines at most, empty ones included")
-    return found
+    return rows
 
 
 def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
+    """Return a CSV reader for the text. It uses the given separator, the separator that a first line such as `sep=;`
+    names, or the separator that the first row seems to use."""
     named = _SEPARATOR_LINE.match(text)
     if named is not None:
         text = text[named.end() :]
         separator = separator or next(each for each in SEPARATORS if each == named[1])
-    return csv.reader(io.StringIO(text), delimiter=separator or _separator_of(text), strict=True)
+    return csv.reader(io.StringIO(text), delimiter=separator or _guess_separator(text), strict=True)
 
 
-def _separator_of(text: str) -> Separator:
-    """Return the separator of the first line: the candidate that occurs most often outside quotes."""
+def _guess_separator(text: str) -> Separator:
+    """Return the separator that occurs most often outside quotes in the first line that is not empty."""
     start = len(text) - len(text.lstrip("\n"))
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)]
@@ -131,9 +135,9 @@ _MAX_AMOUNT = 40
 class Column:
     """A column of a file.
 
-    `header` is its name in the first row, and `name` the name of its field, or None if the column is ignored. The
-    columns `id` and `revision` have a name but no field. With `is_amount`, money is a decimal amount and not in minor
-    units.
+    `header` is the text in the first row. `name` is the name of the field, or None if the column is ignored. The
+    columns `id` and `revision` have a name but no field. With `is_amount`, the cells contain decimal amounts instead of
+    minor units.
     """
 
     header: str
@@ -143,7 +147,7 @@ class Column:
 
 
 class ColumnNames:
-    """Finds the columns of a model by their names and labels, for one caller. Case, spaces and punctuation are
+    """Finds columns by the names and labels of the fields that one caller sees. Case, spaces and punctuation are
     ignored."""
 
     def __init__(self, view: ModelView) -> None:
@@ -157,35 +161,37 @@ class ColumnNames:
         self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
 
     def column(self, header: str) -> Column | None:
-        """Return the column for a name in the first row, or None if no column has this name. Money is a decimal amount
-        in a column that is named by the label, and in minor units in a column that is named by the field."""
-        exact = header.strip()
-        plain = alphanumeric(exact.removesuffix(AMOUNT))
-        name = exact if exact in self._fields else self._names.get(plain)
-        is_label = name is None
-        if name is None:
-            name = self._labels.get(plain)
+        """Return the column for a header, or None if the header names no field.
+
+        The column of a money field contains minor units if the header is the field's name. It contains decimal amounts
+        if the header is the field's label or ends with `AMOUNT`.
+        """
+        text = header.strip()
+        has_amount_suffix = text.endswith(AMOUNT)
+        key = alphanumeric(text.removesuffix(AMOUNT))
+        field_name = text if text in self._fields else self._names.get(key)
+        name = self._labels.get(key) if field_name is None else field_name
         if name is None:
             return None
         field = self._fields.get(name)
         is_money = isinstance(field, Money)
-        if exact.endswith(AMOUNT) and not is_money:
+        if has_amount_suffix and not is_money:
             return None
-        return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
+        return Column(header, name, field, is_money and (has_amount_suffix or field_name is None))
 
-    def found(self, header: str) -> Column | None:
-        """Return what `column` returns. For an empty name, return a column that is ignored."""
+    def column_or_ignored(self, header: str) -> Column | None:
+        """Return the column for a header as `column` does, and an ignored column for an empty header."""
         return self.column(header) if header.strip() else Column("", None)
 
-    def shown(self, name: str) -> Column:
-        """Return the column of a field, named by its label. If another field has this label, the column is named by the
-        field."""
+    def labelled_column(self, name: str) -> Column:
+        """Return the column of a field, with the field's label as header. If the label does not identify the field, the
+        header is the field's name."""
         field = self._fields.get(name)
         found = None if field is None else self.column(field.label)
         return found if found is not None and found.name == name else Column(name, name, field)
 
-    def raw(self, name: str) -> Column:
-        """Return the column of a field, named by the field.
+    def named_column(self, name: str) -> Column:
+        """Return the column of a field, with the field's name as header.
 
         Raises:
             BadInput: the field does not exist for the caller.
@@ -194,26 +200,26 @@ class ColumnNames:
             raise unknown_field(self._model, name)
         return Column(name, name, self._fields.get(name))
 
-    def chosen(self, header: str, wanted: object) -> Column:
-        """Return the column for a header to which the caller assigned the field `wanted`. None means that the column is
-        ignored.
+    def assigned_column(self, header: str, assigned: object) -> Column:
+        """Return the column for a header to which the caller assigned a field. `assigned` is the name of the field, or
+        None if the column is ignored.
 
         Raises:
             BadInput: the field does not exist for the caller.
         """
-        if wanted is None:
+        if assigned is None:
             return Column(header, None)
-        name = wanted if isinstance(wanted, str) else ""
+        name = assigned if isinstance(assigned, str) else ""
         field = self._fields.get(name.removesuffix(AMOUNT))
         if name.endswith(AMOUNT) and isinstance(field, Money):
             return Column(header, field.name, field, is_amount=True)
-        column = self.raw(name)
+        column = self.named_column(name)
         return Column(header, column.name, column.field)
 
 
 def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
-    """Return the JSON value of a cell, or None for an empty cell. Invalid text is returned unchanged, so that the field
-    refuses it. `names` maps the cells of a reference to the ids of the records that they name.
+    """Return the JSON value of a cell, or None for an empty cell. Some invalid text is returned unchanged; the field
+    refuses it later. `names` maps the cells of a reference to the ids of the records that they name.
 
     Raises:
         BadInput: the cell cannot be read.
@@ -246,8 +252,8 @@ def _amount(text: str, notation: Notation) -> int:
     return int(found[1] + digits)
 
 
-def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
-    """Return the text for people for a value in this column, or None if the value is written as it is."""
+def format_for_people(column: Column, value: object, notation: Notation) -> str | None:
+    """Return the text that a file for people contains for a value, or None if the file contains the JSON value."""
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
@@ -255,18 +261,21 @@ def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
 
 
 def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
-    """Return the columns of a table, and the names in its first row that are unknown. `chosen` are the fields that the
-    caller assigned to the columns.
+    """Return the columns of a table and its unknown headers. `head` is the first row. If the caller has assigned fields
+    to the columns, `chosen` lists them.
 
     Raises:
-        BadInput: `chosen` is not a list with a field of the model for each column, or a field has two columns.
+        BadInput: `chosen` is not a list with a field or None for each column, or a field has two columns.
     """
     head = list(map(unguarded, head))
     unknown: list[str] = []
     columns: list[Column] = []
-    wanted = None if chosen is None else _assigned_fields(chosen, len(head))
-    for place, header in enumerate(head):
-        column = headers.found(header) if wanted is None else headers.chosen(header, wanted[place])
+    assigned = None if chosen is None else _assigned_fields(chosen, len(head))
+    for position, header in enumerate(head):
+        if assigned is None:
+            column = headers.column_or_ignored(header)
+        else:
+            column = headers.assigned_column(header, assigned[position])
         columns.append(column or Column(header, None))
         if column is None:
             unknown.append(header)
@@ -277,29 +286,29 @@ def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tupl
 
 
 def _assigned_fields(chosen: object, count: int) -> list[object]:
-    wanted = cast("list[object]", chosen) if isinstance(chosen, list) else []
-    if len(wanted) != count:
+    assigned = cast("list[object]", chosen) if isinstance(chosen, list) else []
+    if len(assigned) != count:
         raise BadInput(f"columns must be an array with a field or null for each of the {count} columns")
-    return wanted
+    return assigned
 
 
 _NAMES_AT_ONCE = 1_000
 
 
-def named_by(run: Run, ref: Ref) -> ModelView | None:
-    """Return the caller's view of the referenced model. Return None if the caller does not read the names of its
-    records in clear."""
+def _view_with_names(run: Run, ref: Ref) -> ModelView | None:
+    """Return the caller's view of the referenced model if the caller can read the names of its records in clear. The
+    name of a record is the value of its field `shown_as`."""
     view = run.caller.view.models.get(ref.target)
     if view is None or not view.is_readable or view.model.shown_as not in view.fields:
         return None
-    shown = view.model.fields[view.model.shown_as]
-    return view if shown.is_folded and view.sees_in_clear(shown.name) else None
+    name_field = view.model.fields[view.model.shown_as]
+    return view if name_field.is_folded and view.sees_in_clear(name_field.name) else None
 
 
 def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
     """Return the SQL expression for the name of the referenced record. The expression is NULL if the caller may not see
     the record or may not read its name in clear."""
-    view = named_by(run, ref)
+    view = _view_with_names(run, ref)
     if view is None:
         return "NULL"
     inner = queries.Scope(scope.dialect, scope.parameters, f"{scope.alias}_{ref.name}_name")
@@ -311,13 +320,14 @@ def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
 
 
 async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """Map each cell that names exactly one visible record to the id of the record, and each ambiguous cell to the
-    number of records. Case is ignored if no name matches exactly."""
-    view = named_by(run, ref)
-    wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
-    if view is None or not wanted:
+    """Find the records that cells name. Return two maps: one from each cell that names exactly one visible record to
+    the id of the record, and one from each ambiguous cell to the number of records with this name. Names in other case
+    count if no name matches exactly."""
+    view = _view_with_names(run, ref)
+    names = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
+    if view is None or not names:
         return {}, {}
-    matches = await _matches_by_name(run, view, wanted)
+    matches = await _matches_by_name(run, view, names)
     return (
         {cell: record_id for cell, (record_id, count) in matches.items() if count == 1},
         {cell: count for cell, (_, count) in matches.items() if count > 1},
@@ -331,15 +341,15 @@ def _has_token(run: Run, cell: str) -> bool:
     return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
 
 
-async def _matches_by_name(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
-    """Map each cell to the id of a record with this name, and to the number of such records."""
+async def _matches_by_name(run: Run, view: ModelView, names: Collection[str]) -> dict[str, tuple[str, int]]:
+    """Map each name that a record has to the id of one such record and the number of such records."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
-    for batch in _batches(sorted({folded(each) for each in wanted})):
+    for batch in _batches(sorted({folded(each) for each in names})):
         for name, key, record_id, count in await _records_with_names(run, view, batch):
             exact[name] = (record_id, count)
             loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
-    found = {each: exact.get(each) or loose.get(folded(each)) for each in wanted}
-    return {cell: match for cell, match in found.items() if match is not None}
+    found = {each: exact.get(each) or loose.get(folded(each)) for each in names}
+    return {name: match for name, match in found.items() if match is not None}
 
 
 async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
@@ -347,11 +357,11 @@ async def _records_with_names(run: Run, view: ModelView, names: Sequence[str]) -
     the name, its folded form, the id of one record, and the number of records."""
     name, parameters = view.model.shown_as, Parameters()
     scope = queries.Scope(run.engine.dialect, parameters, "t")
-    places = ", ".join(parameters.put(each) for each in names)
+    placeholders = ", ".join(parameters.put(each) for each in names)
     seen = queries.any_of(scope, view.model, view.visible)
     text = (
         f'SELECT t."{name}", t."{name}__folded", min(t.id), count(*) FROM "{view.model.name}" AS t '
-        f'WHERE t."{name}__folded" IN ({places}) AND {seen} GROUP BY t."{name}", t."{name}__folded"'
+        f'WHERE t."{name}__folded" IN ({placeholders}) AND {seen} GROUP BY t."{name}", t."{name}__folded"'
     )
     scan = run.engine.records.database.scan if run.open_transaction is None else run.reader.fetch
     rows = await scan(text, *parameters.values)

@@ -27,10 +27,10 @@ from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
     ColumnNames,
+    parse_rows,
     read_cell,
     read_head,
     read_notation,
-    table,
     unguarded,
 )
 from countersign.records.commands.errors import BadInput, TryAgain, refuse_unknown_keys, unknown_field
@@ -321,7 +321,7 @@ async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     text, is_trial, is_restoring = _members(view.model.name, body)
     _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
     notation = read_notation(body)
-    lines = table(text, notation.separator, max_rows=MAX_ROWS, max_lines=MAX_LINES)
+    lines = parse_rows(text, notation.separator, max_rows=MAX_ROWS, max_lines=MAX_LINES)
     if lines and len(lines[0]) > MAX_COLUMNS:
         raise BadInput(f"csv may have {MAX_COLUMNS} columns at most")
     columns, unknown = read_head(ColumnNames(view), lines[0] if lines else [], body.get("columns"))

@@ -15,10 +15,10 @@ from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
     ColumnNames,
+    format_for_people,
+    format_rows,
     guarded,
     read_notation,
-    shown_cell,
-    written,
 )
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.queries import Query
@@ -89,8 +89,8 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
         if not names or len({each for each in names if isinstance(each, str)}) != len(names):
             raise BadInput("fields must be an array of different names of fields")
     headers = ColumnNames(view)
-    columns = [headers.raw(cast(str, each)) for each in names]
-    return tuple(headers.shown(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
+    columns = [headers.named_column(cast(str, each)) for each in names]
+    return tuple(headers.labelled_column(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
 
 
 def check(run: Run, model: str, request: ExportRequest) -> None:
@@ -136,7 +136,7 @@ async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenera
     reading = run.engine.reading(run.caller, run.view_of(model))
     is_csv = request.content_type == "text/csv"
     if is_csv:
-        yield written([[guarded(each.header) for each in request.columns]], request.notation.separator or ","), 0
+        yield format_rows([[guarded(each.header) for each in request.columns]], request.notation.separator or ","), 0
     async with aclosing(_records(run, model, reading, request)) as found:
         async for records in found:
             yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
@@ -148,7 +148,7 @@ referenced records."""
 
 
 def _csv(request: ExportRequest, records: _Records) -> str:
-    return written([_cells(request, *each) for each in records], request.notation.separator or ",")
+    return format_rows([_cells(request, *each) for each in records], request.notation.separator or ",")
 
 
 def _lines(request: ExportRequest, records: _Records) -> str:
@@ -195,7 +195,7 @@ def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[
     """Return the value as a cell that a spreadsheet does not evaluate as a formula."""
     if value is None:
         return ""
-    text = shown_cell(column, value, request.notation) if request.is_shown else None
+    text = format_for_people(column, value, request.notation) if request.is_shown else None
     if text is None and isinstance(value, str):
         # The value of a reference is the id of a record. It is replaced by the name of the record if the caller can
         # read the name.

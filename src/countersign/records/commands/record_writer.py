@@ -1,5 +1,9 @@
-"""Writes one record in one transaction: its row, its personal values in the vault, the totals that include it, and its
-audit entry."""
+"""Writes one record in one transaction: its row, its personal values in the vault (the encrypted store of personal
+values), the totals that include it, and its audit entry.
+
+Agents see personal values as placeholder tokens. A token is computed from a value id. An alias is a value id that only
+one token domain (the scope in which tokens are valid) uses.
+"""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -9,7 +13,7 @@ import msgspec
 from countersign.declare import Declared, Field, Ref, Text
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.kinds import LARGEST
-from countersign.declare.model import computed, made_from, out_of_range
+from countersign.declare.model import computed, indirect_sources, out_of_range
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
@@ -34,8 +38,8 @@ from countersign.records.commands.select import (
 from countersign.records.masking.vault import PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 
-_NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
-_FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
+_INSERT_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
+_DELETE_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _COMMENTS = "SELECT id FROM comment WHERE record = $2 AND model = $1 ORDER BY id"
 MAX_LITERALS = 1_000
 """The maximum number of different texts in one record that look like placeholder tokens."""
@@ -73,12 +77,12 @@ async def insert(
     """Insert a record with these values and return its id. The values must include the defaults. Without `record_id`,
     the record gets a random id.
 
-    The model's rules and `shared_by` are not checked for restored records, which may come from an earlier version. A
-    unique value of a restored record is taken only if another record has exactly this value; a value that differs in
-    case is not taken.
+    `is_restored` means that an import restores an exported record, which may come from an earlier version. The model's
+    rules and `shared_by` are then not checked, and two values of a `unique_with` field may differ in case alone.
 
     Raises:
-        BadInput: a unique value is taken, or the record does not meet a rule.
+        BadInput: another record has a unique value of this record, the record does not meet a rule, or a number is out
+            of range.
     """
     record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
@@ -115,8 +119,8 @@ def _initial_values(model: Declared, given: Mapping[str, Stored]) -> dict[str, S
 async def _check_changed(
     run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored]
 ) -> None:
-    """Run the model's check on the record after the change. Skip the check if the deletion of another record only
-    clears references of this record."""
+    """Run the check of the model (see `engine.checks`) on the values after the change. Skip the check if the deletion
+    of another record only clears references of this record."""
     if not _is_cascade(model, values):
         await _check(run, model, after)
 
@@ -127,7 +131,8 @@ async def update(
     """Set these fields of a locked record. Return whether any value changed.
 
     Raises:
-        BadInput: a unique value is taken, or the record would not meet a rule.
+        BadInput: another record has a unique value of this record, the changed record would not meet a rule, or a
+            number is out of range.
     """
     changed = {name: each for name, each in given.items() if await is_change(run, model, record, name, each)}
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
@@ -145,10 +150,9 @@ async def update(
     value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
     await _write(run, model, record, values, value_ids)
     aliases_before = await value_aliases.of_record(run, model, record.id, before)
-    new_aliases = await value_aliases.take(run, model, changed)
-    await value_aliases.unlink(run, model, record.id, before)
-    await value_aliases.link(run, model, record.id, new_aliases)
-    await value_aliases.link_computed(run, model, record.id, changed, values, aliases_before)
+    await _replace_aliases(
+        run, model, record.id, changed, values, before=before, aliases_before=aliases_before
+    )
     aliases_after = await value_aliases.of_record(run, model, record.id, value_keys)
     changes = {
         name: [
@@ -162,10 +166,30 @@ async def update(
     return True
 
 
+async def _replace_aliases(
+    run: Run,
+    model: Declared,
+    record_id: str,
+    changed: Mapping[str, FieldInput],
+    values: Mapping[str, Stored],
+    *,
+    before: Mapping[str, ValueKey],
+    aliases_before: value_aliases.Aliases,
+) -> None:
+    """Release the previous values of the changed fields with their aliases, and store the new aliases.
+
+    The new aliases are taken first, because the caller may have copied one of the previous values.
+    """
+    new_aliases = await value_aliases.take(run, model, changed)
+    await value_aliases.unlink(run, model, record_id, before)
+    await value_aliases.link(run, model, record_id, new_aliases)
+    await value_aliases.link_computed(run, model, record_id, changed, values, aliases_before)
+
+
 def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
-    """Return whether these values only clear readonly references. Callers cannot set readonly references, so the values
-    come from the deletion of the referenced record. The caller who deletes it may not see the other values of this
-    record."""
+    """Return whether these values only clear readonly references. This happens only when a referenced record is
+    deleted, because callers cannot set readonly references. The caller who deletes the referenced record may be unable
+    to see the other values of this record."""
     return all(
         value is None and isinstance(model.fields[name], Ref) and model.fields[name].readonly
         for name, value in values.items()
@@ -173,20 +197,21 @@ def _is_cascade(model: Declared, values: Mapping[str, Stored]) -> bool:
 
 
 def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
-    """Return the values to set, including the computed values that change with them. For callers who see tokens, a
-    recomputed personal value always counts as new, because an unchanged token would confirm a guess."""
+    """Return the values to set, including the computed values that change with them. If the caller sees tokens, a
+    recomputed personal value always counts as changed. Otherwise the unchanged token would confirm to the caller that
+    it has guessed a hidden value."""
     recomputed = computed(model, {**record.values, **values})
     return values | {
         name: value
         for name, value in recomputed.items()
         if value != record.values.get(name)
-        or (run.domain is not None and model.fields[name].personal and made_from(model, name) & values.keys())
+        or (run.domain is not None and model.fields[name].personal and indirect_sources(model, name) & values.keys())
     }
 
 
 async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
-    """Map each of these fields of the record to its value id in the vault and the key that encrypts copies of the
-    value."""
+    """Map each of these fields that has a value in the vault to the id of the value and the key that encrypts copies of
+    it."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
     return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
@@ -196,7 +221,7 @@ async def delete(
     run: Run, model: Declared, record: StoredRecord, command: str, deleted: Container[tuple[str, str]] = ()
 ) -> None:
     """Delete a locked record that no other record refers to. `deleted` contains the model and the id of each record
-    that is deleted in the same transaction. The totals of these records are not updated."""
+    that the same transaction deletes. The totals of such records are not updated."""
     before = await _value_ids_before(run, record, record.value_ids)
     aliases = await value_aliases.of_record(run, model, record.id, before)
     changes = {
@@ -205,7 +230,7 @@ async def delete(
         if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
-    await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
+    await run.transaction.run(_DELETE_CHANGES, model.name, record.id)
     await _delete_comments(run, model, record.id, command)
     await value_aliases.unlink(run, model, record.id, before)
     await _after_write(run, model, record.id, {}, record.values, deleted)
@@ -246,8 +271,8 @@ def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping
     """Return the copy of a value for audit entries and plans. A personal value is encrypted with its key in the vault.
     When the vault deletes the key, the copy becomes unreadable.
 
-    `by_domain` maps a token domain (the scope in which tokens are valid) to the alias of the value, a value id that
-    only this domain uses. A caller who wrote the value in clear sees the token of the alias.
+    `by_domain` maps the id of a token domain to the alias of the value. An agent that wrote the value in clear sees the
+    token of the alias.
     """
     if value is None or key is None:
         return value
@@ -270,10 +295,13 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
 
 
 async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
-    """Return whether the input changes the value. Text that a masked caller writes in clear always counts as a change.
-    A token is compared with the token that the caller sees for the current value. A caller therefore cannot confirm a
-    guess of the value."""
-    if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
+    """Return whether the input changes the value.
+
+    A masked caller must not be able to confirm a guess of the value. Text that such a caller writes in clear therefore
+    always counts as a change, and a token is compared with the token that the caller sees for the current value.
+    """
+    contains_own_token = bool(given.origins) and given.origins == (record.value_ids.get(name),)
+    if given.value_id is None and contains_own_token:
         return given.stored != record.values[name]
     if given.is_plain_text:
         return True
@@ -294,13 +322,14 @@ async def _write(
     mask = sum(1 << bits[name] for name in values)
     text, bound = update_statement(model, record.id, values, value_ids, mask)
     await run.transaction.run(text, *bound)
-    await run.transaction.run(_NOTE_CHANGE, model.name, record.id, record.revision + 1, mask)
+    await run.transaction.run(_INSERT_CHANGE, model.name, record.id, record.revision + 1, mask)
 
 
 async def _take_value_ids(
     run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, ValueKey]
 ) -> dict[str, ValueKey]:
-    """Take value ids for the personal values, and release the previous value ids."""
+    """Add the personal values to the vault and return their value ids and keys by field. The transaction releases the
+    values in `before` later (see `Vault.hold`)."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
@@ -313,19 +342,20 @@ async def _take_value_ids(
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:
-    """Store texts that look like placeholder tokens but are ordinary text. Responses to masked callers contain LITERAL
-    tokens instead of these texts."""
+    """Store the parts of these texts that look like placeholder tokens but are ordinary text. Responses to masked
+    callers contain LITERAL tokens instead."""
     grammar = run.engine.grammar
-    found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
-    if len(found) > MAX_LITERALS:
+    literals = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
+    if len(literals) > MAX_LITERALS:
         raise BadInput(f"a record must have {MAX_LITERALS} different texts of a placeholder token's shape at most")
-    if found:
-        rows = [(literal, int.from_bytes(ids.random_bytes(6))) for literal in sorted(found)]
+    if literals:
+        rows = [(literal, int.from_bytes(ids.random_bytes(6))) for literal in sorted(literals)]
         await run.transaction.run_many(_ADD_LITERAL, rows)
 
 
 def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
-    """Require that every JSON client can represent the numbers to write exactly, including computed numbers and totals.
+    """Require that the numbers to write are within ±(2^53 - 1), so that every JSON client can represent them exactly.
+    The numbers include computed numbers and totals.
 
     Raises:
         BadInput: a number is out of range. The text names the field if the caller sees it.
@@ -353,8 +383,8 @@ async def _require_unique(
     *,
     is_restored: bool = False,
 ) -> None:
-    """Require that no other record has one of the written unique values. `after` contains all values of the record
-    after the write."""
+    """Require that no other record has a written value of a `unique` field, or of a `unique_with` field together with
+    the same ref. `after` contains all values of the record after the write."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
@@ -388,15 +418,16 @@ async def _require_unique_with(
 
 
 def _equal_condition(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
-    """Return the SQL condition that a record has an equal value. With `is_exact`, the record must have exactly this
-    value."""
+    """Return the SQL condition for records whose value equals this value. If the field ignores case, so does the
+    condition, unless `is_exact` is set."""
     column, known = _comparison_terms(field, value)
     test = f'"{column}" = {parameters.put(known)}'
     return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
 def _comparison_terms(field: Field, value: Stored) -> tuple[str, Stored]:
-    """Return the column and the value to use when values of the field are compared for equality."""
+    """Return the column and the value that a test for equality compares. For fields that ignore case, these are the
+    case-folded column and value."""
     if isinstance(field, Text) and field.ignores_case:
         return f"{field.name}__folded", folded(str(value))
     return field.name, value
@@ -405,8 +436,8 @@ def _comparison_terms(field: Field, value: Stored) -> tuple[str, Stored]:
 async def _require_shared(
     run: Run, model: Declared, field: Field, parent_id: str, value: Stored, own_id: str | None
 ) -> None:
-    """Require that all records with this value refer, by `unique_with`, to records that are equal in the field
-    `shared_by`."""
+    """Require that the field `shared_by` is equal in all parent records whose children have this value. The parent is
+    the record to which the ref `unique_with` refers."""
     column, known = _comparison_terms(field, value)
     if run.engine.dialect == "postgres":
         # Serialize concurrent writes of the same value.
@@ -426,8 +457,8 @@ async def _require_shared(
 async def _require_unshared(
     run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
 ) -> None:
-    """Refuse the change of a field that is named by `shared_by` while a referring record has a value in the unique
-    field. No such record can be added at the same time, because adding it locks this record first."""
+    """Refuse to change a field that `shared_by` of a child model names while a child record has a value in the unique
+    field. No child record can be added at the same time, because adding it locks this record first."""
     for referrer in run.engine.registry.referrers[model.name]:
         child, ref = referrer.model, referrer.ref
         for name, field in child.fields.items():
@@ -441,6 +472,7 @@ async def _require_unshared(
 
 
 def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
+    """Return whether the caller can list records of the child model with these fields."""
     view = run.caller.view.models.get(child.name)
     if view is None or not view.reads_any_by("list", "search", "export"):
         return False
@@ -448,7 +480,7 @@ def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
 
 
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
-    """Lock the record that the ref refers to, so that concurrent calls that add records to it run one after the
+    """Lock the record that the ref refers to. Concurrent calls that write records with this ref then run one after the
     other."""
     target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
     statement = select.lock_existing(target, None, record_id, run.engine.dialect)
@@ -461,9 +493,11 @@ async def is_referred_to(run: Run, model: str, ref: str, record_id: str) -> bool
     return await run.transaction.fetch_one(text, record_id) is not None
 
 
-async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
-    """Return whether a record among the rows has these values. The record with the id `but_id` does not count."""
-    parameters = Parameters(but_id)
+async def exists_with_values(
+    run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], own_id: str
+) -> bool:
+    """Return whether a record other than the record with the id `own_id` has these values and is among the rows."""
+    parameters = Parameters(own_id)
     seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
     compared = (_comparison_terms(model.fields[name], value) for name, value in values.items())
     equal = " AND ".join(f't."{column}" = {parameters.put(known)}' for column, known in compared)
@@ -487,7 +521,7 @@ async def _after_write(
     deleted: Container[tuple[str, str]] = (),
 ) -> None:
     """Update the totals that include the record. If the model defines rights, increase the version of the rights, so
-    that cached rights are read again."""
+    that the service reads cached rights again. End the sessions of a person who is no longer active."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _changed_parents(total, now, before):
             if (total.parent.name, parent_id) not in deleted:
@@ -500,13 +534,14 @@ async def _after_write(
 
 
 def _changed_parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
-    """Return the ids of the records whose total changes: the previous parent and the new parent."""
+    """Return the ids of the records whose total changes, which are the previous and the new parent."""
     if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
         return []
     return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})
 
 
 async def _update_total(run: Run, total: Total, parent_id: str) -> None:
+    """Recompute the total of the parent record, and the fields and totals that are derived from it."""
     parent = total.parent
     statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from countersign.declare import Declared, Field
 from countersign.declare.fields.field import Stored
-from countersign.declare.model import made_from
+from countersign.declare.model import indirect_sources
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import ValueKey
@@ -104,7 +104,7 @@ async def link_computed(
 def _domains_of(
     run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before: Aliases, now: Aliases
 ) -> Set[str]:
-    sources = made_from(model, name)
+    sources = indirect_sources(model, name)
     found = set(before.get(name, {}))
     for source in sources:
         found |= now.get(source, {}).keys()

@@ -42,7 +42,7 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
     for name, each in snapshot.tables.items():
         for other in each.columns:
             is_copy = name == table and other.name in (column + FOLDED, column + VALUE)
-            if is_copy or place in other.made_from:
+            if is_copy or place in other.indirect_sources:
                 yield name, other.name
 
 
@@ -71,8 +71,8 @@ def _is_unfilled(now: Snapshot, table: str, declared: Column) -> bool:
         return False
     if declared.name in installed.unfilled:
         return True
-    if declared.made_from:
-        return declared.made_from != present.made_from
+    if declared.indirect_sources:
+        return declared.indirect_sources != present.indirect_sources
     return declared.is_required and not present.is_required
 
 
@@ -80,7 +80,7 @@ def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
     for ending in (FOLDED, VALUE):
         if column.name.endswith(ending):
             yield table, column.name.removesuffix(ending)
-    for place in column.made_from:
+    for place in column.indirect_sources:
         model, _, field = place.partition(".")
         yield model, field
 
@@ -92,7 +92,7 @@ def _filling(table: str, column: Column) -> tuple[str, RowTask]:
     if column.name.endswith(VALUE):
         field = column.name.removesuffix(VALUE)
         return f"give the values of {table}.{field} ids in the vault", RowTask("value", table, field)
-    if column.made_from:
+    if column.indirect_sources:
         return f"compute {table}.{column.name}", RowTask("made", table, column.name)
     return f"fill {table}.{column.name} where it is empty", RowTask("default", table, column.name)
 
@@ -354,7 +354,7 @@ def _stays(column: Column, declared: Column | None, kinds: Kinds) -> bool:
     if column.kind != declared.kind and not _is_wider(column.kind, declared.kind, kinds):
         return False
     # A computation must not overwrite values that people entered.
-    return bool(column.made_from) or not declared.made_from
+    return bool(column.indirect_sources) or not declared.indirect_sources
 
 
 def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
@@ -363,13 +363,13 @@ def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
 
 
 def _is_filled(column: Column) -> bool:
-    return column.is_required or bool(column.made_from) or column.name.endswith((FOLDED, VALUE))
+    return column.is_required or bool(column.indirect_sources) or column.name.endswith((FOLDED, VALUE))
 
 
 def _words(column: Column) -> str:
     if column.references is not None:
         return f"a ref to {column.references}"
-    return f"a computed {column.kind}" if column.made_from else f"a {column.kind}"
+    return f"a computed {column.kind}" if column.indirect_sources else f"a {column.kind}"
 
 
 def _with(snapshot: Snapshot, each: Table) -> Snapshot:

@@ -41,7 +41,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind         the field's kind; empty for an additional column of the engine
     options      the options of a select
     is_required  whether every record must have a value
-    made_from    the fields (`model.field`) from which a computed field or a total is derived
+    indirect_sources    the fields (`model.field`) from which a computed field or a total is derived
     former_name  the name of the column before it was renamed
     label        for value ids, the label of their values in the vault; `is_linked` is the option of the field
     """
@@ -52,7 +52,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str = ""
     options: tuple[str, ...] = ()
     is_required: bool = False
-    made_from: tuple[str, ...] = ()
+    indirect_sources: tuple[str, ...] = ()
     label: str | None = None
     is_linked: bool = False
     former_name: str = ""
@@ -130,8 +130,8 @@ def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]
     made = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
     governed = "" if model.workflow is None else model.workflow.field
     for name, field in model.fields.items():
-        made_from = made.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
-        yield _own_column(field, field.required or name == governed, made_from)
+        indirect_sources = made.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
+        yield _own_column(field, field.required or name == governed, indirect_sources)
         if field.is_folded:
             yield Column(name + FOLDED, "TEXT", former_name=_former(field, FOLDED))
         if field.personal:
@@ -146,7 +146,7 @@ def _former(field: Field, ending: str = "") -> str:
     return f"{field.former_name}{ending}" if field.former_name else ""
 
 
-def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> Column:
+def _own_column(field: Field, is_required: bool, indirect_sources: tuple[str, ...]) -> Column:
     return Column(
         field.name,
         field.column,
@@ -154,7 +154,7 @@ def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> 
         kind=field.kind,
         options=field.options if isinstance(field, Select) else (),
         is_required=is_required,
-        made_from=made_from,
+        indirect_sources=indirect_sources,
         former_name=field.former_name,
     )
 
