@@ -1,5 +1,5 @@
-// The values of a record that a proposal deletes: the most telling fields first, the others on request.
-import { useState } from "preact/hooks";
+// The values of a record that a proposal deletes: all where they fit in the window, else the most telling ones.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../shared/components/icon";
 import { number, translator } from "../../shared/i18n";
 import type { Field, Meta, Model } from "../api";
@@ -7,8 +7,8 @@ import { type Change, Changes } from "../record/changes";
 
 const t = translator("approvals");
 
-/** The number of fields that are always shown. */
-const MOST = 6;
+/** The number of fields that are shown where not all fit. */
+const MAX_FOLDED_FIELDS = 6;
 
 interface Props {
   meta: Meta;
@@ -17,14 +17,17 @@ interface Props {
 }
 
 export function DeletedRecord({ meta, model, changes }: Props) {
+  const { box, hasRoom } = useRoom(changes.length);
   const [isWhole, setWhole] = useState(false);
   const telling = tellingOf(model, changes);
-  const folded = changes.length - telling.size;
+  const hiddenCount = changes.length - telling.size;
   // A button that hides a single field saves no room.
-  const canFold = folded > 1;
+  const canFold = hiddenCount > 1 && !hasRoom;
   return (
-    <>
+    <div ref={box}>
       <Changes
+        // A new table for another number of rows: one cell spans all of them.
+        key={String(canFold && !isWhole)}
         meta={meta}
         headings={[t("field"), t("diff.now"), t("diff.after")]}
         emptyText={t("nothing.remains")}
@@ -33,11 +36,29 @@ export function DeletedRecord({ meta, model, changes }: Props) {
       {canFold && (
         <button type="button" class="more-fields" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           <Icon name="chevron-down" size="s" />
-          {isWhole ? t("fields.fewer") : t("fields.more", { n: number(folded) })}
+          {isWhole ? t("fields.fewer") : t("fields.more", { n: number(hiddenCount) })}
         </button>
       )}
-    </>
+    </div>
   );
+}
+
+/** Whether the proposal with all fields fits in its pane without scrolling: measured before the page is painted, again
+ *  for another number of fields and when the window changes. On a phone, where the whole page scrolls, it never does. */
+function useRoom(fieldCount: number) {
+  const box = useRef<HTMLDivElement>(null);
+  const [hasRoom, setRoom] = useState(true);
+  const [windowSize, setWindowSize] = useState("");
+  useEffect(() => {
+    const onResize = () => (setRoom(true), setWindowSize(`${innerWidth} ${innerHeight}`));
+    addEventListener("resize", onResize);
+    return () => removeEventListener("resize", onResize);
+  }, []);
+  useLayoutEffect(() => {
+    const pane = box.current?.closest(".plan-scroll");
+    setRoom(pane !== null && pane !== undefined && getComputedStyle(pane).overflowY === "auto" && pane.scrollHeight <= pane.clientHeight);
+  }, [fieldCount, windowSize]);
+  return { box, hasRoom };
 }
 
 /** The title, state, amount, date, contact and owner of the record, and further fields up to the limit. */
@@ -52,5 +73,5 @@ function tellingOf(model: Model | undefined, changes: readonly Change[]): Readon
     first(({ ref }) => ref === "user"),
     ...changes,
   ];
-  return new Set(found.filter((each) => each !== undefined).filter((each, place, all) => all.indexOf(each) === place).slice(0, MOST));
+  return new Set(found.filter((each) => each !== undefined).filter((each, place, all) => all.indexOf(each) === place).slice(0, MAX_FOLDED_FIELDS));
 }

@@ -1,25 +1,25 @@
-// Copies the values of a plan into a draft of the record form, so that a person can change and save them. The plan is
-// then rejected with that reason: only agents propose, and what the person saves is the person's own change.
+// Opens the record of a plan for a person who does it differently. Proposed values become a draft of the record form. The
+// plan is then rejected with that reason: only agents propose, and what the person saves is the person's own change.
 import type { Meta } from "../api";
 import { addressOf, fieldOf, may, modelOf } from "../models";
 import { storeDraft } from "../record/draft";
 import { valueToText } from "../values/field_text";
 import type { Plan } from "./plan";
 
-/** The form in which the proposed values can be changed. Null unless the plan creates or updates one record, and this
- *  person may do the same. */
-export function formFor(meta: Meta, plan: Plan): { address: string; key: string } | null {
+/** The page on which a person can do it differently, with the key of the draft for the proposed values. The key is null for
+ *  deletions and actions, which propose no values. Null unless the plan is about one record that this person may change. */
+export function editPageOf(meta: Meta, plan: Plan): { address: string; draftKey: string | null } | null {
   const [name = "", command = ""] = plan.command.split(".");
   const model = modelOf(meta, name);
   const isOne = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size === 1;
-  if (!model || !isOne || !may(model, command)) {
+  if (!model || !isOne || !may(model, command === "create" ? "create" : "update")) {
     return null;
   }
   if (command === "create") {
-    return { address: `/models/${name}/new`, key: `${name}/new` };
+    return { address: `/models/${name}/new`, draftKey: `${name}/new` };
   }
   const id = plan.target?.id;
-  return command === "update" && id ? { address: addressOf(name, id), key: `${name}/${id}` } : null;
+  return id ? { address: addressOf(name, id), draftKey: command === "update" ? `${name}/${id}` : null } : null;
 }
 
 /** Save the proposed values as the draft of that form, except values that are masked or cannot be written. */

@@ -5,13 +5,13 @@ import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
 import { dateTime, number, relativePast, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
-import { addressOf, may, modelOf } from "../models";
+import { addressOf, fieldOf, may, modelOf } from "../models";
 import { Avatar } from "../values/avatar";
 import { RecordFields, areAllFieldsShown, loadRecord, affectedRecordsOf } from "./affected_records";
 import { plans } from "./live_plans";
 import { isExpired, isStale, type Plan } from "./plan";
 import { RecordTitle } from "./record_title";
-import { riskOf, riskReasons } from "./risk";
+import { isDeletion, riskOf, riskReasons } from "./risk";
 
 const t = translator("approvals");
 
@@ -101,7 +101,8 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
     return null;
   }
   const title = <RecordTitle model={model} recordRef={{ model: name, id }} isBare />;
-  const shownFields = new Set([model.shown_as, ...plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field)]);
+  const planFields = plan.diff.filter((each) => each.model === name && each.id === id).map((each) => each.field);
+  const shownFields = new Set([model.shown_as, ...planFields.filter((each) => !isDeletion(plan) || !isIdentifying(model, each))]);
   const { lastChange, related } = historyRequest.state === "loaded" ? historyRequest.value : NO_HISTORY;
   return (
     <>
@@ -131,6 +132,12 @@ function RecordContext({ meta, plan, model: name, id }: { meta: Meta; plan: Plan
       </dl>
     </>
   );
+}
+
+/** Whether the field says which record it is: its state, or another business record that it belongs to. */
+function isIdentifying(model: Model, name: string): boolean {
+  const field = fieldOf(model, name);
+  return name === model.state_field || (field?.kind === "ref" && field.ref !== "user");
 }
 
 interface RecordHistory {

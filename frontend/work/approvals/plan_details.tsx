@@ -2,6 +2,7 @@
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Icon } from "../../shared/components/icon";
 import { UntrustedText } from "../../shared/components/untrusted_text";
+import { escapeInvisible } from "../../shared/invisible_characters";
 import { date, listed, relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta, Model } from "../api";
 import { fieldOf, may, modelOf, nounOf } from "../models";
@@ -14,7 +15,7 @@ import { RecordTitle } from "./record_title";
 import { type Difference, isExpired, isStale, type Plan } from "./plan";
 import { AffectedRecords } from "./affected_records";
 import { DeletedRecord } from "./deleted_record";
-import { kindOf, PlanSentence } from "./plan_title";
+import { kindOf, NAME_PLACEHOLDER, PlanSentence } from "./plan_title";
 import { isDeletion, isReversible, riskOf } from "./risk";
 
 const t = translator("approvals");
@@ -48,9 +49,34 @@ export function PlanHead({ meta, plan, now_ms, count = 1 }: { meta: Meta; plan: 
       </h2>
       <p class="plan-who">
         {plan.agent ? <AgentAvatar /> : <Avatar name={plan.proposed_by?.person ?? "–"} />}
-        <UntrustedText text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
+        <span>
+          <Proposer {...{ plan }} />
+        </span>
       </p>
     </header>
+  );
+}
+
+/** The agent and the person that it acts for, or only the person, each name in bold. */
+function Proposer({ plan }: { plan: Plan }) {
+  const person = plan.proposed_by?.person ?? "–";
+  const name = (text: string) => (
+    <strong>
+      <UntrustedText text={text} />
+    </strong>
+  );
+  if (!plan.agent) {
+    return name(person);
+  }
+  const [before = "", between = "", after = ""] = t("by.agent", { agent: NAME_PLACEHOLDER, person: NAME_PLACEHOLDER }).split(NAME_PLACEHOLDER);
+  return (
+    <>
+      {before}
+      {name(plan.agent)}
+      {between}
+      {name(person)}
+      {after}
+    </>
   );
 }
 
@@ -170,7 +196,7 @@ function Effects({ meta, plan }: { meta: Meta; plan: Plan }) {
           return (
             <li key={affectedRecord.id}>
               <Icon name={modelIcon(model)} />
-              <strong class="cut">{affectedRecord.name ? <UntrustedText text={affectedRecord.name} /> : <RecordTitle model={model} recordRef={affectedRecord} isBare />}</strong>
+              <strong class="cut" title={affectedRecord.name ? escapeInvisible(affectedRecord.name) : undefined}>{affectedRecord.name ? <UntrustedText text={affectedRecord.name} /> : <RecordTitle model={model} recordRef={affectedRecord} isBare />}</strong>
               <span class="quiet">
                 {model?.label}
                 <AffectedDate {...{ model }} id={affectedRecord.id} />

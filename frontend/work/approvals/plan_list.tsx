@@ -73,7 +73,9 @@ function PlanItem({ meta, plan, risk, count, isCurrent, now_ms, onChoose, onOpen
         <span class="plan-line quiet">
           <span class="plan-by">
             <Icon name={plan.agent ? "bot" : "user"} size="s" />
-            <UntrustedText text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {kindOf(meta, plan)}
+            <span>
+              <UntrustedText text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {kindOf(meta, plan)}
+            </span>
           </span>
           {count > 1 && <Chip plain>{t("same", { n: number(count) })}</Chip>}
           {(plan.state !== "pending" || isStale(plan)) && <PlanState plan={plan} now_ms={now_ms} />}

@@ -10,7 +10,8 @@ import { isCreation, NewRecordTitle, RecordTitle, targetOf } from "./record_titl
 const t = translator("approvals");
 
 const GENERAL_COMMANDS = ["create", "update", "delete"] as const;
-const NAME_PLACEHOLDER = "\u0000";
+/** Stands for a name in a text, which is then split there. No text contains this character. */
+export const NAME_PLACEHOLDER = "\u0000";
 
 function commandPartsOf(meta: Meta, plan: Plan) {
   const id = onlyCommand(plan) ?? plan.command;

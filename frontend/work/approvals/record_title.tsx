@@ -6,6 +6,7 @@ import type { Meta, Model, Row } from "../api";
 import { fieldOf, modelOf, titleOf } from "../models";
 import { referencedRecord } from "../referenced_records";
 import { formatAmount } from "../values/money";
+import { ChangeSummary } from "./change_summary";
 import { plans } from "./live_plans";
 import type { Difference, Plan } from "./plan";
 
@@ -38,9 +39,7 @@ export function RecordTitle({ model, recordRef, isBare = false }: TitleProps) {
   return <bdi>{storedTitle && !isBare ? t("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
-const MAX_FIELDS = 3;
-
-/** A plan in one line: its first changed record with the fields, or its new record with the amount and the record that it
+/** A plan in one line: its first changed record with the most telling change, or its new record with the amount and the record that it
  *  belongs to; then the number of further records. */
 export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   const { model, id } = targetOf(plan);
@@ -54,8 +53,10 @@ export function PlanSummary({ meta, plan }: { meta: Meta; plan: Plan }) {
   const isNew = isCreation(plan);
   return (
     <>
-      {isNew || !id ? <NewRecordTitle {...{ meta, model: knownModel, name: model, changes: ownChanges }} /> : <ExistingRecordTitle {...{ meta, model: knownModel, recordRef: { model, id } }} />}
-      {!isNew && id && !isDeleted && `: ${labelsOf(knownModel, ownChanges)}`}
+      <span class="about-record">
+        {isNew || !id ? <NewRecordTitle {...{ meta, model: knownModel, name: model, changes: ownChanges }} /> : <ExistingRecordTitle {...{ meta, model: knownModel, recordRef: { model, id } }} />}
+      </span>
+      {!isNew && id && !isDeleted && <ChangeSummary {...{ meta, model: knownModel, changes: ownChanges }} />}
       {others > 0 && ` ${t("others", { n: number(others) })}`}
     </>
   );
@@ -114,12 +115,6 @@ function ExistingRecordTitle({ meta, model, recordRef }: { meta: Meta; model: Mo
       )}
     </>
   );
-}
-
-function labelsOf(model: Model | undefined, changes: readonly Difference[]): string {
-  const labels = changes.map(({ field }) => fieldOf(model, field)?.label ?? field);
-  const hiddenCount = labels.length - MAX_FIELDS;
-  return labels.slice(0, MAX_FIELDS).join(", ") + (hiddenCount > 0 ? ` ${t("others", { n: number(hiddenCount) })}` : "");
 }
 
 /** The title of a record that may no longer exist: the plan that deletes it contains the title. */

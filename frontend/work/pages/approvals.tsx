@@ -19,7 +19,7 @@ import { PlanFilter } from "../approvals/plan_filter";
 import { PlanList } from "../approvals/plan_list";
 import { needsConfirmation, recordApproval, useSecondsOnScreen } from "../approvals/reading_time";
 import { AGE_FILTERS, groupSimilar, isExpired, isStale, type Plan } from "../approvals/plan";
-import { saveProposalAsDraft, formFor } from "../approvals/edit_proposal";
+import { editPageOf, saveProposalAsDraft } from "../approvals/edit_proposal";
 import { PlanSummary } from "../approvals/record_title";
 import { dropReason, RejectDialog } from "../approvals/reject_dialog";
 import { riskOf, RISKS } from "../approvals/risk";
@@ -29,6 +29,10 @@ import "../approvals/approvals.css";
 const t = translator("approvals");
 
 const TICK_MS = 15_000;
+
+/** "own" has what the person's own agents proposed, waiting or decided. */
+const TABS = ["pending", "decided", "own"] as const;
+type Tab = (typeof TABS)[number];
 
 export function Approvals({ meta }: { meta: Meta }) {
   return modelOf(meta, "plan") ? <Inbox meta={meta} /> : <NotFound />;
@@ -46,9 +50,9 @@ function Inbox({ meta }: { meta: Meta }) {
   useEffect(() => {
     siteState.waiting.value = waiting ?? siteState.waiting.peek();
   }, [waiting]);
-  const shows = query.value.get("state") === "decided" ? "decided" : "pending";
-  const tab = (state: "pending" | "decided", count?: number) => (
-    <a href={state === "decided" ? "/approvals?state=decided" : "/approvals"} aria-current={shows === state ? "page" : undefined}>
+  const shows = TABS.find((each) => each === query.value.get("state")) ?? "pending";
+  const tab = (state: Tab, count?: number) => (
+    <a href={state === "pending" ? "/approvals" : `/approvals?state=${state}`} aria-current={shows === state ? "page" : undefined}>
       {t(state)}
       {count !== undefined && <span class="count-of">{number(count)}</span>}
     </a>
@@ -63,6 +67,7 @@ function Inbox({ meta }: { meta: Meta }) {
           <nav class="views" aria-label={t("view")}>
             {tab("pending", waiting)}
             {tab("decided")}
+            {tab("own")}
           </nav>
           {all !== null && <PlanFilter {...{ meta, plans: all }} />}
         </div>
@@ -78,7 +83,7 @@ interface SortedProps {
   meta: Meta;
   all: readonly Plan[];
   now_ms: number;
-  shows: "pending" | "decided";
+  shows: Tab;
 }
 
 function Sorted({ meta, all, now_ms, shows }: SortedProps) {
@@ -88,9 +93,11 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   const isOfAge = AGE_FILTERS[age] ?? (() => true);
   const wanted = query.value.get("plan");
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
+  const isOwn = (plan: Plan) => plan.agent !== null && plan.proposed_by?.person === meta.caller.name;
+  const isInTab = (plan: Plan) => (shows === "own" ? isOwn(plan) : isOpen(plan) === (shows === "pending"));
   const shown = all.filter(
     (plan) =>
-      (plan.id === wanted || isOpen(plan) === (shows === "pending")) &&
+      (plan.id === wanted || isInTab(plan)) &&
       (!agent || plan.agent === agent) &&
       isOfAge(plan, now_ms) &&
       (!modelName || plan.command.startsWith(`${modelName}.`)),
@@ -109,7 +116,7 @@ function Sorted({ meta, all, now_ms, shows }: SortedProps) {
   return group ? (
     <Split {...{ meta, groups, group, now_ms }} />
   ) : (
-    <Empty title={t(shows === "decided" ? "empty.decided" : "none")} icon={shows === "decided" ? "inbox" : "circle-check"}>
+    <Empty title={t(shows === "pending" ? "none" : `empty.${shows}`)} icon={shows === "pending" ? "circle-check" : "inbox"}>
       {shows === "pending" && <p>{t("none.text")}</p>}
     </Empty>
   );
@@ -154,7 +161,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   };
   const open = ({ target }: Plan) => target?.model && target.id && go(addressOf(target.model, target.id));
   const seconds = useSecondsOnScreen(first?.id);
-  const form = first && canSign && group.length === 1 ? formFor(meta, first) : null;
+  const editPage = first && canSign && group.length === 1 ? editPageOf(meta, first) : null;
   const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
     const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
     setBusy(true);
@@ -188,9 +195,11 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     setRejecting(false);
     setRedoing(false);
     dropReason(first?.id ?? "");
-    if (isRedoing && isDone && first && form) {
-      saveProposalAsDraft(meta, first, form.key);
-      go(form.address);
+    if (isRedoing && isDone && first && editPage) {
+      if (editPage.draftKey) {
+        saveProposalAsDraft(meta, first, editPage.draftKey);
+      }
+      go(editPage.address);
     }
   };
   useEffect(() => {
@@ -205,7 +214,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       registerShortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
       registerShortcut({ key: "a", does: t("key.a"), run: sign }),
       registerShortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
-      registerShortcut({ key: "e", does: t("key.e"), run: () => form && setRedoing(true) }),
+      registerShortcut({ key: "e", does: t("key.e"), run: () => editPage && setRedoing(true) }),
       registerShortcut({ key: "Enter", does: t("key.open") }),
     ];
     return () => known.forEach((each) => each());
@@ -237,7 +246,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
             )}
           </div>
           {canDecide && (
-            <ActionBar {...{ meta, group, isBusy }} onSign={canSign ? sign : null} onReject={() => setRejecting(true)} onRedo={form ? () => setRedoing(true) : null} />
+            <ActionBar {...{ meta, group, isBusy }} onSign={canSign ? sign : null} onReject={() => setRejecting(true)} onRedo={editPage ? () => setRedoing(true) : null} />
           )}
         </section>
       )}

@@ -1,5 +1,6 @@
 """The approvals inbox: live, by keyboard, and nothing is signed that was not seen."""
 
+import re
 import time
 
 import pytest
@@ -75,7 +76,7 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
         await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
 
-async def test_a_deletion_shows_the_most_telling_fields_and_the_others_on_request(
+async def test_a_deletion_shows_all_fields_where_they_fit_and_else_the_most_telling_ones(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
     values = {
@@ -90,10 +91,16 @@ async def test_a_deletion_shows_the_most_telling_fields_and_the_others_on_reques
     each = alice.run("lead.create", title="Has many fields", **values)["id"]
     plan = alice.agent("folder", "lead.*").run("lead.delete", id=each)["plan_id"]
     async with desk.page(browser) as page:
+        await page.set_viewport_size({"width": 1440, "height": 1400})
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         rows = page.locator(".plan-page table.changes tbody tr")
-        await expect(rows).to_have_count(6)
         shown = page.locator(".plan-page table.changes")
+        await expect(shown).to_contain_text("Asked for a second offer")
+        await expect(page.locator(".more-fields")).to_have_count(0)
+        assert await rows.count() > 6
+
+        await page.set_viewport_size({"width": 1440, "height": 500})
+        await expect(rows).to_have_count(6)
         for told in ("Has many fields", "1,200.00", "14 Dec 2026", "Ada Folded"):
             await expect(shown).to_contain_text(told)
         await expect(shown).not_to_contain_text("Asked for a second offer")
@@ -447,6 +454,57 @@ async def test_the_list_names_the_fields_that_an_update_changes(browser: Browser
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=renamer&plan={plan}")
         await expect(page.locator(".plan .about")).to_have_text("Told apart: Title")
+
+
+async def test_the_list_shows_the_most_telling_change_from_its_value_to_the_proposed_one(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    party = alice.run("party.create", name="Buys much", kind="company")["id"]
+    values = {"title": "Grows smaller", "party": party, "expected_revenue_minor": 1_200_000}
+    each = alice.run("lead.create", **values)["id"]
+    alice.run("lead.qualify", id=each)
+    agent = alice.agent("estimator", "lead.*", "plan.propose")
+    changes = {"id": each, "title": "Grown smaller", "expected_revenue_minor": 900_000}
+    agent.run("plan.propose", steps=[{"command": "lead.update", "input": changes}])
+    agent.run("lead.win", id=each)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals?agent=estimator")
+        update = page.locator(".plan[data-command='lead.update'], .plan[data-command='plan.propose']")
+        await expect(update.locator(".about-change")).to_contain_text(re.compile("· €?12,000 → €?9,000 and 1 more$"))
+        await expect(page.locator(".plan[data-command='lead.win'] .about-change")).to_have_text("· Qualified → Won")
+
+
+async def test_a_person_who_does_not_want_a_deletion_rejects_it_and_is_led_to_the_record(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    each = lead(alice, "To be kept open")
+    plan = alice.agent("remover", "lead.*").run("lead.delete", id=each)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?agent=remover&plan={plan}")
+        await page.click("#redo")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector("h1:text-is('To be kept open')")
+
+        assert each in page.url
+        assert alice.run("plan.get", id=plan)["state"] == "rejected"
+        assert alice.run("lead.get", id=each)["title"] == "To be kept open"
+
+
+async def test_what_ones_own_agents_proposed_is_listed_and_what_others_agents_did_is_not(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    own, others = lead(alice, "Of her agent"), lead(alice, "Of his agent")
+    mine = alice.agent("hers", "lead.*").run("lead.delete", id=own)["plan_id"]
+    bob = desk.caller("bob").agent("his", "lead.*", "plan.*")
+    steps = [{"command": "lead.update", "input": {"id": others, "source": "fair"}}]
+    theirs = bob.run("plan.propose", steps=steps)["plan_id"]
+    alice.run("plan.reject", id=mine, reason="Not now")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={theirs}")
+        await expect(page.locator(".plan .plan-by:has-text('his')")).to_have_count(1)
+        await page.click(".views a:has-text('Proposed by my agents')")
+        await expect(page.locator(".plan .plan-by:has-text('hers')")).to_have_count(1)
+        await expect(page.locator(".plan .plan-by", has=page.get_by_text("his", exact=True))).to_have_count(0)
 
 
 @pytest.mark.parametrize("locale", ["en-US", "de-DE"])
