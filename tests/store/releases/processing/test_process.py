@@ -211,7 +211,13 @@ async def test_a_build_tells_what_it_consists_of(works: Works) -> None:
         "web/package-lock.json": json.dumps(lock).encode(),
         "broken/package.json": b"{not json",
         "parts.cdx.json": json.dumps(
-            {"bomFormat": "CycloneDX", "components": [{"type": "library", "name": "zlib", "version": "1.3"}]}
+            {
+                "bomFormat": "CycloneDX",
+                "specVersion": "1.5",
+                # The revision of the document itself is a number (CycloneDX 1.5, version).
+                "version": 1,
+                "components": [{"type": "library", "name": "zlib", "version": "1.3"}],
+            }
         ).encode(),
     }
 

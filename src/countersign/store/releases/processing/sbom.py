@@ -46,14 +46,15 @@ class _Package(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """The members of CycloneDX, SPDX, package.json and package-lock.json that list components; others are ignored."""
+    """The members of CycloneDX, SPDX, package.json and package-lock.json that list components; others are ignored.
+    `version` is the package's in package.json, and the number of the document's revision in CycloneDX."""
 
     bomFormat: str = ""
     spdxVersion: str = ""
     components: list[_Package] = []
     packages: Any = None
     name: str = ""
-    version: str = ""
+    version: str | int = ""
 
 
 def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
@@ -100,7 +101,9 @@ def _json(path: str, fields: _Document) -> list[Component]:
         return _spdx(fields)
     if path.endswith("package-lock.json"):
         return _npm_lock(fields)
-    return [_of_npm(fields.name, fields.version)] if fields.name and fields.version else []
+    if fields.name and fields.version and isinstance(fields.version, str):
+        return [_of_npm(fields.name, fields.version)]
+    return []
 
 
 def _spdx(fields: _Document) -> list[Component]:
