@@ -202,7 +202,7 @@ async def main() -> None:
     wanted = {REFERENCES.get(name, name) for name in options.only.split(",") if name}
     pages = [shown for shown in all_pages() if not wanted or shown.name in wanted]
     options.to.mkdir(parents=True, exist_ok=True)
-    settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true"}
+    settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true", "COUNTERSIGN_JOB_WORKERS": "1"}
     with TemporaryDirectory() as folder:
         data = Path(folder, "data")
         with served(data, "--demo", service="both", settings=settings, copies=False) as running:

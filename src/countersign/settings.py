@@ -107,7 +107,7 @@ class Settings:
     demo_activity: bool = _setting(
         True,
         "With --demo: also create recent data, such as dates around today, payments, tickets in progress, proposals of "
-        "agents, and products, collections, downloads and follows of the store's demonstration player.",
+        "agents, a signed build, and products, collections, downloads and follows of the store's demonstration player.",
     )
     mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP in addition to the three earlier revisions.")
     counters_url: str = _setting(

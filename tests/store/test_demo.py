@@ -1,18 +1,24 @@
 """The demonstration data is what the documentation says, always the same, and made once."""
 
 import re
+from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import demo
 from countersign.store.catalog.covers.primitives import PALETTES
-from countersign.store.demo import player
+from countersign.store.demo import player, processing
 from countersign.store.demo.catalog import products
 from countersign.store.demo.downloads import POPULAR
+from countersign.store.jobs.job_types import JobContext
+from countersign.store.releases.processing.process import process
+from countersign.store.releases.processing.schemas import ProcessPayload
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.world import World
 
@@ -160,6 +166,50 @@ async def test_the_player_keeps_collections_follows_and_waiting_updates(demo_wor
     assert {each["target"]["slug"] for each in follows} == {*player.FOLLOWED_PRODUCTS, *player.FOLLOWED_ORGANISATIONS}
     unowned = await demo_world.call("GET", "/library", params={"limit": 100})
     assert unowned.status_code == 401
+
+
+async def run_jobs(world: World, folder: Path) -> None:
+    """Do what the queued jobs are for, one after the other."""
+
+    async def ignore(_: float) -> None:
+        pass
+
+    rows = await world.store.database.fetch("SELECT id, org_id, type, payload FROM job ORDER BY created_at, id")
+    for number, (job_id, org_id, kind, payload) in enumerate(rows):
+        assert kind == "build.process"
+        scratch = folder / str(number)
+        scratch.mkdir()
+        decoded = msgspec.json.decode(payload, type=ProcessPayload)
+        outcome = await process(world.store, JobContext(job_id, org_id, "demo", decoded, 1, scratch, ignore))
+        assert outcome.commit is not None
+        async with world.store.database.transaction() as transaction:
+            await outcome.commit(transaction)
+
+
+async def test_jobs_sign_the_newest_build_of_a_product(demo_world: World, tmp_path: Path) -> None:
+    product = (await demo_world.call("GET", "/products/aurora-freight")).json()
+    channel = f"/products/{product['id']}/channels/stable"
+    before = await demo_world.call("GET", channel)
+
+    assert await processing.request_builds(demo_world.store) == 3
+    await run_jobs(demo_world, tmp_path)
+
+    signed = (await demo_world.call("GET", channel)).json()
+    said = msgspec.json.decode(b64decode(signed["statement"]["payload"]))
+    assert before.json()["code"] == "nothing_built"
+    assert (said["product"], said["version"]) == ("aurora-freight", "1.4.0")
+    assert set(said["builds"]) == set(product["platforms"])
+    await demo_world.grant(demo.PUBLISHER, product["id"])
+    owner = await demo_world.person_token(demo.PUBLISHER, "read:products read:library")
+    parts = await demo_world.call("GET", f"/products/{product['id']}/releases/1.4.0/sbom?platform=linux", owner)
+    assert "SDL" in {each["name"] for each in parts.json()["components"]}
+
+
+async def test_no_job_waits_where_no_worker_runs_jobs(demo_world: World) -> None:
+    store = replace(demo_world.store, settings=with_settings(demo_world.store.settings, job_workers=0))
+
+    assert await processing.request_builds(store) == 0
+    assert await store.database.fetch("SELECT id FROM job") == []
 
 
 async def test_popular_products_lead_the_front_page(demo_world: World) -> None:

@@ -28,6 +28,7 @@ from countersign.store.catalog.schemas import Platform
 from countersign.store.context import Store
 from countersign.store.demo import downloads
 from countersign.store.demo.catalog import DAYS_BEFORE_RELEASE, DemoProduct, DemoRelease, moment, products
+from countersign.store.demo.processing import component_list, processed_release
 from countersign.store.demo.profiles import PROFILES
 from countersign.store.redeem import codes
 from countersign.store.releases import artifacts, blobs, lifecycle, media
@@ -79,6 +80,8 @@ MIN_ASSETS, MAX_MORE_ASSETS = 9_000, 30_000
 """The size of a build's largest file, in bytes. The files are small, because there are 200 releases."""
 POPULAR_ASSETS = 12
 """How many times larger the newest builds of popular products are."""
+PROCESSED_ASSETS = 60
+"""How many times larger the builds are that are processed."""
 
 
 async def seed(store: Store) -> bool:
@@ -128,16 +131,23 @@ async def is_open(reader: Reader) -> bool:
 
 
 def builds(product: DemoProduct, release: DemoRelease) -> list[bytes]:
-    """The release's builds, in the order of the product's platforms. Only the newest builds of popular products differ
-    by platform."""
+    """The release's builds, in the order of the product's platforms. Only the newest builds of popular products, and
+    builds that are processed, differ by platform."""
+    version = release.version
+    if release is processed_release(product):
+        more = {"bom.json": component_list(product, version)}
+        return [archive(product.slug, version, each, PROCESSED_ASSETS, more) for each in product.platforms]
     if product.slug in downloads.POPULAR and release is product.releases[-1]:
-        return [archive(product.slug, release.version, each, POPULAR_ASSETS) for each in product.platforms]
-    return [archive(product.slug, release.version)] * len(product.platforms)
+        return [archive(product.slug, version, each, POPULAR_ASSETS) for each in product.platforms]
+    return [archive(product.slug, version)] * len(product.platforms)
 
 
-def archive(slug: str, version: str, platform: str = "linux", times: int = 1) -> bytes:
+def archive(
+    slug: str, version: str, platform: str = "linux", times: int = 1, more: Mapping[str, bytes] | None = None
+) -> bytes:
     """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time. Most of the
-    data is the same in every version and on every platform; `times` is how many times larger the data is."""
+    data is the same in every version and on every platform; `times` is how many times larger the data is, and `more`
+    are further files by name."""
     tiles = "".join(f"{slug} {version} tile {number}\n" for number in range(120))
     size = (MIN_ASSETS + hash_of(slug) % MAX_MORE_ASSETS) * times
     program = (2_000 + hash_of(platform) % 4_000) * times
@@ -148,6 +158,7 @@ def archive(slug: str, version: str, platform: str = "linux", times: int = 1) ->
         "data/assets.bin": (hashlib.shake_128(slug.encode()).digest(size), 0o644),
         "data/new.bin": (hashlib.shake_128(f"{slug} {version}".encode()).digest(size // 12), 0o644),
         f"data/{platform}.bin": (hashlib.shake_128(f"{slug} {platform}".encode()).digest(program), 0o644),
+        **{name: (content, 0o644) for name, content in (more or {}).items()},
     }
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -155,7 +166,8 @@ def archive(slug: str, version: str, platform: str = "linux", times: int = 1) ->
             entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
             entry.size, entry.mode, entry.mtime = len(content), mode, moment(FOUNDED) // clock.SECOND
             tar.addfile(entry, io.BytesIO(content))
-    return gzip.compress(packed.getvalue(), compresslevel=1, mtime=0)
+    # Most of the data is random and cannot be compressed, so large builds are only stored.
+    return gzip.compress(packed.getvalue(), compresslevel=1 if times == 1 else 0, mtime=0)
 
 
 def screenshots(product: DemoProduct) -> list[bytes]:

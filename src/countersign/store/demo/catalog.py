@@ -58,6 +58,8 @@ class DemoProduct(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     screenshots: list[DemoScreenshot] = msgspec.field(name="screenshot")
     releases: list[DemoRelease] = msgspec.field(name="release")
     cover: DemoCover | None = None
+    components: list[str] = []
+    """Name and version of each component that the builds list. The newest builds of such a product are processed."""
     trailer: str | None = None
     """The alternative text of the trailer. Its file in the folder `trailers` is named by the slug."""
 
