@@ -32,6 +32,16 @@ def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> N
     assert linked["softwareVersion"] == "1.4.0"
 
 
+def test_the_first_sentence_of_the_summary_stands_below_the_title_and_the_others_above_the_description(
+    demo: Running, built: None
+) -> None:
+    page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON).text
+
+    assert '<p class="subtitle">Haul impossible cargo across a frozen moon.</p>' in page
+    about = page.index("<h2>About</h2>")
+    assert about < page.index("Plan the route, balance the load and hope the ice holds.</p>", about)
+
+
 def property_of(page: str, name: str) -> str:
     found = re.search(rf'<meta property="{re.escape(name)}" content="([^"]*)">', page)
     assert found is not None, name

@@ -60,6 +60,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   const channel = query.value.get("channel") ?? channels[0] ?? "";
   const offer = useOffer(product, published, channel);
   const icon = product.media.find((each) => each.kind === "icon");
+  const [lead, rest] = leadOf(product.summary);
   return (
     <article class="product-page">
       <div class="backdrop" aria-hidden="true">
@@ -72,12 +73,13 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             {icon && <img class="product-icon" src={icon.url} alt={icon.alt} width={56} height={56} />}
             <Heading title={product.title}>{product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}</Heading>
           </div>
-          {product.summary && <p class="subtitle">{product.summary}</p>}
+          {lead && <p class="subtitle">{lead}</p>}
         </div>
         <div class="product-main">
           <Gallery product={product} />
           <section aria-labelledby="about">
             <h2 id="about">{t("about")}</h2>
+            {rest && <p class="prose about-lead">{rest}</p>}
             {product.description ? <Markdown text={product.description} heading="h3" /> : <p class="quiet">{t("about.none")}</p>}
             {product.tags.length > 0 && (
               <ul class="tags" aria-label={t("tags")}>
@@ -102,6 +104,12 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
       <GetBar product={product} offer={offer} />
     </article>
   );
+}
+
+/** The first sentence of a summary, shown below the title, and the others, shown above the description. */
+function leadOf(summary: string | null | undefined): readonly [lead: string, rest: string] {
+  const [, lead, rest] = /^(.{20,}?[.!?]) +(\p{Lu}.*)$/su.exec(summary ?? "") ?? [];
+  return lead && rest ? [lead, rest] : [summary ?? "", ""];
 }
 
 function Breadcrumb({ product }: { product: Detail }) {

@@ -1,77 +1,52 @@
-// Facts about the newest build in sentences: who signed it, whether it was scanned, where it was built, and its
-// components. One line names the missing facts.
+// Facts about the newest build in sentences: who signed it, its checksum, how it is updated, and its components. The last
+// one names the facts that are missing.
 import type { ComponentChildren } from "preact";
 import { useRequest } from "../../shared/request";
 import { CopyButton } from "../../shared/components/button";
 import { Icon, type IconName } from "../../shared/components/icon";
-import { date, listed, plural, translator } from "../../shared/i18n";
-import { api, type Schemas } from "../api";
+import { date, listed, plural, size, translator } from "../../shared/i18n";
+import type { Schemas } from "../api";
+import { PLATFORMS } from "../platform";
+import { NOTHING, readBuild, type BuildFacts } from "./build_facts";
 import type { Offer } from "./get_product";
 import { Provenance, statementOf } from "./provenance";
 
 const t = translator("store");
 
 type Detail = Schemas["ProductDetail"];
+type File = Schemas["Artifact"];
 
 interface Props {
   product: Detail;
   offer: Offer;
 }
 
-/** A malware scan of the newest files, if the service has one. */
-interface Scan {
-  status: string;
-  at: string;
-}
-
-interface Known {
-  signed: Schemas["ChannelState"] | null;
-  components: number | null;
-}
-
-export function AboutBuild({ product, offer: { release, channel } }: Props) {
+export function AboutBuild({ product, offer }: Props) {
+  const { release, channel, previous, isOwned } = offer;
+  const file = offer.file ?? offer.files[0];
   const version = release?.version ?? "";
-  const found = useRequest((signal) => read(product, channel, version, signal), [product.id, channel, version], { keepsPrevious: true });
+  const found = useRequest(
+    (signal) => (version ? readBuild({ product, channel, version, file, previous: isOwned ? previous : undefined }, signal) : Promise.resolve(NOTHING)),
+    [product.id, channel, version, file?.id, isOwned],
+    { keepsPrevious: true },
+  );
   if (!release) {
     return null;
   }
   const known = found.state === "loaded" ? found.value : null;
-  const said = known?.signed ? statementOf(known.signed.statement) : null;
-  const parts = known?.components ?? null;
-  const { scan } = product as { scan?: Scan | null };
-  const isScanned = scan?.status === "clean";
-  const missing = [!said && t("build.no.signature"), !isScanned && t("build.no.scan"), t("build.no.provenance"), parts === null && t("build.no.parts")].filter(
-    (each) => each !== false,
-  );
-  const publisher = product.publisher?.name ?? product.org;
   const option = channel === "stable" ? "" : ` --channel ${channel}`;
   const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
   return (
     <section aria-labelledby="build">
       <h2 id="build">{t("build")}</h2>
-      {(said !== null || isScanned || parts !== null) && (
-        <ul class="build">
-          {said && (
-            <Fact icon="circle-check" title={t("build.signed", { publisher })}>
-              {t("build.signed.text", { from: date(said.issued_at), until: date(said.expires_at) })}
-              <Provenance product={product} channel={channel} />
-            </Fact>
-          )}
-          {isScanned && (
-            <Fact icon="shield-check" title={t("build.scanned")}>
-              {date(scan.at)}
-            </Fact>
-          )}
-          {parts !== null && (
-            <Fact icon="package-open" title={plural(parts, t("build.parts.one"), t("build.parts"))}>
-              <a href={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(version)}/sbom`}>{t("build.parts.text")}</a>
-            </Fact>
-          )}
-        </ul>
-      )}
-      <p class="quiet build-missing" aria-busy={known === null}>
-        {known && [t("build.missing", { facts: listed(missing, "disjunction") }), !said && t("build.compare")].filter(Boolean).join(" ")}
-      </p>
+      <ul class="build" aria-busy={known === null}>
+        {known && <Signed product={product} channel={channel} known={known} />}
+        {file?.sha256 && <Checksum file={file} sha256={file.sha256} />}
+        {known?.signed && <Updates file={file} previous={previous} deltaSize={known.deltaSize} />}
+        {known && <Components product={product} version={version} file={file} count={known.components} />}
+        {known && <Missing known={known} />}
+        {!known && <li class="bone" />}
+      </ul>
       <p class="terminal">
         <Icon name="terminal" />
         <span class="quiet">{t("pull")}</span>
@@ -82,9 +57,81 @@ export function AboutBuild({ product, offer: { release, channel } }: Props) {
   );
 }
 
-function Fact({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
+function Signed({ product, channel, known: { signed } }: { product: Detail; channel: string; known: BuildFacts }) {
+  if (!signed) {
+    return null;
+  }
+  const said = statementOf(signed.statement);
   return (
-    <li class="panel-box">
+    <Fact icon="circle-check" title={t("build.signed", { publisher: product.publisher?.name ?? product.org })}>
+      {t("build.signed.text", { version: said.version, from: date(said.issued_at), until: date(said.expires_at) })}
+      <Provenance product={product} channel={channel} />
+    </Fact>
+  );
+}
+
+function Checksum({ file, sha256 }: { file: File; sha256: string }) {
+  const format = /\.(tar\.\w+|\w+)$/.exec(file.filename)?.[1];
+  return (
+    <Fact icon="file" title={file.platform ? t("build.file", { platform: PLATFORMS[file.platform] }) : file.filename}>
+      {[format, size(file.size)].filter(Boolean).join(" · ")}
+      <span class="row build-hash">
+        <code class="hash" title={sha256}>
+          {sha256}
+        </code>
+        <CopyButton text={sha256} of={`SHA-256 ${file.filename}`} />
+      </span>
+    </Fact>
+  );
+}
+
+function Updates({ file, previous, deltaSize }: { file: File | undefined; previous: string | undefined; deltaSize: number | null }) {
+  return (
+    <Fact icon="refresh-cw" title={t("build.updates")}>
+      {deltaSize !== null && previous && file
+        ? t("build.updates.size", { version: previous, delta: size(deltaSize), size: size(file.size) })
+        : t("build.updates.text")}
+    </Fact>
+  );
+}
+
+interface ComponentsProps {
+  product: Detail;
+  version: string;
+  file: File | undefined;
+  count: BuildFacts["components"];
+}
+
+function Components({ product, version, file, count }: ComponentsProps) {
+  if (typeof count !== "number") {
+    return null;
+  }
+  const query = file?.platform ? `?platform=${file.platform}` : "";
+  return (
+    <Fact icon="package-open" title={plural(count, t("build.parts.one"), t("build.parts"))}>
+      <a href={`/api/v1/products/${product.slug}/releases/${encodeURIComponent(version)}/sbom${query}`}>{t("build.parts.text")}</a>
+    </Fact>
+  );
+}
+
+/** Name what the build lacks. The store neither scans files nor records where they were built. */
+function Missing({ known: { signed, components } }: { known: BuildFacts }) {
+  const missing = [
+    !signed && t("build.no.signature"),
+    t("build.no.scan"),
+    t("build.no.provenance"),
+    components === null && t("build.no.parts"),
+  ].filter((each) => each !== false);
+  return (
+    <Fact icon="info" title={t("build.missing", { facts: listed(missing, "disjunction") })} isMissing>
+      {components === "owners" ? t("build.parts.owners") : t("build.compare")}
+    </Fact>
+  );
+}
+
+function Fact({ icon, title, isMissing = false, children }: { icon: IconName; title: string; isMissing?: boolean; children: ComponentChildren }) {
+  return (
+    <li class={isMissing ? "panel-box missing" : "panel-box"}>
       <Icon name={icon} size="l" />
       <div>
         <b>{title}</b>
@@ -93,22 +140,3 @@ function Fact({ icon, title, children }: { icon: IconName; title: string; childr
     </li>
   );
 }
-
-/** Load the channel's signature and the number of components in one request. Missing values are null. */
-async function read(product: Detail, channel: string, version: string, signal: AbortSignal): Promise<Known> {
-  if (!version) {
-    return { signed: null, components: null };
-  }
-  const at = `/products/${product.id}`;
-  const operations = [`${at}/channels/${channel}`, `${at}/releases/${encodeURIComponent(version)}/sbom`].map((path) => ({
-    method: "GET" as const,
-    path,
-    body: null,
-    headers: null,
-  }));
-  const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
-  const [signed, bill] = results.map((each) => (each.status === 200 ? each.body : null));
-  const components = (bill as { components?: unknown[] } | null)?.components;
-  return { signed: signed as unknown as Schemas["ChannelState"] | null, components: Array.isArray(components) ? components.length : null };
-}
-

@@ -31,6 +31,8 @@ export interface Offer {
   release: Release | undefined;
   /** The newest release, if it was withdrawn. */
   withdrawn: Release | undefined;
+  /** The version before the newest release. */
+  previous: string | undefined;
   /** Its files, the one for this computer first. */
   files: readonly File[];
   /** The file for this computer. */
@@ -39,18 +41,26 @@ export interface Offer {
   isOwned: boolean | null;
 }
 
+/** The place of a file's platform in lists of platforms. */
+function placeOf({ platform }: File): number {
+  return platform ? Object.keys(PLATFORMS).indexOf(platform) : -1;
+}
+
 export function useOffer(product: Detail, releases: readonly Release[], channel: string): Offer {
   const asked = useOwnsProduct(product);
   const inChannel = releases.filter((each) => each.channel === channel);
-  const release = inChannel.find((each) => each.status !== "yanked");
+  const [release, previous] = inChannel.filter((each) => each.status !== "yanked");
   const isHere = (file: File) => Number(file.platform === currentPlatform);
-  const files = (release?.artifacts ?? []).filter((each) => each.status === "ready").sort((a, b) => isHere(b) - isHere(a));
+  const files = (release?.artifacts ?? [])
+    .filter((each) => each.status === "ready")
+    .sort((a, b) => isHere(b) - isHere(a) || placeOf(a) - placeOf(b));
   const isOwned = owned.value.has(product.id) || asked;
   const first = inChannel[0];
   return {
     channel,
     release,
     withdrawn: first?.status === "yanked" ? first : undefined,
+    previous: previous?.version,
     files,
     file: files.find((each) => each.platform === currentPlatform) ?? files.find((each) => !each.platform),
     isOwned,

@@ -15,7 +15,7 @@ import { fileColumns } from "./release_files";
 
 const t = translator("store");
 
-const SHOWN = 3;
+const SHOWN = 4;
 
 type Release = Schemas["Release"];
 

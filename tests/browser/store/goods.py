@@ -1,8 +1,12 @@
 """Products of the demonstration's publisher, made by the API as its own scripts would."""
 
 import io
+import json
+import random
 import secrets
+import time
 import zipfile
+from collections.abc import Mapping
 
 import httpx
 
@@ -40,9 +44,9 @@ def free_product(store: Running) -> str:
     return slug
 
 
-def published_with_a_file(store: Running, slug: str, version: str) -> None:
+def published_with_a_file(store: Running, slug: str, version: str, content: bytes | None = None) -> None:
     """One more release of the product, with a file for Linux."""
-    processed(store, drafted(store, slug, archived(), version))
+    processed(store, drafted(store, slug, archived() if content is None else content, version))
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
@@ -55,11 +59,13 @@ def owned_with_a_file(store: Running, email: str = PLAYER) -> str:
     return slug
 
 
-def archived() -> bytes:
-    """A small build."""
+def archived(more: Mapping[str, bytes] | None = None) -> bytes:
+    """A small build, with more files by name."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
+        for name, content in (more or {}).items():
+            file.writestr(name, content)
     return packed.getvalue()
 
 
@@ -74,4 +80,21 @@ def built(store: Running) -> str:
     """A new free product whose release 1.0.0 was processed; its slug."""
     slug = new(store, access="free")
     published_with_a_file(store, slug, "1.0.0")
+    return slug
+
+
+def updated(store: Running) -> str:
+    """A new free product with the releases 1.0.0 and 1.1.0, between which there is a delta. The second lists two
+    components. Its slug."""
+    slug = new(store, access="free")
+    data = random.Random(slug).randbytes(300_000)
+    bill = {"bomFormat": "CycloneDX", "version": 1, "components": [{"name": "SDL"}, {"name": "zlib"}]}
+    changed = data[:150_000] + b"changed" + data[150_000:]
+    published_with_a_file(store, slug, "1.0.0", archived({"game/data.bin": data}))
+    newer = archived({"game/data.bin": changed, "game/bom.json": json.dumps(bill).encode()})
+    published_with_a_file(store, slug, "1.1.0", newer)
+    until = time.monotonic() + 120
+    while call(store, "GET", f"/products/{slug}/releases/1.1.0/delta?from=1.0.0&platform=linux")["status"] != "ready":
+        assert time.monotonic() < until, "no worker made the delta"
+        time.sleep(0.2)
     return slug

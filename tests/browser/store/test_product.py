@@ -1,13 +1,14 @@
 """A product's page: the right download first, every release, and nothing of a publisher's text but text."""
 
 import asyncio
+import re
 
 import httpx
 import pytest
 from playwright.async_api import Browser
 
 from tests.browser.rules import evaluated
-from tests.browser.store.goods import built
+from tests.browser.store.goods import built, updated
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -119,7 +120,34 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await assert_accessible(page, axe)
 
         await page.goto("/products/awl")
-        await page.wait_for_selector("text=This build has no signature, scan, provenance or component list.")
+        await page.wait_for_selector(".build >> text=No signature, malware scan, provenance or component list")
+        assert await page.locator(".build >> text=Signed by").count() == 0
+
+
+async def test_a_build_says_its_version_checksum_components_and_the_size_of_an_update(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(updated, demo_store)
+    releases = httpx.get(f"{demo_store.url}/api/v1/products/{slug}/releases").json()
+    file = releases[0]["artifacts"][0]
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(f"/products/{slug}")
+        cards = page.locator(".build li")
+        signed = cards.filter(has_text="Signed by Northwind Games")
+        await signed.wait_for()
+        checksum = cards.filter(has_text="SHA-256 of the file for Linux")
+        update = cards.filter(has_text="Updates load only what changed")
+
+        assert "Version 1.1.0, signed" in await signed.inner_text()
+        assert "zip · " in await checksum.inner_text()
+        assert await checksum.locator("code").inner_text() == file["sha256"]
+        assert re.search(r"From 1\.0\.0: .+ instead of .+\.", await update.inner_text())
+        assert await cards.filter(has_text="No malware scan or provenance").count() == 1
+        bill = await page.get_attribute(".build a:text('Software bill of materials')", "href")
+        await assert_accessible(page, axe)
+
+    listed = httpx.get(f"{demo_store.url}{bill}").json()
+    assert {each["name"] for each in listed["components"]} == {"SDL", "zlib"}
 
 
 async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser, demo_store: Running) -> None:
@@ -136,7 +164,7 @@ async def test_the_files_of_older_releases_are_shown_on_demand(browser: Browser,
         await page.click(".segments >> text=Beta")
         await page.locator(".release h3:has-text('1.4.0-beta.1')").wait_for()
 
-    assert (shown, everything) == (3, 5)
+    assert (shown, everything) == (4, 5)
 
 
 PLAYED = """(video) => new Promise((played) => {

@@ -1,0 +1,61 @@
+// What the API says about a build: the channel's signature, the number of components, and the size of an update.
+import { api, type Schemas } from "../api";
+import { statementOf } from "./provenance";
+
+export interface BuildFacts {
+  /** The statement that names this version; null if the newest signed version of the channel is another one. */
+  signed: Schemas["ChannelState"] | null;
+  /** The number of listed components; null if the build lists none, "owners" if only owners may read the list. */
+  components: number | "owners" | null;
+  /** The size of the prepared update from the previous version, if there is one. */
+  deltaSize: number | null;
+}
+
+export const NOTHING: BuildFacts = { signed: null, components: null, deltaSize: null };
+
+interface Wanted {
+  product: { id: string };
+  channel: string;
+  version: string;
+  file: Schemas["Artifact"] | undefined;
+  /** The version to update from; undefined if the visitor may not download the product. */
+  previous: string | undefined;
+}
+
+/** Load the facts in one request. */
+export async function readBuild({ product, channel, version, file, previous }: Wanted, signal: AbortSignal): Promise<BuildFacts> {
+  const at = `/products/${product.id}`;
+  const release = `${at}/releases/${encodeURIComponent(version)}`;
+  const platform: Record<string, string> = file?.platform ? { platform: file.platform } : {};
+  const paths = [
+    `${at}/channels/${channel}`,
+    `${release}/sbom?${new URLSearchParams(platform)}`,
+    previous && `${release}/delta?${new URLSearchParams({ from: previous, ...platform })}`,
+  ];
+  const operations = paths
+    .filter((each): each is string => Boolean(each))
+    .map((path) => ({ method: "GET" as const, path, body: null, headers: null }));
+  const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
+  const [signed, bill, offer] = results;
+  return {
+    signed: signed?.status === 200 ? signedOf(signed.body as unknown as Schemas["ChannelState"], version) : null,
+    components: componentsOf(bill),
+    deltaSize: offer?.status === 200 ? deltaSizeOf(offer.body as unknown as Schemas["DeltaOffer"]) : null,
+  };
+}
+
+function signedOf(state: Schemas["ChannelState"], version: string): BuildFacts["signed"] {
+  return statementOf(state.statement).version === version ? state : null;
+}
+
+function componentsOf(bill: { status: number; body?: unknown } | undefined): BuildFacts["components"] {
+  if (bill?.status === 401 || bill?.status === 403) {
+    return "owners";
+  }
+  const components = bill?.status === 200 ? (bill.body as { components?: unknown }).components : null;
+  return Array.isArray(components) ? components.length : null;
+}
+
+function deltaSizeOf({ status, deltas }: Schemas["DeltaOffer"]): number | null {
+  return status === "ready" ? deltas.reduce((sum, each) => sum + each.size, 0) : null;
+}
