@@ -1,6 +1,8 @@
 // Whether the visitor is signed in. Who it is, and their permissions, only the server knows.
 import { signal } from "@preact/signals";
 import { send, setSessionMark } from "./client";
+import { reportUnreachable, waitUntilReachable } from "./connectivity";
+import { Problem } from "./problem";
 
 export const isSignedIn = signal<boolean | null>(null);
 
@@ -10,4 +12,21 @@ export async function loadSession(): Promise<void> {
   const told = (await answer.json()) as { signed_in: boolean; mark: string };
   setSessionMark(told.mark);
   isSignedIn.value = told.signed_in;
+}
+
+/** Load what a page needs once. As long as the server gives no answer, wait until it can be reached, and load again.
+ *  @throws Problem if the server refuses the request. */
+export async function loadWhenReachable<Value>(load: () => Promise<Value>): Promise<Value> {
+  for (;;) {
+    try {
+      return await load();
+    } catch (error) {
+      const problem = Problem.from(error);
+      if (!problem.isOffline && problem.status < 500) {
+        throw error;
+      }
+      reportUnreachable();
+      await waitUntilReachable(new AbortController().signal);
+    }
+  }
 }

@@ -1,7 +1,7 @@
 // The signed-in person and their permissions. Loaded once, if a person is signed in.
 import { computed, effect, signal } from "@preact/signals";
 import { send } from "../shared/client";
-import { isSignedIn } from "../shared/session";
+import { isSignedIn, loadWhenReachable } from "../shared/session";
 
 export interface Me {
   email: string;
@@ -32,7 +32,8 @@ effect(() => {
 
 async function fetchMe(): Promise<void> {
   try {
-    const told = (await (await send("GET", "/api/v1/auth/me")).json()) as Partial<Me>;
+    const answer = await loadWhenReachable(() => send("GET", "/api/v1/auth/me"));
+    const told = (await answer.json()) as Partial<Me>;
     me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };
   } catch {
     // The pages then show public content. Parts that need a sign-in show their own message.
