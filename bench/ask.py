@@ -1,7 +1,7 @@
-"""POST /ask over 100,000 products: several hundred mixed questions, each asked once; p50 and p95 of one caller.
+"""Measures POST /ask with 100,000 products. One caller asks 400 mixed questions once; the results are p50 and p95.
 
-With `--questions FILE …` instead: what becomes of the questions of files like those in tests/ask, counted by who asks,
-and the worst 20 to read.
+With `--questions FILE …`, the program instead evaluates the answers to the questions in files like those in tests/ask.
+It prints the number of outcomes by kind of asker, and the 20 worst answers.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.ask import gauge
 PRODUCTS = 100_000
 QUESTIONS = 400
 AIM_P95_MS = 30.0
-MAX_SHOWN = 20
+MAX_PRINTED = 20
 RESULTS = harness.RESULTS / "ask.json"
 KINDS = ("games", "apps", "tools", "products")
 PLATFORMS = ("Linux", "Windows", "macOS")
@@ -48,13 +48,13 @@ TEMPLATES = (
 
 
 def typo(title: str, chance: random.Random) -> str:
-    """The title with two letters of its first word swapped."""
-    place = chance.randrange(1, 3)
-    return title[:place] + title[place + 1] + title[place] + title[place + 2 :]
+    """Return the title with two letters of its first word swapped."""
+    position = chance.randrange(1, 3)
+    return title[:position] + title[position + 1] + title[position] + title[position + 2 :]
 
 
 def questions(seeded: seed.Seeded) -> list[str]:
-    """The same mixed questions every time."""
+    """Return mixed questions. Every call returns the same questions."""
     chance = random.Random(1)
     titles = [title for title, _ in seeded.pages]
     made: list[str] = []
@@ -69,19 +69,19 @@ def questions(seeded: seed.Seeded) -> list[str]:
 
 
 async def fill(database: Database) -> None:
-    """What the migration writes for products that are there before it."""
+    """Write what the migration would write for products that exist before it."""
     text = (resources.files(MIGRATIONS) / "0006_ask.sql").read_text()
     async with database.transaction() as transaction:
         await transaction.run(text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";"))
 
 
 async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> list[tuple[float, str]]:
-    """How long each question took, in milliseconds, slowest first."""
+    """Return the time of each answer in milliseconds with its question, the slowest first."""
     settings = seed.settings_of(seeded)
     async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         await fill(store.database)
     if cluster is not None:
-        # As the other benchmarks: the autovacuum of an installation has long run.
+        # In an installation, autovacuum has collected the statistics.
         await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
     async with open_store(settings, seed.ROOT_URL, is_loopback=True) as store:
         transport = httpx.ASGITransport(create(store))
@@ -98,7 +98,7 @@ async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> list[tuple[fl
 
 
 def measure_engines(engines: list[str]) -> None:
-    """Print the figures of each engine with the slowest questions, and keep the figures in docs/results."""
+    """Print the figures of each engine with the slowest questions, and write the figures to docs/results."""
     figures: dict[str, dict[str, float]] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -112,17 +112,17 @@ def measure_engines(engines: list[str]) -> None:
             figures[engine] = {"p50_ms": round(p50, 1), "p95_ms": round(p95, 1), "worst_ms": round(max(times), 1)}
             sys.stdout.write(f"{engine}: p50 {p50:.1f} ms, p95 {p95:.1f} ms (aim {AIM_P95_MS:.0f})\n")
             sys.stdout.writelines(f"    {each:7.1f} ms  {question}\n" for each, question in took[:8])
-    kept = {"benchmark": "ask", "products": PRODUCTS, "questions": QUESTIONS, "aim_p95_ms": AIM_P95_MS, **figures}
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    results = {"benchmark": "ask", "products": PRODUCTS, "questions": QUESTIONS, "aim_p95_ms": AIM_P95_MS, **figures}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def count(file: Path) -> None:
-    """Print what became of the questions of a file, by who asks, and the worst of them."""
+    """Print the outcomes of the questions of a file by kind of asker, and the worst answers."""
     found = gauge.of_file(file)
     sys.stdout.write(f"{file.name:24}{''.join(f'{each:>9}' for each in gauge.OUTCOMES)}\n")
     for voice, counted in gauge.counted(found).items():
         sys.stdout.write(f"{voice:24}{''.join(f'{counted[each]:9}' for each in gauge.OUTCOMES)}\n")
-    for each in gauge.worst(found)[:MAX_SHOWN]:
+    for each in gauge.worst(found)[:MAX_PRINTED]:
         expected = f"{each.line.get('kind', 'refused')} {json.dumps(each.line.get('expect'))}"
         sys.stdout.write(
             f"\n{each.outcome}: {each.line['id']} {each.line['question']}\n"
@@ -134,7 +134,7 @@ def count(file: Path) -> None:
 def main() -> None:
     """Measure the engines, or count the outcomes of questions."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=Path, nargs="+", help="files of questions to be asked and judged")
+    parser.add_argument("--questions", type=Path, nargs="+", help="files of questions whose answers are evaluated")
     parser.add_argument("engines", nargs="*", default=["sqlite", "postgres"])
     given = parser.parse_args()
     for file in given.questions or ():

@@ -1,7 +1,7 @@
-"""POST /batch of 50 operations beside the same 50 calls one after another, each over one keep-alive connection.
+"""Compares POST /batch with 50 operations to the same 50 calls one after another, over one keep-alive connection.
 
-Reads are products by slug; writes are redemptions, each of a new code. What is compared is the time until the last
-answer has arrived; a ratio of 4 is a batch that takes a quarter of the time.
+Reads are products by slug. Writes redeem codes, each a new code. The benchmark measures the time until the last
+response has arrived. With a ratio of 4, the batch takes a quarter of the time.
 """
 
 import http.client
@@ -18,13 +18,13 @@ from processes import Worker, worker
 
 OPERATIONS, TIMES, QUICK_TIMES = 50, 100, 15
 SIZE = seed.Size(products=1_000, persons=2_000, codes=100_000)
-WANTED = 4.0
+TARGET_RATIO = 4.0
 
 Operation = dict[str, Any]
 
 
 class Kind(NamedTuple):
-    """One comparison: its name, the batch's mode, and where its operations come from."""
+    """One comparison: its name, the mode of the batch, and a function that returns the next operations."""
 
     name: str
     mode: str
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 class Client:
-    """One connection that is kept."""
+    """A client with one keep-alive connection."""
 
     def __init__(self, served: Worker, token: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
@@ -40,31 +40,31 @@ class Client:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def call(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """One request and its whole answer."""
+        """Send a request and return the status and the body of the response."""
         self._connection.request(method, f"/api/v1{path}", body, self._headers)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
-    def alone_s(self, operations: list[Operation]) -> float:
-        """Seconds for the operations one after another.
+    def single_calls_s(self, operations: list[Operation]) -> float:
+        """Run the operations one after another and return the seconds.
 
         Raises:
-            RuntimeError: one failed.
+            RuntimeError: an operation failed.
         """
-        sent = [(each["method"], each["path"], json.dumps(each["body"]).encode() if "body" in each else None)
+        requests = [(each["method"], each["path"], json.dumps(each["body"]).encode() if "body" in each else None)
                 for each in operations]  # fmt: skip
         began_s = time.perf_counter()
-        statuses = {self.call(*each)[0] for each in sent}
+        statuses = {self.call(*each)[0] for each in requests}
         elapsed_s = time.perf_counter() - began_s
         if statuses != {200}:
             raise RuntimeError(f"calls were answered {statuses}")
         return elapsed_s
 
-    def together_s(self, operations: list[Operation], mode: str) -> float:
-        """Seconds for the operations as one batch.
+    def batch_s(self, operations: list[Operation], mode: str) -> float:
+        """Run the operations as one batch and return the seconds.
 
         Raises:
-            RuntimeError: one failed.
+            RuntimeError: an operation failed.
         """
         body = json.dumps({"operations": operations, "mode": mode}).encode()
         began_s = time.perf_counter()
@@ -76,7 +76,7 @@ class Client:
 
 
 def kinds(seeded: seed.Seeded) -> list[Kind]:
-    """Reads, and writes in both modes."""
+    """Return the comparisons: reads, and writes in both modes."""
     codes, slugs = iter(seeded.codes), iter(seeded.slugs * 1_000)
 
     def reads() -> list[Operation]:
@@ -93,28 +93,28 @@ def kinds(seeded: seed.Seeded) -> list[Kind]:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """Each kind, calls and batches in turn."""
+    """Measure each comparison with single calls and batches in turn."""
     found: dict[str, object] = {}
     with seed.new(database, SIZE, bench.folder, bench.cluster) as seeded:
         place = {"database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
         with worker({"contender": "ours", **place}, bench.folder, bench.cores) as served:
             client = Client(served, seeded.tokens[0])
             for kind in kinds(seeded):
-                alone: list[float] = []
-                together: list[float] = []
+                single: list[float] = []
+                batched: list[float] = []
                 for number in range((QUICK_TIMES if bench.options.is_quick else TIMES) + 3):
-                    times = client.alone_s(kind.operations()), client.together_s(kind.operations(), kind.mode)
-                    # The first three warm both up.
+                    times = client.single_calls_s(kind.operations()), client.batch_s(kind.operations(), kind.mode)
+                    # The first three rounds only warm up.
                     if number >= 3:
-                        alone.append(times[0])
-                        together.append(times[1])
-                alone_ms, together_ms = (statistics.median(each) * 1000 for each in (alone, together))
-                ratio = statistics.median(one / other for one, other in zip(alone, together, strict=True))
-                print(f"\n{kind.name} on {database}: {alone_ms:.1f} ms alone, {together_ms:.1f} ms as a batch")
+                        single.append(times[0])
+                        batched.append(times[1])
+                single_ms, batch_ms = (statistics.median(each) * 1000 for each in (single, batched))
+                ratio = statistics.median(one / other for one, other in zip(single, batched, strict=True))
+                print(f"\n{kind.name} on {database}: {single_ms:.1f} ms alone, {batch_ms:.1f} ms as a batch")
                 found[kind.name] = {
-                    "alone_ms": round(alone_ms, 2), "batch_ms": round(together_ms, 2), "ratio": round(ratio, 2),
+                    "alone_ms": round(single_ms, 2), "batch_ms": round(batch_ms, 2), "ratio": round(ratio, 2),
                 }  # fmt: skip
-                bench.aim(f"{database}, {kind.name}, 50 calls to one batch", ratio, WANTED)
+                bench.aim(f"{database}, {kind.name}, 50 calls to one batch", ratio, TARGET_RATIO)
     bench.other[database] = found
 
 

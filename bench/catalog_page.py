@@ -1,4 +1,4 @@
-"""GET /products?limit=20 over 100,000 products: pages nobody asked for yet, one page again and again, and its 304."""
+"""Measures GET /products?limit=20 with 100,000 products: pages that are not cached, one cached page, and its 304."""
 
 import json
 import random
@@ -12,32 +12,33 @@ from harness import Bench, Contender, Requests
 from processes import Worker, worker
 
 PRODUCTS = 100_000
-# More distinct pages than the store keeps in memory, in a fixed order: none is at hand when it is asked for again.
+# The store caches fewer pages than this, so no page is in its cache when it is requested again.
 PAGES = 40_000
 PATH = "/api/v1/products?limit=20"
 
 
 def requests(seeded: seed.Seeded) -> dict[str, list[str]]:
-    """The same random pages for each contender, in its own addresses."""
-    chosen = random.Random(1).sample(range(len(seeded.pages) - 21), min(PAGES, len(seeded.pages) - 21))
-    keys = [seeded.pages[place] for place in chosen]
+    """Map each contender to its addresses of the same random pages."""
+    positions = random.Random(1).sample(range(len(seeded.pages) - 21), min(PAGES, len(seeded.pages) - 21))
+    keys = [seeded.pages[position] for position in positions]
     floor = ["/products?" + urlencode({"limit": 20, "title": title, "id": each}) for title, each in keys]
     peer = ["/products?" + urlencode({"limit": 20, "cursor": cursor_of(*key)}) for key in keys]
-    ours = [f"{PATH}&cursor={seeded.cursors[place]}" for place in chosen]
+    ours = [f"{PATH}&cursor={seeded.cursors[position]}" for position in positions]
     return {"ours": ours, "floor": floor, "peer": peer, "bare": ours}
 
 
 def check(workers: dict[str, Worker], paths: dict[str, list[str]]) -> None:
-    """Everybody answers the same products; the contenders leave out what a card shows besides."""
-    for place in (0, 1, 2):
-        pages = [json.loads(harness.ask(workers[name], paths[name][place])[0]) for name in ("ours", "floor", "peer")]
+    """Require that all contenders respond with the same products. The other contenders may omit members of our
+    response."""
+    for number in (0, 1, 2):
+        pages = [json.loads(harness.ask(workers[name], paths[name][number])[0]) for name in ("ours", "floor", "peer")]
         ours = harness.restrict(pages[0]["items"], pages[1]["items"])
         assert ours == pages[1]["items"] == pages[2]["items"], "the contenders answer differently"
         assert len(pages[0]["items"]) == 20
 
 
 def measure(bench: Bench, database: str) -> None:
-    """All variants on one database."""
+    """Measure all variants on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new(database, seed.Size(PRODUCTS), bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}

@@ -1,7 +1,8 @@
-"""Unpacking a clean archive of 10,000 files as zip, tar and tar.gz: ours beside bsdtar, each in a process of its own.
+"""Compares our extraction of a clean archive of 10,000 files (zip, tar and tar.gz) with bsdtar, each in its own
+process.
 
-Neither waits for the disk; ours reads every archive with two parsers and writes by handles of folders. "ours, confined"
-is what the store does: a process that gives up its rights first.
+Neither program waits until the files are on the disk. Ours reads every archive with two parsers and writes files
+relative to open folders. "ours, confined" is what the store does: its process gives up its rights first.
 """
 
 import random
@@ -33,29 +34,29 @@ CONFINED = (
     .replace("extract(", "extract_in_sandbox(")
     .replace("import extract\n", "import extract_in_sandbox\n")
 )
-WANTED = 0.5
+TARGET_RATIO = 0.5
 
 Unpack = Callable[[Path, Path], None]
 
 
-def planted(folder: Path, files: int) -> int:
-    """A build of so many files, half text that repeats, half bytes that do not; its size in bytes."""
+def write_build(folder: Path, files: int) -> int:
+    """Write this number of files, half of them compressible text and half random bytes. Return their size in bytes."""
     chance = random.Random(1)
     words = [chance.randbytes(6).hex() for _ in range(500)]
     size = 0
     for number in range(files):
-        place = folder / f"part-{number % FOLDERS:03}" / f"asset-{number:05}.bin"
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path = folder / f"part-{number % FOLDERS:03}" / f"asset-{number:05}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
         length = int(LARGEST_BYTES * chance.random() ** 3)
         text = " ".join(chance.choices(words, k=length // 13 + 1)).encode()[:length]
         content = text if number % 2 else chance.randbytes(length)
-        place.write_bytes(content)
+        path.write_bytes(content)
         size += len(content)
     return size
 
 
 def by_python(program: str) -> Unpack:
-    """A Python program, given the archive and the target."""
+    """Return a function that runs a Python program with the archive and the target folder as arguments."""
 
     def unpack(archive: Path, target: Path) -> None:
         environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
@@ -65,13 +66,13 @@ def by_python(program: str) -> Unpack:
 
 
 def by_bsdtar(archive: Path, target: Path) -> None:
-    """The peer, at its usual settings."""
+    """Unpack with bsdtar and its default settings."""
     target.mkdir()
     subprocess.run(["bsdtar", "-xf", archive, "-C", target], check=True)
 
 
 def once(unpack: Unpack, archive: Path, target: Path) -> float:
-    """The seconds of one unpacking; nothing of it is left."""
+    """Unpack the archive, delete the result, and return the seconds of the unpacking."""
     began_s = time.monotonic()
     unpack(archive, target)
     took_s = time.monotonic() - began_s
@@ -80,7 +81,7 @@ def once(unpack: Unpack, archive: Path, target: Path) -> float:
 
 
 def measure(bench: Bench) -> None:
-    """Rounds of all for each format, after one that does not count."""
+    """Measure all contenders in rounds for each format. The first round only warms up."""
     contenders: dict[str, Unpack] = {
         "ours": by_python(OURS),
         "ours, confined": by_python(CONFINED),
@@ -88,11 +89,11 @@ def measure(bench: Bench) -> None:
     }
     files = QUICK_FILES if bench.options.is_quick else FILES
     tree = bench.folder / "tree"
-    size = planted(tree, files)
+    size = write_build(tree, files)
     bench.other = {"files": files, "mib": round(size / 2**20, 1)}
-    for form, words in FORMATS.items():
+    for form, options in FORMATS.items():
         archive = bench.folder / f"build.{form}"
-        subprocess.run(["bsdtar", *words, "-cf", archive, "-C", tree, "."], check=True)
+        subprocess.run(["bsdtar", *options, "-cf", archive, "-C", tree, "."], check=True)
         took_s: dict[str, list[float]] = {name: [] for name in contenders}
         for number in range(bench.options.rounds + 1):
             for name, unpack in contenders.items():
@@ -108,8 +109,8 @@ def measure(bench: Bench) -> None:
         for name, median_s in medians.items():
             print(f"  {name:16}{median_s:7.3f} s {files / median_s:9,.0f} files/s   {ratios[name]:.2f} of bsdtar")
         bench.other[form] = {"seconds": {name: [round(each, 4) for each in times] for name, times in took_s.items()}}
-        bench.aim(f"{form}: files a second to bsdtar's", round(ratios["ours"], 3), WANTED)
-        bench.aim(f"{form}: the same, confined", round(ratios["ours, confined"], 3), WANTED)
+        bench.aim(f"{form}: files a second to bsdtar's", round(ratios["ours"], 3), TARGET_RATIO)
+        bench.aim(f"{form}: the same, confined", round(ratios["ours, confined"], 3), TARGET_RATIO)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Six short comparisons of this working tree with the commit in `bench/baseline`, on SQLite: is anything slower?
+"""Finds out whether this working tree is slower than the commit in `bench/baseline`, with six short comparisons on
+SQLite.
 
     python bench/guard.py
 
-Takes up to six minutes. A work that reaches 0.9 of the baseline's requests a second in one of three comparisons is
-fast enough; the program fails when one does not. Without the baseline's commit, as in a shallow clone, it says so and
-compares nothing. The baseline needs the same migrations, because both versions serve the same data.
+The program takes up to six minutes. A task is fast enough if it reaches 0.9 of the baseline's requests per second in at
+least one of three comparisons. The program fails if a task is not fast enough. If the clone does not contain the commit
+of the baseline, the program reports this and compares nothing. Both versions serve the same data, so the baseline must
+have the same migrations.
 """
 
 import subprocess
@@ -25,7 +27,7 @@ import versions
 from harness import Bench, Contender, Options, Requests
 from processes import ROOT, Cores, Worker, worker
 
-SLOWEST = 0.9
+MIN_RATIO = 0.9
 ATTEMPTS = 3
 PRODUCTS, PERSONS, CODES = 20_000, 2_000, 200_000
 LEADS = 20_000
@@ -33,17 +35,18 @@ MIGRATIONS = ("src/countersign/store/migrations", "src/countersign/records/migra
 QUICK = Options(("sqlite",), rounds=3, seconds=1, is_quick=True)
 
 Trees = Mapping[str, Path]
-Work = dict[str, Contender]
+Task = dict[str, Contender]
+"""What both versions are compared at: maps "ours" and "base" to the contenders."""
 
 
-def contenders(workers: Mapping[str, Worker], requests: Callable[[str], Requests]) -> Work:
-    """Both versions, each with requests of its own."""
+def contenders(workers: Mapping[str, Worker], requests: Callable[[str], Requests]) -> Task:
+    """Return both versions as contenders. `requests` returns the requests for a version."""
     return {name: Contender(name, workers[name], requests(name)) for name in workers}
 
 
 @contextmanager
-def store(bench: Bench, trees: Trees) -> Iterator[dict[str, Work]]:
-    """What is compared of the store: a page of the catalog, its 304, and redeem."""
+def store(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
+    """Serve both versions of the store, and provide its tasks: a page of the catalog, its 304, and redeem."""
     size = seed.Size(products=PRODUCTS, persons=PERSONS, codes=CODES)
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new("sqlite", size, bench.folder, None))
@@ -64,8 +67,9 @@ def store(bench: Bench, trees: Trees) -> Iterator[dict[str, Work]]:
 
 
 @contextmanager
-def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Work]]:
-    """What is compared of records: a lead, a masked list of 50, and a call of an MCP tool."""
+def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Task]]:
+    """Serve both versions of the records service, and provide its tasks: a lead, a masked list of 50, and a call of an
+    MCP tool."""
     with ExitStack() as stack:
         workers: dict[str, Worker] = {}
         seeds: dict[str, records_seed.Seeded] = {}
@@ -77,11 +81,11 @@ def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Work]]:
 
         def get(name: str) -> Requests:
             bodies: list[dict[str, object]] = [{"id": each} for each in seeds[name].leads[:5000]]
-            return records_read.asked(seeds[name], "manager", "get", bodies)
+            return records_read.requests_of(seeds[name], "manager", "get", bodies)
 
         def masked_list(name: str) -> Requests:
             page: dict[str, object] = {**records_read.PAGE, "limit": 50}
-            return records_read.asked(seeds[name], "agent of manager", "list", [page])
+            return records_read.requests_of(seeds[name], "agent of manager", "list", [page])
 
         yield {
             "get": contenders(workers, get),
@@ -90,18 +94,18 @@ def records(bench: Bench, trees: Trees) -> Iterator[dict[str, Work]]:
         }
 
 
-def is_fast_enough(bench: Bench, name: str, work: Work) -> bool:
-    """Whether one of three comparisons reaches the limit."""
+def is_fast_enough(bench: Bench, name: str, task: Task) -> bool:
+    """Return whether at least one of three comparisons reaches the minimum ratio."""
     for _ in range(ATTEMPTS):
-        ratio = bench.compare("sqlite", name, list(work.values())).ratios["ours/base"]
-        if ratio >= SLOWEST:
+        ratio = bench.compare("sqlite", name, list(task.values())).ratios["ours/base"]
+        if ratio >= MIN_RATIO:
             return True
-    print(f"  SLOWER  {name}: below {SLOWEST} of the baseline in {ATTEMPTS} of {ATTEMPTS} comparisons", flush=True)
+    print(f"  SLOWER  {name}: below {MIN_RATIO} of the baseline in {ATTEMPTS} of {ATTEMPTS} comparisons", flush=True)
     return False
 
 
 def missing(base: str) -> str:
-    """Why the baseline cannot be compared with; empty if it can."""
+    """Return the reason why the baseline cannot be compared, or an empty text."""
     found = subprocess.run(["git", "cat-file", "-e", f"{base}^{{commit}}"], cwd=ROOT, capture_output=True, check=False)
     if found.returncode:
         return f"the baseline {base[:8]} is not in this clone (git fetch --unshallow brings it)"
@@ -123,8 +127,8 @@ def main() -> int:
         slower: list[str] = []
         with versions.checkout(base, bench.folder) as tree:
             for service in (store, records):
-                with service(bench, {"base": tree, "ours": ROOT}) as works:
-                    slower += [name for name, work in works.items() if not is_fast_enough(bench, name, work)]
+                with service(bench, {"base": tree, "ours": ROOT}) as tasks:
+                    slower += [name for name, task in tasks.items() if not is_fast_enough(bench, name, task)]
     print(f"\nSlower than {base[:8]}: {', '.join(slower) or 'nothing'}")
     return 1 if slower else 0
 

@@ -1,4 +1,5 @@
-"""Comparing contenders: interleaved rounds, medians, ratios within each round; a table, aims, stored figures."""
+"""Compares contenders (servers that do the same work) in interleaved rounds. Prints tables and aims, and stores
+them."""
 
 import argparse
 import platform
@@ -24,35 +25,36 @@ ROUNDS, SECONDS, WARM_UP_S = 5, 3, 2
 
 
 class Requests:
-    """The raw requests that a contender is sent; each run goes on where the last one ended.
+    """The raw requests for a contender. Each run continues after the last request of the run before.
 
     Raises:
-        LookupError: requests that may be sent `once` only are used up.
+        LookupError: all requests were sent, and each may be sent only `once`.
     """
 
-    def __init__(self, made: Sequence[bytes], *, once: bool = False) -> None:
-        self._made = made
+    def __init__(self, requests: Sequence[bytes], *, once: bool = False) -> None:
+        self._requests = requests
         self._once = once
-        self._place = 0
+        self._position = 0
 
     def next(self, seconds: int) -> list[bytes]:
-        """More than can be answered in this time; from the first again when they end, unless each may be sent once."""
+        """Return more requests than a contender can handle in this time. After the last request, they start again with
+        the first, unless each may be sent only once."""
         count = seconds * (12_000 if self._once else 25_000)
-        if len(self._made) == 1:
-            return [self._made[0]]
-        if self._once and self._place + count > len(self._made):
-            raise LookupError(f"all {len(self._made)} requests are used up: seed more")
-        rest = [*self._made[self._place : self._place + count]]
-        return [*rest, *self._made[: max(0, min(count - len(rest), self._place))]]
+        if len(self._requests) == 1:
+            return [self._requests[0]]
+        if self._once and self._position + count > len(self._requests):
+            raise LookupError(f"all {len(self._requests)} requests are used up: seed more")
+        rest = [*self._requests[self._position : self._position + count]]
+        return [*rest, *self._requests[: max(0, min(count - len(rest), self._position))]]
 
-    def used(self, count: int) -> None:
-        """So many were sent."""
-        self._place = self._place + count if self._once else (self._place + count) % len(self._made)
+    def mark_sent(self, count: int) -> None:
+        """Record that this number of requests was sent."""
+        self._position = self._position + count if self._once else (self._position + count) % len(self._requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One of those compared: its server and what it is asked."""
+    """One server in a comparison, with its requests."""
 
     name: str
     worker: Worker
@@ -60,7 +62,8 @@ class Contender:
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """Medians of one contender; CPU in microseconds a request, of the worker and of PostgreSQL's processes."""
+    """The medians of one contender. `cpu_us` and `database_cpu_us` are CPU microseconds per request, of the worker and
+    of PostgreSQL's processes."""
 
     name: str
     req_s: float
@@ -72,9 +75,9 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 class Table(msgspec.Struct, kw_only=True):
-    """One comparison. `ratios` maps "a/b" to the median of the rounds' ratios of requests per second.
+    """One comparison. `ratios` maps "a/b" to the median of the ratios of requests per second in each round.
 
-    `skipped` says of contenders that could not take part why.
+    `skipped` maps each contender that could not take part to the reason.
     """
 
     database: str
@@ -85,7 +88,7 @@ class Table(msgspec.Struct, kw_only=True):
 
 
 class Aim(msgspec.Struct):
-    """What was wanted, what was measured, and whether that is enough."""
+    """A target: the wanted value, the measured value, and whether the measured value reaches it."""
 
     text: str
     wanted: float
@@ -95,7 +98,7 @@ class Aim(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long and on which databases to measure."""
+    """The options of a run: the databases, the number of rounds, and the seconds of each."""
 
     databases: tuple[str, ...]
     rounds: int
@@ -105,7 +108,7 @@ class Options:
 
 
 def options(purpose: str) -> Options:
-    """The options of the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=purpose)
     parser.add_argument("--database", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--quick", action="store_true", help="short rounds; nothing is written to docs/results")
@@ -119,7 +122,7 @@ def options(purpose: str) -> Options:
 
 @dataclass
 class Bench:
-    """A benchmark under way: its folder, its PostgreSQL, what was measured so far."""
+    """A running benchmark, with its results so far."""
 
     name: str
     options: Options
@@ -138,10 +141,11 @@ class Bench:
         *,
         skipped: Mapping[str, str] = MappingProxyType({}),
     ) -> Table:
-        """Measure the contenders in turn, A B C A B C …, print the table and keep it; `skipped`: see Table.
+        """Measure the contenders in turn (A B C A B C …), print and store the table, and return it. For `skipped`, see
+        `Table`.
 
         Raises:
-            RuntimeError: a contender answered with an error.
+            RuntimeError: a contender responded with an error.
         """
         for each in contenders:
             self._run(each, min(WARM_UP_S, self.options.seconds))
@@ -157,27 +161,28 @@ class Bench:
         return table
 
     def _run(self, contender: Contender, seconds: int) -> tuple[Figures, float, float]:
-        """One run: its figures, and CPU microseconds a request of worker and database."""
+        """Measure one run. Return its figures, and the CPU microseconds per request of the worker and of the
+        database."""
         before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         requests = contender.requests.next(seconds)
         figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
         after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
-        # Up to one request of each connection was sent whose answer is not counted. A slow contender would still work
-        # on those in the next one's round.
+        # On each connection, one more request may have been sent than is counted. Wait until the contender has handled
+        # these requests, so that it does not slow down the next contender.
         contender.worker.settle()
-        contender.requests.used(figures.requests + load.CONNECTIONS)
+        contender.requests.mark_sent(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")
         worker_s, database_s = (later - sooner for later, sooner in zip(after, before, strict=True))
         return figures, worker_s / figures.requests * 1e6, database_s / figures.requests * 1e6
 
     def aim(self, text: str, measured: float, wanted: float) -> None:
-        """Compare a figure with what is wanted at least, and print it."""
+        """Compare a figure with the minimum that is wanted, and print the result."""
         self.aims.append(Aim(text, wanted, measured, measured >= wanted))
         print(f"  {'met   ' if measured >= wanted else 'MISSED'}  {text}: {measured:,.3g}, wanted {wanted:,g}")
 
     def finish(self) -> None:
-        """Write what was measured to docs/results, unless this was a quick run."""
+        """Write the results to docs/results, unless this was a quick run."""
         if self.options.is_quick:
             return
         RESULTS.mkdir(parents=True, exist_ok=True)
@@ -200,41 +205,42 @@ class Bench:
             "aims": self.aims,
         }
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        results(self.name, self.options).write_bytes(encoded + b"\n")
+        results_file(self.name, self.options).write_bytes(encoded + b"\n")
         met = sum(aim.met for aim in self.aims)
         figures = "; ".join(f"{aim.text} {aim.measured:,.3g}" for aim in self.aims)
         with (RESULTS / "runs.md").open("a", encoding="utf-8") as file:
             file.write(f"- {at} `{self.name}`: {met} of {len(self.aims)} aims met. {figures}\n")
 
 
-def results(name: str, asked: Options) -> Path:
-    """Where the figures of a benchmark stand. A run on one database alone leaves what was measured on the other."""
-    return RESULTS / (f"{name}.json" if len(asked.databases) > 1 else f"{name}-{asked.databases[0]}.json")
+def results_file(name: str, chosen: Options) -> Path:
+    """Return the results file of a benchmark. A run on only one database has its own file, so that it does not
+    overwrite the results of both."""
+    return RESULTS / (f"{name}.json" if len(chosen.databases) > 1 else f"{name}-{chosen.databases[0]}.json")
 
 
 def commit() -> str:
-    """The commit that figures depend on, with a "+" when files differ from it."""
+    """Return the commit on which the results depend, with a "+" if files have uncommitted changes."""
     from tests.figures import commit_of
 
     return commit_of("src", "bench", "requirements", "pyproject.toml")
 
 
-def is_done(name: str, asked: Options) -> bool:
-    """Whether this commit was measured."""
-    file = results(name, asked)
+def is_done(name: str, chosen: Options) -> bool:
+    """Return whether the results file contains results of this commit."""
+    file = results_file(name, chosen)
     stored = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
     return not commit().endswith("+") and stored.get("commit") == commit()
 
 
 @contextmanager
 def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench]:
-    """A benchmark of this name; PostgreSQL is started when it is asked for, and left out where it cannot be had. The
-    program ends here where only what was not measured yet is asked for, and this was."""
+    """Run a benchmark until the block ends, and write its results. PostgreSQL is started if the options name it, and is
+    left out if it is not installed. With --resume, the program ends here if this commit has been measured."""
     import pytest
 
-    asked = options(purpose)
-    if asked.is_resumed and is_done(name, asked):
-        print(f"{purpose}\nmeasured at this commit: see {results(name, asked).relative_to(ROOT)}")
+    chosen = options(purpose)
+    if chosen.is_resumed and is_done(name, chosen):
+        print(f"{purpose}\nmeasured at this commit: see {results_file(name, chosen).relative_to(ROOT)}")
         sys.exit()
     cores = Cores.of_machine()
     print(f"{purpose}\n{'; '.join(f'{key} {value}' for key, value in machine(None).items())}", flush=True)
@@ -243,24 +249,24 @@ def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"countersign-bench-{name}-")))
         cluster = None
-        if "postgres" in asked.databases:
+        if "postgres" in chosen.databases:
             try:
                 cluster = stack.enter_context(postgres(cores))
             except pytest.skip.Exception as missing:
                 print(f"without PostgreSQL: {missing}", file=sys.stderr)
-                asked = Options(("sqlite",), asked.rounds, asked.seconds, asked.is_quick)
-        made = Bench(name, asked, folder, cores, cluster)
-        yield made
-        made.finish()
+                chosen = Options(("sqlite",), chosen.rounds, chosen.seconds, chosen.is_quick)
+        running = Bench(name, chosen, folder, cores, cluster)
+        yield running
+        running.finish()
 
 
 def get(path: str, **headers: str) -> bytes:
-    """A GET as raw HTTP."""
+    """Return a GET request as raw HTTP."""
     return _raw("GET", path, headers)
 
 
 def post(path: str, body: bytes, **headers: str) -> bytes:
-    """A POST of JSON as raw HTTP."""
+    """Return a POST request with a JSON body as raw HTTP."""
     return _raw("POST", path, {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}) + body
 
 
@@ -271,7 +277,7 @@ def _raw(method: str, path: str, headers: Mapping[str, str]) -> bytes:
 
 
 def restrict(answer: Any, members_of: Any) -> Any:
-    """The answer with only those members, at every level, that `members_of` has: a contender may leave some out."""
+    """Return the answer with only the members that `members_of` has, at every level. A contender may omit members."""
     if isinstance(answer, dict) and isinstance(members_of, dict):
         return {name: restrict(answer[name], members_of[name]) for name in members_of if name in answer}
     if isinstance(answer, list) and isinstance(members_of, list) and len(answer) == len(members_of):
@@ -280,7 +286,7 @@ def restrict(answer: Any, members_of: Any) -> Any:
 
 
 def ask(worker: Worker, path: str, **headers: str) -> tuple[bytes, Mapping[str, str]]:
-    """The body and headers of a GET, to look at an answer before measuring it."""
+    """Send a GET request and return the body and the headers of the response."""
     request = urllib.request.Request(f"http://127.0.0.1:{worker.port}{path}", headers=headers)
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
         return answer.read(), {name.lower(): value for name, value in answer.headers.items()}
@@ -300,7 +306,8 @@ def _medians(name: str, runs: Sequence[tuple[Figures, float, float]]) -> Measure
 
 
 def _ratios(measured: Sequence[Measured]) -> dict[str, float]:
-    """Ours to every other, each the median over the rounds, in which both ran right after one another."""
+    """Return the ratio of ours to every other contender, as the median over the rounds. In a round, both run one after
+    the other."""
     found: dict[str, float] = {}
     for ours in (each for each in measured if each.name.startswith("ours")):
         for other in measured:
@@ -325,7 +332,7 @@ def _show(table: Table) -> None:
 
 
 def machine(cluster: Cluster | None) -> dict[str, str]:
-    """What the figures were measured on."""
+    """Return a description of the machine and its software."""
     import apsw
 
     lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,8 +1,9 @@
-"""Taking in a 1 GiB build (upload, chunks, signed manifest) beside rsync, restic and borg; verifying beside b3sum.
+"""Compares the ingest of a 1 GiB build (upload, chunks, signed manifest) with rsync, restic and borg, and verification
+with b3sum.
 
-The build is packed first, as a publisher has it, and what is timed goes from the first byte sent to the manifest.
-rsync copies the tree to the same volume; restic and borg back it up into a fresh repository, unencrypted where they
-can be: borg with --encryption none; restic always encrypts.
+The build is packed first, as a publisher would pack it. The measured time is from the first byte sent to the manifest.
+rsync copies the tree to the same volume. restic and borg back up the tree into a new repository. borg runs without
+encryption; restic always encrypts.
 """
 
 import json
@@ -26,13 +27,14 @@ from transfer import Publisher, served
 MIB = 1 << 20
 PACKS, QUICK_PACKS, PACK_BYTES = 60, 8, 16 * MIB
 SMALL_FILES = 4000
-RSYNC_WANTED, BACKUP_WANTED, RSS_WANTED_MIB, VERIFY_WANTED = 3.0, 2.0, 300, 0.8
+BACKUP_TARGET, MAX_RSS_MIB, VERIFY_TARGET = 2.0, 300, 0.8
 
 Once = Callable[[Path, Path], None]
 
 
-def planted(tree: Path, packs: int) -> int:
-    """A build as games are: large packs, half of them compressible, and many small files; its size in bytes."""
+def write_build(tree: Path, packs: int) -> int:
+    """Write a build like a game: large packs, half of whose content is compressible, and many small files. Return its
+    size in bytes."""
     chance = random.Random(1)
     words = [chance.randbytes(5).hex().encode() for _ in range(4000)]
     text = b" ".join(chance.choices(words, k=PACK_BYTES // 11))
@@ -40,30 +42,30 @@ def planted(tree: Path, packs: int) -> int:
         content = bytearray(chance.randbytes(PACK_BYTES // 2))
         start = chance.randrange(len(text) // 4)
         content += text[start : start + PACK_BYTES // 2]
-        place = tree / "packs" / f"{number:03}.pak"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
+        path = tree / "packs" / f"{number:03}.pak"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     for number in range(SMALL_FILES):
-        place = tree / f"small-{number % 50:02}" / f"{number:05}.txt"
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(text[number * 100 : number * 100 + chance.randrange(200, 12_000)])
+        path = tree / f"small-{number % 50:02}" / f"{number:05}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text[number * 100 : number * 100 + chance.randrange(200, 12_000)])
     return sum(path.stat().st_size for path in tree.rglob("*") if path.is_file())
 
 
 def by_rsync(tree: Path, target: Path) -> None:
-    """A plain copy."""
+    """Copy the tree with rsync."""
     subprocess.run(["rsync", "-a", f"{tree}/", target], check=True)
 
 
 def by_restic(tree: Path, target: Path) -> None:
-    """A backup into a fresh repository."""
+    """Back up the tree with restic into a new repository."""
     environment = {**os.environ, "RESTIC_PASSWORD": "bench", "RESTIC_CACHE_DIR": str(target.with_name("cache"))}
-    for words in (["init"], ["backup", str(tree)]):
-        subprocess.run(["restic", "-q", "-r", target, *words], check=True, env=environment)
+    for arguments in (["init"], ["backup", str(tree)]):
+        subprocess.run(["restic", "-q", "-r", target, *arguments], check=True, env=environment)
 
 
 def by_borg(tree: Path, target: Path) -> None:
-    """A backup into a fresh repository, unencrypted."""
+    """Back up the tree with borg into a new, unencrypted repository."""
     environment = {**os.environ, "BORG_BASE_DIR": str(target.with_name("cache"))}
     subprocess.run(["borg", "init", "--encryption", "none", target], check=True, env=environment)
     subprocess.run(["borg", "create", f"{target}::one", tree], check=True, env=environment)
@@ -72,15 +74,15 @@ def by_borg(tree: Path, target: Path) -> None:
 PEERS: dict[str, Once] = {"rsync": by_rsync, "restic": by_restic, "borg": by_borg}
 
 
-class Watching:
-    """The most memory that a process and those below it hold together, looked at again and again."""
+class MemoryWatch:
+    """Records the highest memory use of any worker or ingest process below a process."""
 
     def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
         self.highest_mib = 0.0
 
-    def look(self) -> None:
-        """Look now."""
+    def sample(self) -> None:
+        """Read the current memory use of the processes."""
         for process in self._process.children(recursive=True):
             try:
                 arguments = " ".join(process.cmdline())
@@ -90,16 +92,16 @@ class Watching:
                 continue
 
 
-class Taking:
-    """The store, and builds given to it one after another."""
+class Ingest:
+    """Uploads builds to the store and processes them, one after another."""
 
-    def __init__(self, publisher: Publisher, watching: Watching) -> None:
+    def __init__(self, publisher: Publisher, watching: MemoryWatch) -> None:
         self._publisher = publisher
         self._watching = watching
         self.parts_s: dict[str, list[float]] = {"upload": [], "processing": []}
 
     def take(self, archive: Path, name: str) -> str:
-        """Upload and process; the artifact's id. Chunks of an earlier round count as new: the product is another."""
+        """Upload and process a build, and return the id of the artifact."""
         artifact, upload_s = self._publisher.upload(archive, name)
         began_s = time.monotonic()
         self.job("build.process", {"artifact_id": artifact, "again": True})
@@ -108,12 +110,12 @@ class Taking:
         return artifact
 
     def job(self, kind: str, payload: dict[str, object]) -> dict[str, object]:
-        """The result of a job, waited for."""
-        asked = json.dumps({"type": kind, "payload": payload}).encode()
-        job = self._publisher.post("/api/v1/jobs", asked)
+        """Start a job, wait until it has ended, and return its result."""
+        body = json.dumps({"type": kind, "payload": payload}).encode()
+        job = self._publisher.post("/api/v1/jobs", body)
         while job["status"] not in ("completed", "failed"):
             time.sleep(0.02)
-            self._watching.look()
+            self._watching.sample()
             job = self._publisher.get(f"/api/v1/jobs/{job['job_id']}")
         if job["status"] == "failed":
             raise RuntimeError(str(job["error"]))
@@ -123,7 +125,7 @@ class Taking:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """The seconds it takes."""
+    """Run the function and return the seconds."""
     os.sync()
     began_s = time.monotonic()
     work()
@@ -132,55 +134,55 @@ def timed(work: Callable[[], object]) -> float:
 
 @contextmanager
 def cleared(path: Path) -> Iterator[Path]:
-    """A place that holds nothing before and after."""
+    """Provide a path that does not exist before and after the block."""
     shutil.rmtree(path, ignore_errors=True)
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
 
 def measure(bench: Bench) -> None:
-    """Rounds of: us, rsync, restic, borg; then verifying beside b3sum."""
+    """Measure ours, rsync, restic and borg in rounds, and then verification beside b3sum."""
     tree, archive = bench.folder / "tree", bench.folder / "build.tar"
-    size = planted(tree, QUICK_PACKS if bench.options.is_quick else PACKS)
+    size = write_build(tree, QUICK_PACKS if bench.options.is_quick else PACKS)
     subprocess.run(["tar", "-cf", archive, "-C", tree, "."], check=True)
     peers = {name: once for name, once in PEERS.items() if shutil.which(name)}
     skipped = sorted(PEERS.keys() - peers.keys())
     took_s: dict[str, list[float]] = {name: [] for name in ("countersign", *peers)}
     with served(bench.folder) as (port, pid):
-        watching = Watching(pid)
-        taking = Taking(Publisher(port), watching)
+        watching = MemoryWatch(pid)
+        ingest = Ingest(Publisher(port), watching)
         for number in range(bench.options.rounds):
-            took_s["countersign"].append(timed(lambda n=number: taking.take(archive, f"build-{n}.tar")))
+            took_s["countersign"].append(timed(lambda n=number: ingest.take(archive, f"build-{n}.tar")))
             for name, once in peers.items():
                 with cleared(bench.folder / "target") as target, cleared(bench.folder / "cache"):
                     took_s[name].append(timed(lambda once=once, target=target: once(tree, target)))
-    _told(bench, size, took_s, taking, watching)
+    _report(bench, size, took_s, ingest, watching)
     bench.other["skipped"] = skipped
     _verify(bench, tree, size)
 
 
-def _told(
-    bench: Bench, size: int, took_s: dict[str, list[float]], taking: Taking, watching: Watching
+def _report(
+    bench: Bench, size: int, took_s: dict[str, list[float]], ingest: Ingest, watching: MemoryWatch
 ) -> None:
     ours = took_s["countersign"]
     medians = {name: statistics.median(times) for name, times in took_s.items()}
     print(f"\n{size / MIB:.0f} MiB, seconds: " + ", ".join(f"{name} {each:.2f}" for name, each in medians.items()))
-    parts = {name: statistics.median(times) for name, times in taking.parts_s.items()}
+    parts = {name: statistics.median(times) for name, times in ingest.parts_s.items()}
     print("  of ours: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items()))
     print(f"  most memory of a worker or reader: {watching.highest_mib:.0f} MiB")
-    bench.other.update(seconds=took_s, parts_s=taking.parts_s, rss_mib=round(watching.highest_mib, 1), mib=size // MIB)
+    bench.other.update(seconds=took_s, parts_s=ingest.parts_s, rss_mib=round(watching.highest_mib, 1), mib=size // MIB)
     if "rsync" in took_s:
         ratio = statistics.median(mine / peer for mine, peer in zip(ours, took_s["rsync"], strict=True))
         bench.aim("rsync's wall time to a third of ours", 3 / ratio, 1.0)
     for name in ("restic", "borg"):
         if name in took_s:
             ratio = statistics.median(peer / mine for mine, peer in zip(ours, took_s[name], strict=True))
-            bench.aim(f"times as fast as {name}", ratio, BACKUP_WANTED)
-    bench.aim("300 MiB to the most memory", RSS_WANTED_MIB / max(watching.highest_mib, 1), 1.0)
+            bench.aim(f"times as fast as {name}", ratio, BACKUP_TARGET)
+    bench.aim("300 MiB to the most memory", MAX_RSS_MIB / max(watching.highest_mib, 1), 1.0)
 
 
 def _verify(bench: Bench, tree: Path, size: int) -> None:
-    """The files of an installation against the manifest's digests, as `pull --verify` does it, beside b3sum."""
+    """Compare b3sum with the verification of an installation against its manifest, as `pull --verify` does it."""
     if shutil.which("b3sum") is None:
         return
     manifest = bench.folder / "manifest.json"
@@ -190,15 +192,15 @@ def _verify(bench: Bench, tree: Path, size: int) -> None:
     files = sorted(str(path) for path in tree.rglob("*") if path.is_file())
     took_s: dict[str, list[float]] = {"countersign": [], "b3sum": []}
     for _ in range(bench.options.rounds + 1):
-        said = subprocess.run([*program, "verify", tree, manifest], check=True, env=environment, capture_output=True)
-        took_s["countersign"].append(float(said.stdout))
+        output = subprocess.run([*program, "verify", tree, manifest], check=True, env=environment, capture_output=True)
+        took_s["countersign"].append(float(output.stdout))
         took_s["b3sum"].append(timed(lambda: subprocess.run(["b3sum", *files], check=True, capture_output=True)))
     counted = [times[1:] for times in (took_s["countersign"], took_s["b3sum"])]
     ratio = statistics.median(peer / mine for mine, peer in zip(*counted, strict=True))
     rates = {name: size / MIB / statistics.median(times[1:]) for name, times in took_s.items()}
     print("\nverifying, MiB/s: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
     bench.other["verify_s"] = took_s
-    bench.aim("verifying to b3sum", ratio, VERIFY_WANTED)
+    bench.aim("verifying to b3sum", ratio, VERIFY_TARGET)
 
 
 if __name__ == "__main__":

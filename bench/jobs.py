@@ -1,7 +1,9 @@
-"""Jobs that do nothing: how many a second two worker processes do, and how long one waits where nothing else does.
+"""Measures jobs that do nothing: the jobs per second of two worker processes, and the wait of a job while the workers
+are idle.
 
-The queue is filled in one transaction while the workers are idle; the clock runs from its commit to the last end. The
-peer is Procrastinate's own worker with a task that does nothing, two processes, one at a time each as ours.
+The queue is filled in one transaction while the workers are idle. The measured time is from the commit to the end of
+the last job. The peer is Procrastinate's own worker with a task that does nothing. It also has two processes, and each
+runs one job at a time.
 """
 
 import asyncio
@@ -32,11 +34,11 @@ PEER = (sys.executable, str(ROOT / "bench/contenders/procrastinate_alone.py"))
 WORKERS, ORGANISATIONS = 2, 4
 JOBS, JOBS_QUICK = 3_000, 600
 IDLE, IDLE_QUICK, PAUSE_S = 300, 50, 0.05
-WANTED_A_SECOND, LONGEST_WAIT_MS = 300, 100
+TARGET_JOBS_S, MAX_WAIT_MS = 300, 100
 
 
 class Nothing(msgspec.Struct):
-    """What to do, and what came of it."""
+    """The empty input and the empty result of a job."""
 
 
 async def nothing(store: Store, work: JobContext[Nothing]) -> Outcome:
@@ -45,7 +47,7 @@ async def nothing(store: Store, work: JobContext[Nothing]) -> Outcome:
 
 
 def main() -> None:
-    """Work until told to stop."""
+    """Run a worker process until it gets a signal."""
     worker_process.run_worker_process(
         lambda settings, root_url, is_loopback: app.open_store(settings, root_url, is_loopback=is_loopback),
         (JobType("nothing", Nothing, nothing),),
@@ -53,7 +55,7 @@ def main() -> None:
 
 
 def settings(bench: Bench, database: str, engine: str, number: int) -> Settings:
-    """The settings of an empty store."""
+    """Return the settings of a new, empty store."""
     url = ""
     if database == "postgres" and bench.cluster is not None:
         name = f"jobs_{engine}_{number}"
@@ -63,8 +65,8 @@ def settings(bench: Bench, database: str, engine: str, number: int) -> Settings:
     return Settings(data=data, database_url=url, master_key=seed.MASTER_KEY, job_engine=engine, database_pool=4)
 
 
-async def seen(store: Store, count: int) -> None:
-    """Wait until so many workers are there."""
+async def wait_for_workers(store: Store, count: int) -> None:
+    """Wait until this number of workers has registered."""
     async with asyncio.timeout(60):
         while True:
             row = await store.database.fetch_one("SELECT count(*) FROM job_worker")
@@ -73,16 +75,16 @@ async def seen(store: Store, count: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def ask(store: Store, orgs: Sequence[str], count: int) -> None:
-    """Ask for that many jobs in one transaction."""
+async def enqueue(store: Store, orgs: Sequence[str], count: int) -> None:
+    """Add this number of jobs to the queue in one transaction."""
     async with store.database.transaction() as transaction:
         for number in range(count):
             org_id = orgs[number % len(orgs)]
             await queries.enqueue(transaction, store, "nothing", Nothing(), org_id=org_id, created_by="bench")
 
 
-async def done(store: Store, count: int) -> None:
-    """Wait until so many jobs have ended."""
+async def wait_for_jobs(store: Store, count: int) -> None:
+    """Wait until this number of jobs has ended."""
     async with asyncio.timeout(120):
         while True:
             row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NOT NULL")
@@ -92,7 +94,7 @@ async def done(store: Store, count: int) -> None:
 
 
 async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
-    """Jobs a second from a full queue, and the waits in ms of jobs that come one by one."""
+    """Return the jobs per second from a full queue, and the waits in milliseconds of jobs that are added one by one."""
     count, idle = (JOBS_QUICK, IDLE_QUICK) if is_quick else (JOBS, IDLE)
     async with app.open_store(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
         async with store.database.transaction() as transaction:
@@ -101,20 +103,20 @@ async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]
                 for number in range(ORGANISATIONS)
             ]
         async with worker_process.supervise_workers(store, COMMAND, WORKERS):
-            await seen(store, WORKERS)
-            # The first job of a process imports and prepares what the others find.
-            await ask(store, orgs, 2 * WORKERS)
-            await done(store, 2 * WORKERS)
+            await wait_for_workers(store, WORKERS)
+            # The first job of each process imports modules that later jobs use.
+            await enqueue(store, orgs, 2 * WORKERS)
+            await wait_for_jobs(store, 2 * WORKERS)
             await asyncio.sleep(1.5)
-            await ask(store, orgs, count)
+            await enqueue(store, orgs, count)
             began_s = time.monotonic()
-            await done(store, 2 * WORKERS + count)
+            await wait_for_jobs(store, 2 * WORKERS + count)
             rate = count / (time.monotonic() - began_s)
             await asyncio.sleep(2)
             for number in range(idle):
-                await ask(store, [orgs[number % len(orgs)]], 1)
+                await enqueue(store, [orgs[number % len(orgs)]], 1)
                 await asyncio.sleep(PAUSE_S)
-            await done(store, 2 * WORKERS + count + idle)
+            await wait_for_jobs(store, 2 * WORKERS + count + idle)
         rows = await store.database.fetch(
             "SELECT started_at - created_at FROM job ORDER BY created_at DESC, id DESC LIMIT $1", idle
         )
@@ -123,7 +125,7 @@ async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]
 
 @asynccontextmanager
 async def peers(url: str) -> AsyncIterator[None]:
-    """Procrastinate's workers while the block lasts."""
+    """Run Procrastinate's workers until the block ends."""
     environment = {**os.environ, "BENCH_DATABASE_URL": url}
     started = [await asyncio.create_subprocess_exec(*PEER, "work", env=environment, stdin=PIPE) for _ in range(WORKERS)]
     try:
@@ -135,7 +137,7 @@ async def peers(url: str) -> AsyncIterator[None]:
 
 
 async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
-    """Jobs a second of Procrastinate by itself."""
+    """Return the jobs per second of Procrastinate without our product."""
     from contenders import procrastinate_alone
 
     if bench.cluster is None:
@@ -154,12 +156,12 @@ async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value below which that part of the values lies."""
+    """Return the value below which this share of the values is."""
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
 
 
 def measure(bench: Bench) -> None:
-    """Every engine in turn, round by round."""
+    """Measure every engine in turn, in rounds."""
     contenders = [("sqlite", "embedded")] * ("sqlite" in bench.options.databases)
     if bench.cluster is not None:
         contenders += [("postgres", "embedded"), ("postgres", "procrastinate")]
@@ -181,8 +183,8 @@ def measure(bench: Bench) -> None:
         bench.other[name] = {**figures, "rounds_jobs_s": [round(rate, 1) for rate in found]}
         print(f"  {name:24}" + "".join(f"  {key} {value:,.1f}" for key, value in figures.items()))
     for name, waited in waits.items():
-        bench.aim(f"{name}, jobs a second", statistics.median(rates[name]), WANTED_A_SECOND)
-        bench.aim(f"{name}, {LONGEST_WAIT_MS} ms to p99 of the wait", LONGEST_WAIT_MS / percentile(waited, 0.99), 1)
+        bench.aim(f"{name}, jobs a second", statistics.median(rates[name]), TARGET_JOBS_S)
+        bench.aim(f"{name}, {MAX_WAIT_MS} ms to p99 of the wait", MAX_WAIT_MS / percentile(waited, 0.99), 1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A list of a million leads as its page asks for it, by somebody who sees a part: opening it, and jumping about."""
+"""Measures a list of a million leads as the page requests it, for a person who sees only some of them: opening the
+list, and jumping to positions in it."""
 
 import http.client
 import json
@@ -19,7 +20,7 @@ from records_seed import Seeded
 LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
 JUMPS, QUICK_JUMPS = 200, 40
 PAGE = 100
-TRIES = 10
+ATTEMPTS = 10
 JUMP_MS, OPEN_MS = 100, 150
 ORDERS: dict[str, list[dict[str, str]]] = {
     "by id": [],
@@ -30,17 +31,17 @@ ORDERS: dict[str, list[dict[str, str]]] = {
 
 
 class Client:
-    """Somebody at the API, one call after the other on one connection; `run` also says how many ms it took."""
+    """An API client that sends one call after the other on one connection."""
 
     def __init__(self, server: Worker, token: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def run(self, command: str, **body: object) -> tuple[Any, float]:
-        """The value of a command on leads.
+        """Run a command on leads. Return its value and the milliseconds that it took.
 
         Raises:
-            RuntimeError: it was refused.
+            RuntimeError: the command was refused.
         """
         started_s = time.perf_counter()
         self._connection.request("POST", f"/api/lead/{command}", json.dumps(body), self._headers)
@@ -53,13 +54,13 @@ class Client:
 
 
 def total_of(client: Client, order: list[dict[str, str]]) -> int:
-    """How many leads somebody sees."""
+    """Return the number of leads that the client sees."""
     found, _ = client.run("search", order=order, limit=1)
     return int(found["total"])
 
 
 def measure(bench: Bench, database: str) -> None:
-    """All orders on one database."""
+    """Measure all orders on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}
@@ -72,17 +73,18 @@ def measure(bench: Bench, database: str) -> None:
             opened += figures["open"]
             show(bench, database, name, figures)
     for what, wanted_ms, took in (("jump", JUMP_MS, jumps), ("opening", OPEN_MS, opened)):
-        bench.aim(f"{database}, {wanted_ms} ms over p95 of a restricted {what}", wanted_ms / at(took, 0.95), 1)
+        bench.aim(f"{database}, {wanted_ms} ms over p95 of a restricted {what}", wanted_ms / quantile(took, 0.95), 1)
 
 
 def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
-    """Ask for the last row, again where a busy machine took too long; milliseconds in all.
+    """Request the last row, and repeat the request if a busy machine was too slow. Return the milliseconds of all
+    requests.
 
     Raises:
-        RuntimeError: it was refused each time.
+        RuntimeError: all requests were refused.
     """
     started_s = time.perf_counter()
-    for left in range(TRIES, 0, -1):
+    for left in range(ATTEMPTS, 0, -1):
         try:
             client.run("list", order=order, limit=1, offset=last)
             break
@@ -93,7 +95,8 @@ def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
 
 
 def walk(bench: Bench, seeded: Seeded, server: Worker, order: list[dict[str, str]]) -> dict[str, list[float]]:
-    """Milliseconds of each opening and each jump, in turn; what the page asks at once after opening goes before."""
+    """Return the milliseconds of each opening and each jump. Before that, do what the page does right after it is
+    opened: request the total and the last row."""
     restricted, everyone = (Client(server, seeded.tokens[who]) for who in ("clerk", "manager"))
     ends = {client: total_of(client, order) - 1 for client in (restricted, everyone)}
     took: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
@@ -117,9 +120,9 @@ def walk(bench: Bench, seeded: Seeded, server: Worker, order: list[dict[str, str
 
 
 def show(bench: Bench, database: str, order: str, took: dict[str, list[float]]) -> None:
-    """Print and keep the figures of one order."""
+    """Print and store the figures of one order."""
     figures = {
-        f"{name} {part} ms": round(at(each, share), 1)
+        f"{name} {part} ms": round(quantile(each, share), 1)
         for name, each in took.items()
         for part, share in (("p50", 0.5), ("p95", 0.95))
     }
@@ -131,8 +134,8 @@ def show(bench: Bench, database: str, order: str, took: dict[str, list[float]]) 
     print(f"\n{database}, {LEADS:,} leads {order}: {figures}", flush=True)
 
 
-def at(values: list[float], share: float) -> float:
-    """The value that this share of all does not exceed."""
+def quantile(values: list[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 

@@ -1,4 +1,5 @@
-"""GET /library with 1,000,000 entitlements in the table (100,000 owners of 10 products), by 1,000 persons in turn."""
+"""Measures GET /library of 1,000 persons with 1,000,000 entitlements in the table (100,000 owners of 10 products
+each)."""
 
 import json
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ CALLERS = 1_000
 
 
 def measure(bench: Bench, database: str) -> None:
-    """One database."""
+    """Measure one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}

@@ -1,4 +1,4 @@
-"""The load: wrk plays a file of requests; where it cannot be had, a client of our own that is slower than wrk."""
+"""Generates load: sends the requests of a file with wrk, or with a slower client of our own if wrk is not installed."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ CONNECTIONS = 32
 
 
 class Figures(msgspec.Struct):
-    """What one run measured; `failed` counts answers from 400 on and broken connections."""
+    """The results of one run. `failed` counts responses with status 400 or above and broken connections."""
 
     requests: int
     seconds: float
@@ -30,7 +30,7 @@ class Figures(msgspec.Struct):
 
 
 def generator() -> str:
-    """`wrk`, installed from Debian when this is root, or `own`."""
+    """Return the name of the load generator: `wrk`, which root installs from Debian if needed, or `own`."""
     if shutil.which("wrk") is None and os.geteuid() == 0 and shutil.which("apt-get"):
         print("installing wrk", file=sys.stderr)
         subprocess.run(["apt-get", "install", "-y", "--no-install-recommends", "wrk"], capture_output=True, check=False)
@@ -41,10 +41,10 @@ def generator() -> str:
 
 
 def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[str], folder: Path) -> Figures:
-    """Send the requests one after another over 32 connections, again from the first when they end.
+    """Send the requests over 32 connections for this time, again from the first after the last.
 
     Raises:
-        RuntimeError: the generator failed.
+        RuntimeError: the load generator failed.
     """
     file = folder / "requests"
     file.write_bytes(b"\0".join(requests))
@@ -61,7 +61,7 @@ def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[st
 
 
 class _Client(asyncio.Protocol):
-    """One connection: a request, its whole answer, the next."""
+    """One connection, which sends the next request when the response is complete."""
 
     def __init__(self, shared: "_Shared") -> None:
         self._shared = shared
@@ -82,7 +82,7 @@ class _Client(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_message_complete(self) -> None:
-        """An answer is whole."""
+        """Record a complete response and send the next request."""
         self._shared.took_s.append(time.monotonic() - self._began_s)
         self._shared.failed += self._parser.get_status_code() >= 400
         self._parser = httptools.HttpResponseParser(self)
@@ -90,6 +90,8 @@ class _Client(asyncio.Protocol):
 
 
 class _Shared:
+    """The requests and the results of all connections."""
+
     def __init__(self, requests: list[bytes]) -> None:
         self._requests = requests
         self._place = -1

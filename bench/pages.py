@@ -1,4 +1,4 @@
-"""What people wait for in a real browser slowed down four times: first pages, keys and presses, approvals."""
+"""Measures what people wait for in a browser with a processor slowed down four times: first pages, keys, approvals."""
 
 import asyncio
 import gzip
@@ -25,7 +25,7 @@ from tests.servers.process import installed
 LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
 ROUNDS, QUICK_ROUNDS = 9, 3
 APPROVALS, QUICK_APPROVALS = 100, 10
-SLOWED = 4
+SLOWDOWN = 4
 LCP_MS, INP_MS, SEEN_MS, SCRIPT_BYTES = 1_000, 100, 300, 60_000
 WATCH = """
 globalThis.shown = 0; globalThis.answered = [];
@@ -37,8 +37,8 @@ new PerformanceObserver(list => list.getEntries().forEach(each => each.interacti
 Use = Callable[[Page], Awaitable[None]]
 
 
-async def signed_in(browser: Browser, url: str, name: str, password: str) -> Any:
-    """The cookies of somebody."""
+async def sign_in(browser: Browser, url: str, name: str, password: str) -> Any:
+    """Sign in and return the cookies of the person."""
     context = await browser.new_context(base_url=url, locale="en-GB")
     page = await context.new_page()
     await page.goto("/signin")
@@ -46,58 +46,60 @@ async def signed_in(browser: Browser, url: str, name: str, password: str) -> Any
     await page.fill("#password", password)
     await page.press("#password", "Enter")
     await page.wait_for_selector("h1:text-is('Models')")
-    kept = await context.storage_state()
+    cookies = await context.storage_state()
     await context.close()
-    return kept
+    return cookies
 
 
 async def look(browser: Browser, url: str, ready: str, use: Use, state: Any = None) -> tuple[float, float]:
-    """A first visit with nothing cached: ms until the largest part was shown, and of the slowest answer to a key."""
+    """Visit a page without a cache. Return the milliseconds until the largest element is shown (LCP), and those of the
+    slowest reaction to a key (INP)."""
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB", storage_state=state)
     page = await context.new_page()
     await page.add_init_script(WATCH)
     session: Any = await context.new_cdp_session(page)
-    await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+    await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
     await page.goto(url)
     await page.wait_for_selector(ready)
     await settled(page)
     shown = float(await value(session, "shown"))
     await use(page)
     await settled(page)
-    # What took less than the shortest that is told of counts as that.
+    # The browser reports only durations from 16 ms on, so shorter ones count as 16 ms.
     slowest = float(await value(session, "Math.max(16, ...answered)"))
     await context.close()
     return shown, slowest
 
 
 async def settled(page: Page) -> None:
-    """Wait until requests have ended, and what they brought is shown."""
+    """Wait until all requests have ended and their data is shown."""
     await page.wait_for_load_state("networkidle")
     await page.wait_for_timeout(300)
 
 
 async def value(session: Any, expression: str) -> Any:
-    """What an expression comes to, asked by the debugger: the page's policy stays as it is."""
-    told = await session.send("Runtime.evaluate", {"expression": expression, "returnByValue": True})
-    return told["result"].get("value")
+    """Evaluate a JavaScript expression in the debugger, which the content security policy of the page does not
+    restrict."""
+    response = await session.send("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+    return response["result"].get("value")
 
 
 async def search(page: Page) -> None:
-    """Type into the first field there is."""
+    """Type into the first input field."""
     field = page.locator("input[type=search], input[type=text], input:not([type])").first
     await field.click()
     await page.keyboard.type("lantern", delay=60)
 
 
 async def palette(page: Page) -> None:
-    """Open the palette, type, and close it."""
+    """Open the command palette, type, and close it."""
     await page.keyboard.press("Control+k")
     await page.keyboard.type("lead", delay=60)
     await page.keyboard.press("Escape")
 
 
 async def wander(page: Page) -> None:
-    """Go through the grid by key: down, by pages, to the end and back."""
+    """Move through the grid with keys: down, by pages, to the end and back."""
     await page.focus("[role=grid]")
     for key in (
         *["ArrowDown"] * 5,
@@ -113,9 +115,9 @@ async def wander(page: Page) -> None:
 
 
 async def first_pages(bench: Bench, browser: Browser, desk: Desk, long: str) -> None:
-    """Every page, round by round."""
-    member = await signed_in(browser, desk.url, "alice", "countersign-demo")
-    manager = await signed_in(browser, long, "manager", records_seed.PASSWORD)
+    """Measure the first visit of every page, in rounds."""
+    member = await sign_in(browser, desk.url, "alice", "countersign-demo")
+    manager = await sign_in(browser, long, "manager", records_seed.PASSWORD)
     visits: dict[str, tuple[str, str, Use, Any]] = {
         "the store's first page": (desk.running.url, "main h1", search, None),
         "the work app's sign-in": (f"{desk.url}/signin", "#username", search, None),
@@ -132,42 +134,42 @@ async def first_pages(bench: Bench, browser: Browser, desk: Desk, long: str) -> 
 
 
 async def approvals(bench: Bench, browser: Browser, desk: Desk) -> None:
-    """From the answer to an approval until the open inbox shows the plan among the decided ones."""
+    """Measure the time from the response to an approval until an open inbox shows the plan as decided."""
     alice = desk.caller("alice")
     runner = alice.agent("runner", "lead.*")
     context = await browser.new_context(
-        locale="en-GB", storage_state=await signed_in(browser, desk.url, "alice", "countersign-demo")
+        locale="en-GB", storage_state=await sign_in(browser, desk.url, "alice", "countersign-demo")
     )
     page = await context.new_page()
     await page.goto(f"{desk.url}/approvals?agent=runner&state=decided")
     await page.wait_for_selector(".live[data-state=live]")
     seen: list[float] = []
     for number in range(1, 1 + (QUICK_APPROVALS if bench.options.is_quick else APPROVALS)):
-        lead = (await said(alice, "lead.create", title=f"Timed {number}"))["id"]
-        plan = await said(runner, "lead.delete", id=lead)
+        lead = (await run_command(alice, "lead.create", title=f"Timed {number}"))["id"]
+        plan = await run_command(runner, "lead.delete", id=lead)
         answer = await asyncio.to_thread(alice.post, f"approve/{plan['plan_id']}", {})
         assert answer.status_code == 200, answer.text
-        # The first one is looked at, and stays alone.
+        # The page shows the first plan by itself and groups later plans that are alike.
         shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
         seen.append(await until(page, shown))
     await context.close()
     report(bench, "an approval is seen", seen, SEEN_MS, share=0.95)
 
 
-async def said(caller: Caller, command: str, **body: object) -> Any:
-    """What the API answers, while the browser goes on."""
+async def run_command(caller: Caller, command: str, **body: object) -> Any:
+    """Run an API command in a thread, so that the browser continues, and return its result."""
     return await asyncio.to_thread(caller.run, command, **body)
 
 
 async def until(page: Page, selector: str) -> float:
-    """Milliseconds from now until the page has it."""
+    """Return the milliseconds until the page contains an element that matches the selector."""
     started_s = time.perf_counter()
     await page.wait_for_selector(selector)
     return (time.perf_counter() - started_s) * 1000
 
 
 def report(bench: Bench, name: str, took_ms: Sequence[float], limit_ms: float, *, share: float) -> None:
-    """Keep the figures, and compare that of the share with the limit."""
+    """Store the figures, and compare the quantile of this share with the limit."""
     in_order = sorted(took_ms)
     reached = in_order[math.ceil(len(in_order) * share) - 1]
     bench.other[name] = {
@@ -182,7 +184,7 @@ def report(bench: Bench, name: str, took_ms: Sequence[float], limit_ms: float, *
 
 
 def scripts(bench: Bench) -> None:
-    """What each entry loads before it shows anything."""
+    """Measure the size of the scripts that each app loads before it shows anything."""
     assets = Assets.of_package()
     for entry in ("store", "work"):
         parts = assets.entry_assets(entry)
@@ -193,7 +195,7 @@ def scripts(bench: Bench) -> None:
 
 
 async def measure(bench: Bench, desk: Desk, long: str) -> None:
-    """All figures of the browser."""
+    """Measure everything that needs a browser."""
     program = str(installed(PROGRAMS[0], "chromium", []))
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:

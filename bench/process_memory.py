@@ -1,5 +1,6 @@
-"""The processes of `countersign serve` with the demonstration, and the memory of each after some requests to both
-services (PSS: pages that several share are counted in parts). Linux alone."""
+"""Prints the processes of `countersign serve` with demonstration data, and the memory of each after some requests to
+both services. Memory is the proportional set size (PSS): memory that n processes share counts as 1/n in each. Linux
+only."""
 
 import json
 import sys
@@ -26,7 +27,7 @@ def _children(pid: int) -> list[int]:
 
 
 def measured(folder: Path) -> list[tuple[str, float]]:
-    """Each process by what it does, with its PSS in MiB."""
+    """Return the purpose of each process and its PSS in MiB."""
     from tests.servers.process import answers, free_port
 
     store, records, operator = free_port(), free_port(), free_port()
@@ -57,7 +58,7 @@ def measured(folder: Path) -> list[tuple[str, float]]:
 
 
 def main() -> None:
-    """Print a line for each process, and their sum."""
+    """Print a line for each process, and the sum."""
     with tempfile.TemporaryDirectory() as folder:
         found = measured(Path(folder))
     for name, memory in (*found, ("in all", sum(memory for _, memory in found))):

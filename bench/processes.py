@@ -1,4 +1,5 @@
-"""Processes of a benchmark: contenders and PostgreSQL, each on its cores, ended with their block, their CPU read."""
+"""Runs the processes of a benchmark (contenders and PostgreSQL) on fixed cores until a block ends, and reads their CPU
+time and memory."""
 
 import json
 import os
@@ -24,9 +25,9 @@ SETTLE_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Which processor each process gets: the worker one for itself, the rest to load generator and PostgreSQL.
+    """The processors for the processes: one for the worker, and the rest for the load generator and PostgreSQL.
 
-    With one processor nothing is pinned.
+    On a machine with one processor, processes are not pinned to processors.
     """
 
     worker: str | None
@@ -34,7 +35,7 @@ class Cores:
 
     @classmethod
     def of_machine(cls) -> "Cores":
-        """The last processor for the worker."""
+        """Assign the last processor to the worker."""
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) < 2 or not shutil.which("taskset"):
             return cls(None, None)
@@ -42,62 +43,62 @@ class Cores:
 
 
 def pinned(cores: str | None) -> list[str]:
-    """What goes before a command so that it runs on these processors alone."""
+    """Return the prefix of a command that pins it to these processors."""
     return ["taskset", "-c", cores] if cores else []
 
 
 @dataclass(slots=True)
 class Worker:
-    """A contender's server: where it listens, and its process."""
+    """The server of a contender: its port and its process."""
 
     port: int
     process: subprocess.Popen[bytes]
 
     def cpu_s(self) -> float:
-        """CPU seconds used so far, in user and system; of a server that works in a child, the child's too."""
+        """Return the CPU seconds (user and system) that the process and its children have used so far."""
         pid = self.process.pid
         return (_cpu_ticks(pid) + _ticks_of_children(pid)) / TICKS_A_SECOND
 
     def settle(self) -> None:
-        """Wait until it does no more work, SETTLE_S at most."""
+        """Wait until the server is idle, for at most SETTLE_S."""
         deadline_s = time.monotonic() + SETTLE_S
         used_s = self.cpu_s()
         while time.monotonic() < deadline_s:
             time.sleep(0.1)
-            sooner_s, used_s = used_s, self.cpu_s()
-            if used_s - sooner_s < 0.02:
+            before_s, used_s = used_s, self.cpu_s()
+            if used_s - before_s < 0.02:
                 return
 
     def rss_mib(self) -> float:
-        """Resident memory now."""
+        """Return the current resident memory."""
         return rss_mib(serving(self.process.pid))
 
     def own_mib(self) -> float:
-        """Resident memory that is no file's: without the pages of a database that is mapped (proc_pid_status(5))."""
+        """Return the resident memory without mapped files, such as the pages of a database (see proc_pid_status(5))."""
         lines = Path(f"/proc/{serving(self.process.pid)}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
 def rss_mib(pid: int) -> float:
-    """Resident memory of a process."""
+    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def pss_mib(pid: int) -> float:
-    """Resident memory of a process, of which what it shares with others is counted in parts."""
+    """Return the proportional set size of a process: memory that n processes share counts as 1/n."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def tree(pid: int) -> list[int]:
-    """The process and all that it has started."""
+    """Return the process and its direct and indirect children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(each for child in children for each in tree(int(child)))]
 
 
 def serving(pid: int) -> int:
-    """The process that answers requests: the only worker of a supervisor, or the process itself."""
+    """Return the process that handles requests: the only worker of a supervisor, or the process itself."""
     return tree(pid)[:2][-1]
 
 
@@ -112,7 +113,7 @@ def _ticks_of_children(parent: int) -> int:
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it ended while we looked
+            continue  # the process has ended
         if int(fields[1]) == parent:
             found += int(fields[11]) + int(fields[12])
     return found
@@ -126,7 +127,7 @@ def running(
     stop: signal.Signals = signal.SIGTERM,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The command until the block ends; it gets `stop` when this process dies, however it dies (Linux)."""
+    """Run the command until the block ends. On Linux, the command also gets the signal `stop` if this process dies."""
     setpriv = shutil.which("setpriv")
     wrapped = [setpriv, f"--pdeathsig={stop.name[3:]}", "--", *command] if setpriv else [*command]
     with log.open("wb") as output:
@@ -153,16 +154,17 @@ def running(
 def worker(
     configuration: Mapping[str, object], folder: Path, cores: Cores, tree: Path = ROOT
 ) -> Iterator[Worker]:
-    """A contender (see contenders/__main__.py) that accepts connections, from this tree or that of another version.
+    """Run a contender (see contenders/__main__.py) until the block ends, with the code of this tree or of another
+    version.
 
     Raises:
-        RuntimeError: it ended, or did not listen within a minute; the text holds its log.
+        RuntimeError: the contender ended or did not listen within a minute. The text contains its log.
     """
     from tests.servers.process import free_port
 
     port = free_port()
-    asked = json.dumps({**configuration, "port": port})
-    command = [*pinned(cores.worker), sys.executable, "-m", "contenders", asked]
+    arguments = json.dumps({**configuration, "port": port})
+    command = [*pinned(cores.worker), sys.executable, "-m", "contenders", arguments]
     environment = {"PYTHONPATH": os.pathsep.join((str(tree / HERE.name), str(tree / "src")))}
     log = folder / f"{configuration['contender']}-{port}.log"
     with listening(command, port, log=log, environment=environment) as started:
@@ -173,10 +175,10 @@ def worker(
 def listening(
     command: Sequence[str | Path], port: int, *, log: Path, environment: Mapping[str, str]
 ) -> Iterator[Worker]:
-    """The command, once it accepts connections on the loopback port, until the block ends.
+    """Run the command until the block ends. The block starts when the command accepts connections on the loopback port.
 
     Raises:
-        RuntimeError: it ended, or did not listen within a minute; the text holds its log.
+        RuntimeError: the command ended or did not listen within a minute. The text contains its log.
     """
     from tests.servers.process import answers
 
@@ -192,21 +194,21 @@ def listening(
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A private PostgreSQL: its programs, port and first process."""
+    """A PostgreSQL server for this run: the folder of its programs, its port and its first process."""
 
     programs: Path
     port: int
     pid: int
 
     def url(self, database: str) -> str:
-        """The address of one of its databases."""
+        """Return the address of a database of the server."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def sql(self, statement: str, url: str | None = None) -> str:
-        """Run one statement as the superuser, in the given database or outside of all; what it prints.
+        """Run a statement as the superuser and return its output. The default database is `postgres`.
 
         Raises:
-            RuntimeError: it was refused.
+            RuntimeError: the statement failed.
         """
         command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url or self.url("postgres")]
         done = subprocess.run([*command, "-c", statement], capture_output=True, text=True, check=False)
@@ -215,13 +217,13 @@ class Cluster:
         return done.stdout.strip()
 
     def cpu_s(self) -> float:
-        """CPU seconds of all its processes, those that ended too."""
+        """Return the CPU seconds of all processes of the server, including those that have ended."""
         return (_cpu_ticks(self.pid, with_ended_children=True) + _ticks_of_children(self.pid)) / TICKS_A_SECOND
 
 
 @contextmanager
 def postgres(cores: Cores) -> Iterator[Cluster]:
-    """A PostgreSQL 15 or newer of this run alone on a loopback port, durable as in production (fsync)."""
+    """Run PostgreSQL 15 or newer on a loopback port until the block ends, with fsync as in production."""
     from tests.servers.process import free_port, installed, plain_user, user_group
 
     folders = sorted(Path("/usr/lib/postgresql").glob("1[5-9]/bin"), reverse=True)
@@ -232,10 +234,10 @@ def postgres(cores: Cores) -> Iterator[Cluster]:
         if user:
             shutil.chown(folder, user, user_group(user))
         data = folder / "data"
-        choices = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         group = user_group(user) if user else None
         subprocess.run(
-            [programs / "initdb", "-D", data, *choices], user=user, group=group, cwd=folder, check=True,
+            [programs / "initdb", "-D", data, *options], user=user, group=group, cwd=folder, check=True,
             capture_output=True, extra_groups=[] if user else None,
         )  # fmt: skip
         port = free_port()

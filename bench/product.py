@@ -1,4 +1,4 @@
-"""GET /products/{slug} over 100,000 products: products nobody asked for yet, and one product again and again."""
+"""Measures GET /products/{slug} with 100,000 products: products that are not cached, and one cached product."""
 
 import json
 import random
@@ -13,7 +13,8 @@ PRODUCTS = 100_000
 
 
 def check(workers: dict[str, Worker], slugs: list[str]) -> None:
-    """Everybody answers the same product; the contenders leave out what a card shows besides."""
+    """Require that all contenders respond with the same product. The other contenders may omit members of our
+    response."""
     for slug in slugs[:3]:
         paths = {"ours": f"/api/v1/products/{slug}", "floor": f"/products/{slug}", "peer": f"/products/{slug}"}
         answers = [json.loads(harness.ask(workers[name], path)[0]) for name, path in paths.items()]
@@ -22,11 +23,11 @@ def check(workers: dict[str, Worker], slugs: list[str]) -> None:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """All variants on one database."""
+    """Measure all variants on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new(database, seed.Size(PRODUCTS), bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}
-        # Each product once in a fixed order: more than the store keeps in memory, so that none is at hand.
+        # The store caches fewer products than these, so no product is in its cache when it is requested again.
         slugs = random.Random(1).sample(seeded.slugs, len(seeded.slugs))
 
         def serve(name: str, **more: object) -> Worker:

@@ -1,4 +1,5 @@
-"""The records service beside others: a page of leads with its total and one lead, ours with rights, rule and masks."""
+"""Compares the records service with other products: a page of leads with its total, and one lead. Only ours checks
+rights, applies a row rule and masks fields."""
 
 import json
 import os
@@ -24,12 +25,12 @@ QUERY: dict[str, object] = {
 PEERS: dict[str, Serving] = {"django": django.serving, "tryton": tryton.serving, "directus": directus.serving}
 LIST, GET = f"list of {LIMIT} with total", "get"
 AIMS = {LIST: {"django": 2, "tryton": 20, "directus": 5}, GET: {"django": 3, "tryton": 20, "directus": 5}}
-# Who asks ours: an agent whose role has a row rule, and three fields of the page masked.
-WHO = "agent of clerk"
+# The caller of our service: an agent whose role has a row rule and three masked fields.
+CALLER = "agent of clerk"
 
 
 class Lead(msgspec.Struct):
-    """A lead as ours shows it to somebody who does not see persons."""
+    """A lead as our service shows it to a caller who sees personal fields as tokens."""
 
     title: str
     contact_name: str
@@ -38,20 +39,20 @@ class Lead(msgspec.Struct):
 
 
 class Leads(msgspec.Struct):
-    """A page of them."""
+    """A page of leads."""
 
     rows: list[Lead]
     total: int
 
 
-class One(msgspec.Struct):
-    """The answer to get."""
+class GetResponse(msgspec.Struct):
+    """The response to get."""
 
     value: Lead
 
 
-class Several(msgspec.Struct):
-    """The answer to search."""
+class SearchResponse(msgspec.Struct):
+    """The response to search."""
 
     value: Leads
 
@@ -64,33 +65,33 @@ def _title_of(lead: Lead) -> str:
 
 
 def _page_of(body: bytes) -> Page:
-    page = msgspec.json.decode(body, type=Several).value
+    page = msgspec.json.decode(body, type=SearchResponse).value
     return Page([_title_of(each) for each in page.rows], page.total)
 
 
 @contextmanager
 def _ours(bench: Bench, seeded: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
-    """The records service, asked by somebody with a row rule and masked fields."""
+    """Run the records service, with the requests of a caller with a row rule and masked fields."""
     configuration = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
-    token = f"Bearer {seeded.tokens[WHO]}"
+    token = f"Bearer {seeded.tokens[CALLER]}"
 
     def call(command: str, body: dict[str, object]) -> bytes:
         return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
 
     gets = [call("get", {"id": each}) for each in ids]
     with worker(configuration, bench.folder, bench.cores) as served:
-        one = msgspec.json.Decoder(One)
-        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(one.decode(body).value))
+        decoder = msgspec.json.Decoder(GetResponse)
+        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(decoder.decode(body).value))
 
 
-def _gettable(seeded: Seeded) -> dict[int, str]:
-    """Ids of leads that the rule lets see, by their numbers."""
-    by_number = {place * records_seed.NOTED_EACH: lead for place, lead in enumerate(seeded.leads)}
+def _visible_leads(seeded: Seeded) -> dict[int, str]:
+    """Map the numbers of the leads that the row rule permits to their ids."""
+    by_number = {position * records_seed.NOTED_EACH: lead for position, lead in enumerate(seeded.leads)}
     return {number: lead for number, lead in by_number.items() if STAGES[number % len(STAGES)] != "lost"}
 
 
 def expected() -> Page:
-    """The page that everybody is to give."""
+    """Return the page that every contender must respond with."""
     leads = [values_of(number, "") for number in range(LEADS)]
     matching = [each for each in leads if each["stage"] == STAGE]
     matching.sort(key=lambda lead: int(lead[ORDER] or 0))
@@ -98,26 +99,26 @@ def expected() -> Page:
 
 
 def check(name: str, peer: Peer, number: int) -> None:
-    """The page is the expected one, and the last lead to get the one of this number.
+    """Require that the contender responds with the expected page, and that the last lead to get has this number.
 
     Raises:
-        ValueError: it is another one.
+        ValueError: the page or the lead differs.
     """
-    wanted, found = expected(), peer.page_of(sent(peer.worker, peer.page))
-    if found != wanted:
-        raise ValueError(f"{name} gives {found}\nnot {wanted}")
+    expected_page, found = expected(), peer.page_of(sent(peer.worker, peer.page))
+    if found != expected_page:
+        raise ValueError(f"{name} gives {found}\nnot {expected_page}")
     title = peer.title_of(sent(peer.worker, peer.gets[-1]))
     if title != values_of(number, "")["title"]:
         raise ValueError(f"{name} gives {title} as lead {number}")
 
 
 def measure(bench: Bench, database: str) -> None:
-    """Both questions on one database, to ours and all peers that can be had."""
+    """Measure both requests on one database, with our service and all peers that can be installed."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         if database == "postgres" and bench.cluster is not None:
             bench.cluster.sql("VACUUM ANALYZE", seeded.database_url)
-        known = _gettable(seeded)
+        known = _visible_leads(seeded)
         contenders = {"ours": stack.enter_context(_ours(bench, seeded, known.values()))}
         skipped: dict[str, str] = {}
         place = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
@@ -130,11 +131,11 @@ def measure(bench: Bench, database: str) -> None:
         for name, each in contenders.items():
             check(name, each, max(known))
         for variant, aims in AIMS.items():
-            asked = [
+            compared = [
                 Contender(name, each.worker, Requests([each.page] if variant == LIST else each.gets))
                 for name, each in contenders.items()
             ]
-            table = bench.compare(database, f"{variant}, {LEADS:,} leads", asked, skipped=skipped)
+            table = bench.compare(database, f"{variant}, {LEADS:,} leads", compared, skipped=skipped)
             for name in filter(contenders.__contains__, aims):
                 bench.aim(f"{database}, {variant} to {name}", table.ratios[f"ours/{name}"], aims[name])
 

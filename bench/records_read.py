@@ -1,4 +1,5 @@
-"""Reading and writing leads, as a person and as a masked agent, to SQL by hand and to a server that does nothing."""
+"""Compares reading and writing leads, as a person and as a masked agent, with hand-written SQL and with a server that
+sends constant bytes."""
 
 import http.client
 import json
@@ -19,8 +20,10 @@ LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
 PAGE = {"filter": [{"field": "stage", "op": "eq", "value": "new"}], "order": [{"field": "expected_close"}]}
 
 
-def asked(seeded: Seeded, who: str, command: str, bodies: list[dict[str, object]], *, once: bool = False) -> Requests:
-    """The command with each body, by somebody."""
+def requests_of(
+    seeded: Seeded, who: str, command: str, bodies: list[dict[str, object]], *, once: bool = False
+) -> Requests:
+    """Return a request of this caller with the command for each body."""
     headers = {"Authorization": f"Bearer {seeded.tokens[who]}"}
     path = f"/api/lead/{command}"
     return Requests([harness.post(path, json.dumps(body).encode(), **headers) for body in bodies], once=once)
@@ -28,7 +31,7 @@ def asked(seeded: Seeded, who: str, command: str, bodies: list[dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Servers on one seeded database: ours, ours without audit, and SQL by hand."""
+    """Servers on one seeded database: ours, ours without audit, and hand-written SQL (the floor)."""
 
     seeded: Seeded
     ours: Worker
@@ -37,7 +40,7 @@ class Served:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """All variants on one database."""
+    """Measure all variants on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}
@@ -47,12 +50,12 @@ def measure(bench: Bench, database: str) -> None:
 
         served = Served(seeded, serve("records"), serve("records-unaudited"), serve("records-floor"))
         read(bench, database, served)
-        read_whole(bench, database, served)
+        read_all(bench, database, served)
         write(bench, database, served)
 
 
 def read(bench: Bench, database: str, served: Served) -> None:
-    """Answers of one record, of 50 and of 5,000, with a total and without."""
+    """Measure responses with one record, with 50 and with 5,000, with a total and without."""
     seeded, ours = served.seeded, served.ours
     gets: list[dict[str, object]] = [{"id": each} for each in seeded.leads[:5000]]
     variants: dict[str, tuple[str, list[dict[str, object]]]] = {
@@ -67,10 +70,10 @@ def read(bench: Bench, database: str, served: Served) -> None:
                 database,
                 f"{variant}, {LEADS:,} leads",
                 [
-                    Contender("bare", bare, asked(seeded, "manager", command, bodies)),
-                    Contender("floor", served.floor, asked(seeded, "manager", command, bodies)),
-                    Contender("ours", ours, asked(seeded, "manager", command, bodies)),
-                    Contender("ours masked", ours, asked(seeded, "agent of manager", command, bodies)),
+                    Contender("bare", bare, requests_of(seeded, "manager", command, bodies)),
+                    Contender("floor", served.floor, requests_of(seeded, "manager", command, bodies)),
+                    Contender("ours", ours, requests_of(seeded, "manager", command, bodies)),
+                    Contender("ours masked", ours, requests_of(seeded, "agent of manager", command, bodies)),
                 ],
             )
         if variant in ("get", "list of 50"):
@@ -79,14 +82,14 @@ def read(bench: Bench, database: str, served: Served) -> None:
     restricted = bench.compare(
         database,
         "list of 50 as a restricted role",
-        [Contender("ours", ours, asked(seeded, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
+        [Contender("ours", ours, requests_of(seeded, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
     )
     bench.aim(f"{database}, 50 ms over p99 of a restricted list", 50 / restricted.contenders[0].p99_ms, 1)
 
 
 @contextmanager
 def bare_of(bench: Bench, served: Served, command: str, body: dict[str, object]) -> Iterator[Worker]:
-    """A server that sends as many bytes as the command answers, and does nothing else."""
+    """Run a server that sends as many constant bytes as the response to the command has."""
     with sent(served, "manager", command, body) as answer:
         size = len(answer.read())
     with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare:
@@ -95,7 +98,7 @@ def bare_of(bench: Bench, served: Served, command: str, body: dict[str, object])
 
 @contextmanager
 def sent(served: Served, who: str, command: str, body: dict[str, object]) -> Iterator[http.client.HTTPResponse]:
-    """The answer to one command of ours, still unread."""
+    """Send a command to our service, and provide the response before its body is read."""
     connection = http.client.HTTPConnection("127.0.0.1", served.ours.port, timeout=120)
     headers = {"Authorization": f"Bearer {served.seeded.tokens[who]}", "Content-Type": "application/json"}
     connection.request("POST", f"/api/lead/{command}", json.dumps(body), headers)
@@ -105,15 +108,15 @@ def sent(served: Served, who: str, command: str, body: dict[str, object]) -> Ite
         connection.close()
 
 
-def read_whole(bench: Bench, database: str, served: Served) -> None:
-    """A list without limit: how soon it begins, and how much memory it takes."""
+def read_all(bench: Bench, database: str, served: Served) -> None:
+    """Measure a list without limit: the time until its first byte, and the memory that it takes."""
     for who in ("manager", "agent of manager"):
-        begun_ms: list[float] = []
+        first_byte_times_ms: list[float] = []
         for _ in range(bench.options.rounds):
             started_s = time.perf_counter()
             with sent(served, who, "list", {}) as answer:
                 answer.read(1)
-                begun_ms.append((time.perf_counter() - started_s) * 1000)
+                first_byte_times_ms.append((time.perf_counter() - started_s) * 1000)
         before_mib = peak_mib = served.ours.own_mib()
         started_s, size = time.perf_counter(), 0
         with sent(served, who, "list", {}) as answer:
@@ -122,7 +125,7 @@ def read_whole(bench: Bench, database: str, served: Served) -> None:
                 peak_mib = max(peak_mib, served.ours.own_mib())
         seconds = time.perf_counter() - started_s
         figures = {
-            "first_byte_ms": round(statistics.median(begun_ms), 1),
+            "first_byte_ms": round(statistics.median(first_byte_times_ms), 1),
             "seconds": round(seconds, 2),
             "body_mib": round(size / 2**20, 1),
             "grown_mib": round(peak_mib - before_mib, 1),
@@ -134,7 +137,7 @@ def read_whole(bench: Bench, database: str, served: Served) -> None:
 
 
 def write(bench: Bench, database: str, served: Served) -> None:
-    """Creating and changing, each durable before it is answered."""
+    """Measure creating and changing leads. Each change is durable before the response."""
     contenders = (
         ("floor", served.floor, "manager"),
         ("ours", served.ours, "manager"),
@@ -146,7 +149,7 @@ def write(bench: Bench, database: str, served: Served) -> None:
             database,
             f"{command}, durable, 32 clients",
             [
-                Contender(name, server, asked(served.seeded, who, command, _bodies(served.seeded, command, name)))
+                Contender(name, server, requests_of(served.seeded, who, command, _bodies(served.seeded, command, name)))
                 for name, server, who in contenders
             ],
         )
@@ -158,7 +161,7 @@ def write(bench: Bench, database: str, served: Served) -> None:
 
 
 def _bodies(seeded: Seeded, command: str, by: str) -> list[dict[str, object]]:
-    """What a contender sends; no other sends the same, so that every update changes something."""
+    """Return the bodies for a contender. Each contender has different bodies, so that every update changes a value."""
     if command == "create":
         return [{"title": f"New {n}", "contact_email": f"n{n}@new.example"} for n in range(60_000)]
     return [{"id": each, "title": f"{by} {turn}"} for turn in range(6) for each in seeded.leads[:10_000]]

@@ -1,4 +1,5 @@
-"""Leads by the hundred thousand, written with the product's own columns and vault rows, and who asks for them."""
+"""Fills a records service with hundreds of thousands of leads, with their columns and vault rows, and with their
+callers."""
 
 import asyncio
 import shutil
@@ -38,7 +39,8 @@ RESTRICTED = {
 
 @dataclass
 class Seeded:
-    """A filled service: where it is, ids of some leads, and bearer tokens by who calls."""
+    """A filled service: its database and data directory, the ids of some leads, and the bearer tokens of its
+    callers."""
 
     database_url: str
     data: Path
@@ -50,7 +52,7 @@ class Seeded:
 def new(
     database: str, leads: int, folder: Path, cluster: Cluster | None, name: str = "records"
 ) -> Iterator[Seeded]:
-    """A service with so many leads, in a database of this name; removed after the block."""
+    """Fill a service with this number of leads in a database of this name. Delete its data when the block ends."""
     data = folder / f"{name}-{database}"
     url = f"sqlite:///{data}/records.sqlite"
     if database == "postgres":
@@ -71,10 +73,10 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
             run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
             manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
             clerk = await user_creation.add(run, "clerk", "Cy", None, [], hashed)
-            hands = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
-            role = await hands.create("role", title="restricted")
-            await hands.create("user_role", user=clerk, role=role)
-            await hands.create("grant", role=role, **RESTRICTED)
+            effects = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
+            role = await effects.create("role", title="restricted")
+            await effects.create("user_role", user=clerk, role=role)
+            await effects.create("grant", role=role, **RESTRICTED)
         some: list[str] = []
         async with _without_indexes(service.records.database):
             for start in range(0, leads, BATCH):
@@ -135,7 +137,7 @@ def _personal(number: int) -> tuple[PersonalValue, ...]:
 
 
 def values_of(number: int, owner: str) -> dict[str, str | int | None]:
-    """The fields of the lead of this number; those not named are empty."""
+    """Return the values of the lead with this number. Fields that are not in the result are empty."""
     name, email, notes = (each.text for each in _personal(number))
     return {
         "title": f"Order {number:07d} of a lead",

@@ -1,6 +1,8 @@
-"""POST /redeem, durable: 32 clients, a new code in every request, 2,000 persons; without and with an Idempotency-Key.
+"""Measures durable POST /redeem with 32 connections, 2,000 persons and a new code in every request, without and with an
+Idempotency-Key.
 
-The floors insert one row durably: each in a transaction of its own, and through the product's own group commit.
+The floors insert one row durably: one of them in a separate transaction for each row, the other with the product's
+group commit.
 """
 
 import json
@@ -14,26 +16,26 @@ from harness import Bench, Contender, Requests
 from processes import Worker, worker
 
 SIZE = seed.Size(products=1_000, persons=2_000, codes=400_000)
-WANTED = {"sqlite": 2_500, "postgres": 1_500}
+TARGETS = {"sqlite": 2_500, "postgres": 1_500}
 
 
-def requests(seeded: seed.Seeded, name: str, *, key: bool = False) -> Requests:
-    """Every code once, by a person who does not own its product yet: code c is of batch c mod 250, its person is
-    c div 250 mod 2,000."""
+def requests(seeded: seed.Seeded, name: str, *, with_key: bool = False) -> Requests:
+    """Return a request for every code, by a person who does not own its product yet. Code c belongs to batch c mod 250,
+    and person c div 250 mod 2,000 redeems it."""
     tokens = [token_of(person) for person in seeded.persons] if name == "peer" else seeded.tokens
     path = "/api/v1/redeem" if name.startswith("ours") else "/redeem"
     half = len(seeded.codes) // 2
-    made: list[bytes] = []
-    for number in range(half if key else 0, 2 * half if key else half):
+    found: list[bytes] = []
+    for number in range(half if with_key else 0, 2 * half if with_key else half):
         headers = {"Authorization": f"Bearer {tokens[number // seed.BATCHES % len(tokens)]}"}
-        if key:
+        if with_key:
             headers["Idempotency-Key"] = str(uuid.uuid4())
-        made.append(harness.post(path, json.dumps({"code": seeded.codes[number]}).encode(), **headers))
-    return Requests(made, once=True)
+        found.append(harness.post(path, json.dumps({"code": seeded.codes[number]}).encode(), **headers))
+    return Requests(found, once=True)
 
 
-def redeemed(bench: Bench, database_url: str) -> int:
-    """How many codes were used, as the database itself says."""
+def count_redeemed(bench: Bench, database_url: str) -> int:
+    """Return the number of redeemed codes in the database."""
     if database_url.startswith("sqlite"):
         import apsw
 
@@ -46,7 +48,7 @@ def redeemed(bench: Bench, database_url: str) -> int:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """All contenders on copies of one store."""
+    """Measure all contenders on copies of one store."""
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
 
@@ -58,23 +60,23 @@ def measure(bench: Bench, database: str) -> None:
 
         served = {name: serve(name) for name in ("floor", "floor-group", "ours", "peer")}
         workers = {name: each for name, (each, _) in served.items()}
-        asked = {name: requests(seeded, name) for name in workers}
+        requests_by_name = {name: requests(seeded, name) for name in workers}
         table = bench.compare(
-            database, "a code each", [Contender(name, workers[name], asked[name]) for name in workers]
+            database, "a code each", [Contender(name, workers[name], requests_by_name[name]) for name in workers]
         )
         with_key = bench.compare(
             database,
             "a code each, with Idempotency-Key",
             [
-                Contender("floor-group", workers["floor-group"], requests(seeded, "floor", key=True)),
-                Contender("ours keyed", workers["ours"], requests(seeded, "ours", key=True)),
+                Contender("floor-group", workers["floor-group"], requests(seeded, "floor", with_key=True)),
+                Contender("ours keyed", workers["ours"], requests(seeded, "ours", with_key=True)),
             ],
         )
         for name in ("ours", "peer"):
-            print(f"  {name}: {redeemed(bench, served[name][1])} codes used, as the database says")
+            print(f"  {name}: {count_redeemed(bench, served[name][1])} codes used, as the database says")
         rates = {each.name: each.req_s for each in (*table.contenders, *with_key.contenders)}
-        bench.aim(f"{database}, redemptions a second", rates["ours"], WANTED[database])
-        bench.aim(f"{database}, with Idempotency-Key", rates["ours keyed"], WANTED[database])
+        bench.aim(f"{database}, redemptions a second", rates["ours"], TARGETS[database])
+        bench.aim(f"{database}, with Idempotency-Key", rates["ours keyed"], TARGETS[database])
         bench.aim(f"{database}, to FastAPI + SQLAlchemy", table.ratios["ours/peer"], 4)
 
 

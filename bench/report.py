@@ -1,4 +1,4 @@
-"""Writes docs/results/tables.md anew, from the figures that the benchmarks left beside it.
+"""Generates docs/results/tables.md from the results that the benchmarks wrote into the same folder.
 
 python bench/report.py
 """
@@ -10,15 +10,16 @@ from harness import RESULTS, Aim, Table
 
 HEAD = """# Tables
 
-Written by `bench/report.py` from the JSON files beside it. [README](README.md) says what the words mean. "Rounds" are
-the slowest and the fastest round: where they lie far apart, the machine was busy with other work, and only CPU per
-request and the ratios say something. "Ours to it" is the median of the rounds' ratios of requests per second.
+`bench/report.py` generates this page from the JSON files in the same folder. The [README](README.md) explains the
+terms. The column "rounds" shows the slowest and the fastest round. If they differ much, the machine was busy with other
+work, and only CPU per request and the ratios are meaningful. "Ours to it" is the median over the rounds of the ratio of
+requests per second.
 """
 ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup", "jobs")
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """What one benchmark left."""
+    """The results of one benchmark."""
 
     benchmark: str
     at: str
@@ -47,7 +48,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _other(value: object) -> str:
-    """A figure, or several by their names."""
+    """Return the text of a figure, or of several figures with their names."""
     if isinstance(value, dict):
         return "; ".join(f"{name} {_other(each)}" for name, each in value.items())
     if isinstance(value, list):
@@ -56,7 +57,7 @@ def _other(value: object) -> str:
 
 
 def section(record: Record) -> Iterator[str]:
-    """One benchmark as Markdown lines."""
+    """Yield the Markdown lines for one benchmark."""
     settings = record.settings
     yield f"## {record.benchmark}"
     yield ""
@@ -71,7 +72,7 @@ def section(record: Record) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the page: all aims first, then each benchmark."""
+    """Write the page, first with all aims and then with each benchmark."""
     files = [RESULTS / f"{name}{alone}.json" for name in ORDER for alone in ("", "-sqlite", "-postgres")]
     records = [msgspec.json.decode(file.read_bytes(), type=Record) for file in files if file.exists()]
     lines = [HEAD, "## Aims", "", "| benchmark | aim | wanted | measured | |", "|---|---|---:|---:|---|"]

@@ -1,7 +1,7 @@
-"""Backing up and restoring an installation of 1 GiB, half of it in the database, half in files, beside `tar` of the
-same directory and `sync`.
+"""Compares backup and restore of an installation of 1 GiB (half in the database, half in files) with `tar` of the same
+directory and `sync`.
 
-tar neither seals nor compares anything, and its copy of a database in use would be none: it is the floor.
+tar is the floor: it neither encrypts nor verifies, and its copy of a database in use could not be restored.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from processes import ROOT
 
 MIB = 1 << 20
 SIZE_MIB, QUICK_MIB = 1024, 128
-LONGEST_S = 60
+TARGET_S = 60
 BLOB_MIB = 8
 ROW_BYTES = 4096
 FILL = """
@@ -32,7 +32,7 @@ FILL = """
 
 
 async def fill(data: Path, url: str, size_mib: int) -> None:
-    """Make a store with so much in its database and its files."""
+    """Create a store with this amount of data, half in its database and half in its files."""
     from countersign.settings import Settings
     from countersign.store import lifespan
     from countersign.store.releases import blobs
@@ -54,7 +54,7 @@ async def fill(data: Path, url: str, size_mib: int) -> None:
 
 
 def timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
-    """Seconds that the command takes, its writes on the disk included; and those of the processor's."""
+    """Run the command, and return its seconds including the writes to the disk, and its CPU seconds."""
     variables = {"PYTHONPATH": str(ROOT / "src"), "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
     if url:
         variables |= {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": seed.MASTER_KEY}
@@ -67,21 +67,21 @@ def timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """Rounds of: tar, backup, untar, restore."""
+    """Measure tar, backup, untar and restore in rounds."""
     size_mib = QUICK_MIB if bench.options.is_quick else SIZE_MIB
     ours = [sys.executable, "-m", "countersign.cli.main"]
     data, tarred = bench.folder / f"{database}-data", bench.folder / f"{database}.tar"
     archive, copy = bench.folder / f"{database}.backup", bench.folder / f"{database}-copy"
     is_postgres = database == "postgres"
-    asyncio.run(fill(data, _new(bench, "filled") if is_postgres else "", size_mib))
+    asyncio.run(fill(data, _new_database(bench, "filled") if is_postgres else "", size_mib))
     source = _url(bench, "filled") if is_postgres else ""
     took_s: dict[str, list[tuple[float, float]]] = {}
     for number in range(bench.options.rounds):
-        target = _new(bench, f"copy_{number}") if is_postgres else ""
+        target = _new_database(bench, f"copy_{number}") if is_postgres else ""
         for name, command, url in (
             ("tar c", ["tar", "cf", tarred, "-C", data, "."], ""),
             ("backup", [*ours, "backup", archive, "--data", data], source),
-            ("tar x", ["tar", "xf", tarred, "-C", _emptied(copy)], ""),
+            ("tar x", ["tar", "xf", tarred, "-C", _new_folder(copy)], ""),
             ("restore", [*ours, "restore", archive, "--to", copy.with_suffix(".restored")], target),
             ("verify", [*ours, "verify", archive], ""),
         ):
@@ -98,24 +98,24 @@ def measure(bench: Bench, database: str) -> None:
             "cpu_s": round(cpu_s, 2),
         }
     per_gib_s = statistics.median(wall for wall, _ in took_s["restore"]) * SIZE_MIB / size_mib
-    bench.aim(f"{database}: {LONGEST_S} s against restoring 1 GiB", LONGEST_S / per_gib_s, 1)
+    bench.aim(f"{database}: {TARGET_S} s against restoring 1 GiB", TARGET_S / per_gib_s, 1)
     shutil.rmtree(data)
     tarred.unlink()
 
 
-def _emptied(folder: Path) -> Path:
+def _new_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
 
 def _url(bench: Bench, name: str) -> str:
     if bench.cluster is None:
-        raise RuntimeError("there is no PostgreSQL")
+        raise RuntimeError("PostgreSQL is not installed")
     return bench.cluster.url(name)
 
 
-def _new(bench: Bench, name: str) -> str:
-    """The address of an empty database."""
+def _new_database(bench: Bench, name: str) -> str:
+    """Create an empty database and return its address."""
     url = _url(bench, name)
     if bench.cluster is not None:
         bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")

@@ -1,4 +1,4 @@
-"""A store filled in seconds: bulk inserts of what the product's own encoders make, on either engine."""
+"""Fills a store in seconds with bulk inserts of rows that the product's encoders create, on SQLite or PostgreSQL."""
 
 import asyncio
 import shutil
@@ -34,7 +34,7 @@ ORG_ID, ORG_SLUG = "019b0000-0000-7000-8000-000000000001", "benchmark-works"
 BATCHES = 250
 MEMBER_TOKENS = 2_000
 
-# What whoever writes the floor by hand on these tables would add.
+# The index that the author of hand-written SQL on these tables would add.
 FLOOR_INDEX = "CREATE INDEX bench_product_by_title ON product (status, title, id)"
 
 _ADJECTIVES = ("Amber", "Brisk", "Calm", "Deep", "Early", "Fallow", "Gentle", "Hollow", "Iron", "Jolly")
@@ -47,7 +47,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many rows of each; each owner gets `owned` products, each code has one use."""
+    """The number of rows. Each person owns `owned` products, and each code has one use."""
 
     products: int
     persons: int = 0
@@ -57,10 +57,10 @@ class Size:
 
 @dataclass(slots=True)
 class Seeded:
-    """A filled store: where it is, and what a client may ask of it.
+    """A filled store: its database and data directory, and data for the requests of clients.
 
-    `pages` are title and id of every product in the order of the list, each the end of a page; `cursors` the
-    store's own for the same places; `tokens` are bearer tokens of the first persons.
+    `pages` contains the title and the id of every product in the order of the list, each the end of a page. `cursors`
+    contains the store's cursors for the same positions. `tokens` contains bearer tokens of the first persons.
     """
 
     database_url: str
@@ -74,7 +74,7 @@ class Seeded:
 
 
 def settings_of(seeded: Seeded) -> Settings:
-    """The store's settings: the defaults, but with rate limits that are never reached (they are still counted)."""
+    """Return the settings of the store: the defaults, with rate limits that are counted but never reached."""
     return Settings(
         data=str(seeded.data),
         database_url=seeded.database_url if seeded.database_url.startswith("postgresql:") else "",
@@ -87,7 +87,7 @@ def settings_of(seeded: Seeded) -> Settings:
 
 @contextmanager
 def new(engine: str, size: Size, folder: Path, cluster: Cluster | None) -> Iterator[Seeded]:
-    """A store of this size on a new database of the engine, removed at the end."""
+    """Fill a store of this size on a new database of the engine. Delete its data when the block ends."""
     number = next(_numbers)
     data = folder / f"store-{number}"
     data.mkdir()
@@ -109,7 +109,7 @@ def new(engine: str, size: Size, folder: Path, cluster: Cluster | None) -> Itera
 
 @contextmanager
 def copy(seeded: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
-    """The same store once more, to be written to; removed at the end."""
+    """Copy a store, so that a benchmark can write to the copy. Delete the copy when the block ends."""
     number = next(_numbers)
     data = seeded.data.with_name(f"store-{number}")
     shutil.copytree(seeded.data, data)
@@ -130,22 +130,22 @@ def copy(seeded: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
 async def _fill(seeded: Seeded, size: Size) -> None:
     async with open_store(settings_of(seeded), ROOT_URL, is_loopback=True) as store:
         seeded.persons = [ids.new_uuid() for _ in range(size.persons)]
-        granted = frozenset({"read:library"})
-        holders = seeded.persons[:MEMBER_TOKENS]
-        seeded.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, granted) for person in holders]
+        scopes = frozenset({"read:library"})
+        members = seeded.persons[:MEMBER_TOKENS]
+        seeded.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, scopes) for person in members]
         seeded.codes = list(codes.derive_codes(bytes(codes.SEED_BYTES), 0, size.codes))
-        made = [_product(number) for number in range(size.products)]
-        seeded.slugs = [detail.slug for detail in made]
-        seeded.pages = sorted((detail.title, detail.id) for detail in made)
+        products = [_product(number) for number in range(size.products)]
+        seeded.slugs = [detail.slug for detail in products]
+        seeded.pages = sorted((detail.title, detail.id) for detail in products)
         seeded.cursors = [_cursor(store, title, product_id) for title, product_id in seeded.pages]
     tables = [
         ("organisation", "id slug name created_at", [(ORG_ID, ORG_SLUG, "Benchmark Works", START)]),
-        ("product", _PRODUCT_COLUMNS, (_product_row(detail) for detail in made)),
-        ("release", _RELEASE_COLUMNS, (_release_row(detail) for detail in made)),
-        ("catalog_entry", _ENTRY_COLUMNS, (_entry_row(detail) for detail in made)),
+        ("product", _PRODUCT_COLUMNS, (_product_row(detail) for detail in products)),
+        ("release", _RELEASE_COLUMNS, (_release_row(detail) for detail in products)),
+        ("catalog_entry", _ENTRY_COLUMNS, (_entry_row(detail) for detail in products)),
         ("person", "id email created_at", ((each, f"{each}@bench.example", START) for each in seeded.persons)),
-        ("entitlement", "owner product_id granted_at source", _entitlements(seeded.persons, made, size.owned)),
-        ("code_batch", _BATCH_COLUMNS, (_batch(number, detail.id) for number, detail in enumerate(made[:BATCHES]))),
+        ("entitlement", "owner product_id granted_at source", _entitlements(seeded.persons, products, size.owned)),
+        ("code_batch", _BATCH_COLUMNS, (_batch(number, detail.id) for number, detail in enumerate(products[:BATCHES]))),
         ("code", "code_hash batch_id uses", _codes(seeded.codes)),
     ]
     if seeded.database_url.startswith("sqlite"):
@@ -164,8 +164,8 @@ def _fill_sqlite(path: str, tables: Sequence[_Table], *, index: bool = True) -> 
     with connection:
         for table, columns, rows in tables:
             names = columns.split()
-            places = ", ".join("?" * len(names))
-            connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
+            placeholders = ", ".join("?" * len(names))
+            connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders})", rows)
         if index:
             connection.execute(FLOOR_INDEX)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -182,7 +182,7 @@ async def _fill_postgres(url: str, tables: Sequence[_Table], *, index: bool = Tr
         filled += [table] if tag != "COPY 0" else []
     if index:
         await connection.execute(FLOOR_INDEX)
-    # Not the empty ones: they would be planned for as empty, until the next ANALYZE.
+    # Skip empty tables: the planner would assume that they stay empty until the next ANALYZE.
     await connection.execute(f"VACUUM ANALYZE {', '.join(filled)}")
     await connection.execute("CHECKPOINT")
     await connection.close()
@@ -193,7 +193,7 @@ def _cursor(store: Store, title: str, product_id: str) -> str:
 
 
 def _product(number: int) -> ProductDetail:
-    """A product like others, its title unlike others: neighbours in the list were made far apart."""
+    """Return the product with this number. Its title is chosen so that neighbours in the list have distant numbers."""
     name = f"{_ADJECTIVES[number % 10]} {_NOUNS[number // 10 % 10]} {number:06d}"
     platforms = list(_PLATFORMS[number % 3])
     at = clock.rfc3339(clock.later(START, seconds=number))
@@ -265,12 +265,14 @@ def _entry_row(detail: ProductDetail) -> tuple[object, ...]:
     return (*names, encode(card_of(detail)), encoded, encode(newest), etag_of(encoded), ENCODING)
 
 
-def _entitlements(persons: Sequence[str], made: Sequence[ProductDetail], owned: int) -> Iterator[tuple[object, ...]]:
-    """Products far apart in the catalog for each owner."""
+def _entitlements(
+    persons: Sequence[str], products: Sequence[ProductDetail], owned: int
+) -> Iterator[tuple[object, ...]]:
+    """Yield the entitlements of each person. The products of a person are far apart in the catalog."""
     for number, person in enumerate(persons):
-        for place in range(owned):
-            detail = made[(number * 7919 + place * 104_729) % len(made)]
-            yield (f"person:{person}", detail.id, START + number * 1000 + place, f"batch:{number % 1000}")
+        for position in range(owned):
+            detail = products[(number * 7919 + position * 104_729) % len(products)]
+            yield (f"person:{person}", detail.id, START + number * 1000 + position, f"batch:{number % 1000}")
 
 
 def _batch_id(number: int) -> str:
@@ -287,11 +289,11 @@ def _codes(made: Sequence[str]) -> Iterator[tuple[object, ...]]:
 
 
 def search_tables(seeded: Seeded) -> list[_Table]:
-    """The catalog's facets and search words, which the pages of products do without."""
-    made = [(each, _product(int(title[-6:]))) for title, each in seeded.pages]
+    """Return the rows of the facets and search words of the catalog, which only benchmarks of searches need."""
+    products = [(each, _product(int(title[-6:]))) for title, each in seeded.pages]
     described = [
         (product_id, detail, weights(detail.title, detail.tags, detail.description or ""))
-        for product_id, detail in made
+        for product_id, detail in products
     ]
     facets = (
         (facet, detail.title, product_id)
@@ -304,8 +306,8 @@ def search_tables(seeded: Seeded) -> list[_Table]:
         )
     )
     terms = ((term, product_id, weight) for product_id, _, found in described for term, weight in found.items())
-    every = sorted({term for _, _, found in described for term in found})
-    typos = ((short, term) for term in every for short in sorted(deletion_variants(term)))
+    words = sorted({term for _, _, found in described for term in found})
+    typos = ((short, term) for term in words for short in sorted(deletion_variants(term)))
     return [
         ("catalog_facet", "facet title product_id", facets),
         ("catalog_term", "term product_id weight", terms),
@@ -314,7 +316,7 @@ def search_tables(seeded: Seeded) -> list[_Table]:
 
 
 def add(seeded: Seeded, tables: Sequence[_Table]) -> None:
-    """Put more rows into the store's tables."""
+    """Insert more rows into the tables of the store."""
     if seeded.database_url.startswith("sqlite"):
         _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables, index=False)
     else:

@@ -1,9 +1,9 @@
-"""What the deadlines cost: a bare application on stock uvicorn, on our server, and on granian, in one interleaved run.
+"""Measures the cost of our server's deadlines: compares a minimal application on uvicorn, on our server and on granian.
 
     python bench/servers.py [--rounds N] [--seconds S]
 
-Prints requests a second of each (median of the rounds) and the ratios to stock uvicorn. Needs `wrk` (Debian's
-package) and stops everything it starts.
+The servers run in interleaved rounds. The program prints the requests per second of each server (the median of the
+rounds) and the ratios to uvicorn. It needs `wrk` (a Debian package) and stops everything that it starts.
 """
 
 import argparse
@@ -44,7 +44,7 @@ CONNECTIONS = 32
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """How each server is started; the port is put in place of PORT."""
+    """Map each server to its command. PORT in a command is a placeholder for the port."""
     (folder / "bare.py").write_text(APPLICATION)
     (folder / "ours.py").write_text(OURS)
     uvicorn = [sys.executable, "-m", "uvicorn", "bare:app", "--port", "PORT", "--no-access-log", "--log-level", "error"]
@@ -57,13 +57,13 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 @contextlib.contextmanager
-def started(command: list[str], folder: Path) -> Iterator[int]:
-    """The server on a free port, until the block ends."""
+def run_server(command: list[str], folder: Path) -> Iterator[int]:
+    """Run the server on a free port until the block ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = [str(port) if word == "PORT" else word for word in command]
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    arguments = [str(port) if each == "PORT" else each for each in command]
+    process = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -77,17 +77,17 @@ def started(command: list[str], folder: Path) -> Iterator[int]:
 
 
 def rate(port: int, seconds: int) -> float:
-    """Requests a second, by wrk."""
+    """Measure the requests per second with wrk."""
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", f"http://127.0.0.1:{port}/"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"Requests/sec:\s+([\d.]+)", printed)
     if found is None:
-        raise SystemExit(f"wrk told no rate:\n{printed}")
+        raise SystemExit(f"the output of wrk contains no rate:\n{printed}")
     return float(found.group(1))
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all servers and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
@@ -96,7 +96,7 @@ def main() -> None:
         raise SystemExit("this needs wrk: apt-get install wrk")
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
-        ports = {each: stack.enter_context(started(command, folder)) for each, command in commands(folder).items()}
+        ports = {each: stack.enter_context(run_server(command, folder)) for each, command in commands(folder).items()}
         rates: dict[str, list[float]] = {each: [] for each in ports}
         for round_number in range(options.rounds + 1):
             for each, port in ports.items():

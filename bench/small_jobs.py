@@ -1,7 +1,8 @@
-"""Small jobs, each asked for alone: how many are answered 200 within the wait, and how long the answer takes.
+"""Measures small jobs that are requested one by one: the share of responses with status 200 (the job ended within the
+default wait), and the time until the response.
 
-An archive of some kilobytes is uploaded for each round; then `build.process`, `archive.extract` and `artifact.verify`
-are asked for, without any preference, from a store with a worker process.
+For each round, an archive of some kilobytes is uploaded to a store with one worker process. The jobs `build.process`,
+`archive.extract` and `artifact.verify` are then requested, without the header Prefer.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ WAIT_MS = 250
 
 
 def archive(number: int) -> bytes:
-    """A small build, another one for each number."""
+    """Return a small build that differs for each number."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for name, content in (("run.sh", b"#!/bin/sh\n"), ("data.bin", os.urandom(8 << 10)), ("n", b"%d" % number)):
@@ -37,8 +38,8 @@ def archive(number: int) -> bytes:
     return packed.getvalue()
 
 
-async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, float]]]:
-    """Status and milliseconds of each answer, by type."""
+async def request_jobs(settings: Settings, rounds: int) -> dict[str, list[tuple[int, float]]]:
+    """Map each type of job to the status and the milliseconds of its responses."""
     from tests.store.files import open_shop
     from tests.store.world import World
 
@@ -52,7 +53,7 @@ async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, floa
             world = World(store, client)
             await world.org("north")
             shop = await open_shop(world)
-            # The worker starts meanwhile; its first job imports what the others find.
+            # The first round only warms up: the worker starts, and its first jobs import modules.
             for number in range(rounds + 1):
                 ready = await shop.upload(archive(number), f"{number}.tar.gz")
                 for kind in ("build.process", "archive.extract", "artifact.verify"):
@@ -68,7 +69,7 @@ async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, floa
 
 
 def measure(bench: Bench) -> None:
-    """Each database, with the embedded engine."""
+    """Measure each database with the embedded job engine."""
     for database in bench.options.databases:
         url = ""
         if bench.cluster is not None and database == "postgres":
@@ -76,7 +77,7 @@ def measure(bench: Bench) -> None:
             url = bench.cluster.url("small_jobs")
         data = str(bench.folder / f"{database}-small")
         settings = Settings(data=data, database_url=url, master_key=seed.MASTER_KEY, job_engine="embedded")
-        answers = asyncio.run(ask(settings, ROUNDS_QUICK if bench.options.is_quick else ROUNDS))
+        answers = asyncio.run(request_jobs(settings, ROUNDS_QUICK if bench.options.is_quick else ROUNDS))
         for kind, each in answers.items():
             took = [ms for _, ms in each]
             within = sum(status == 200 for status, _ in each) / len(each)

@@ -1,5 +1,5 @@
-"""How long a start takes until the first answer, and the memory after it: ours on a new database, with and without
-demonstration data, and on a known one; the peer."""
+"""Measures the time from the start of a server until its first response, and its memory then: ours with a new database
+(with and without demonstration data) and with an existing database, and the peer."""
 
 import statistics
 import sys
@@ -14,11 +14,12 @@ import seed
 from harness import Bench
 from processes import ROOT, pss_mib, running, tree, worker
 
-LONGEST_S = 60
+MAX_START_S = 60
 
 
 def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
-    """Seconds until the first answer, and MiB of memory of all processes then (PSS)."""
+    """Start our server. Return the seconds until the first response, and the memory (PSS) of all its processes in
+    MiB."""
     from tests.servers.process import free_port
 
     port = free_port()
@@ -34,22 +35,23 @@ def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
                 opener.open(f"http://127.0.0.1:{port}/api/v1/health", timeout=5).close()
                 return time.monotonic() - began_s, sum(map(pss_mib, tree(process.pid)))
             except (urllib.error.URLError, ConnectionError) as error:
-                if process.poll() is not None or time.monotonic() - began_s > LONGEST_S:
+                if process.poll() is not None or time.monotonic() - began_s > MAX_START_S:
                     raise RuntimeError(log.read_text()) from error
             time.sleep(0.005)
 
 
 def peer(bench: Bench, seeded: seed.Seeded) -> tuple[float, float]:
-    """The same of the peer."""
+    """Start the peer. Return the seconds until the first response, and its memory in MiB."""
     began_s = time.monotonic()
-    wanted = {"contender": "peer", "database_url": seeded.database_url, "data": str(seeded.data)}
-    with worker(wanted, bench.folder, bench.cores) as started:
+    configuration = {"contender": "peer", "database_url": seeded.database_url, "data": str(seeded.data)}
+    with worker(configuration, bench.folder, bench.cores) as started:
         harness.ask(started, "/products?limit=1")
         return time.monotonic() - began_s, started.rss_mib()
 
 
 def _new(bench: Bench, database: str, name: str) -> tuple[Path, str]:
-    """A data directory that is not there yet, and the address of an empty database (none: a file in the directory)."""
+    """Return the path of a new data directory, and the address of an empty database (empty: SQLite in the
+    directory)."""
     data = bench.folder / f"{database}-{name}"
     if bench.cluster is None or database != "postgres":
         return data, ""
@@ -58,7 +60,7 @@ def _new(bench: Bench, database: str, name: str) -> tuple[Path, str]:
 
 
 def measure(bench: Bench, database: str) -> None:
-    """New database, the same again, a new one that is filled for demonstration, and the peer."""
+    """Measure a new database, the same database again, a new database with demonstration data, and the peer."""
     names = ("new database", "known database", "new, with --demo", "peer")
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     with ExitStack() as stack:

@@ -1,6 +1,7 @@
-"""The front page and counts of lists over 100,000 products; p50 and p95 of one caller.
+"""Measures the front page and lists with facet counts with 100,000 products, as p50 and p95 of one caller.
 
-The front page is asked for after a change of the catalog each time, lists with mixed filters and facets once each.
+The catalog changes before each request for the front page. Each list, with different filters and facets, is requested
+once.
 """
 
 import argparse
@@ -33,7 +34,8 @@ FACETS = "kind,platform,access,since,tag"
 
 
 async def fill(database: Database) -> None:
-    """Make a fifth of the products free, and write what the migrations write for products that are there before."""
+    """Make a fifth of the products free, and write what the migrations would write for products that exist before
+    them."""
     async with database.transaction() as transaction:
         await transaction.run("UPDATE product SET access = 'free' WHERE title LIKE '%0' OR title LIKE '%5'")
         for name in ("ask", "facets", "catalog_index"):
@@ -45,9 +47,9 @@ async def fill(database: Database) -> None:
 
 
 def lists() -> list[str]:
-    """Queries with facets: no filter, one, or several; the same ones every time."""
+    """Return queries with no filter, one filter or two filters. Every call returns the same queries."""
     chance = random.Random(1)
-    made: list[str] = []
+    queries: list[str] = []
     for number in range(REQUESTS):
         filters = {
             "kind": ("game", "app", "tool"),
@@ -57,13 +59,13 @@ def lists() -> list[str]:
             "published_since": ("2026-01-01", "2026-01-02"),
         }
         chosen = chance.sample(sorted(filters), chance.randrange(0, 3))
-        words = [f"{name}={chance.choice(filters[name])}" for name in chosen]
-        made.append("&".join([*words, f"limit={20 + number % 20}"]))
-    return made
+        parameters = [f"{name}={chance.choice(filters[name])}" for name in chosen]
+        queries.append("&".join([*parameters, f"limit={20 + number % 20}"]))
+    return queries
 
 
 def paths() -> dict[str, list[str]]:
-    """The requests of each kind."""
+    """Map each kind of request to its paths."""
     return {
         "home": ["/store/home"] * 100,
         "facets": [f"/products?facets={FACETS}&{each}" for each in lists()],
@@ -74,7 +76,7 @@ def paths() -> dict[str, list[str]]:
 
 
 async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, list[float]]:
-    """How long each request took, in milliseconds, by its kind."""
+    """Map each kind of request to the milliseconds of its responses."""
     if cluster is not None:
         await asyncio.to_thread(cluster.sql, "VACUUM ANALYZE", seeded.database_url)
     took: dict[str, list[float]] = {}
@@ -84,9 +86,9 @@ async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, lis
             began_s = time.perf_counter()
             await client.get(f"/api/v1/products?facets={FACETS}")
             took["the first use of the sets"] = [(time.perf_counter() - began_s) * 1000]
-            for name, wanted in paths().items():
+            for name, requested in paths().items():
                 took[name] = []
-                for path in wanted:
+                for path in requested:
                     if name == "home":
                         async with store.database.transaction() as transaction:
                             await versions.bump(transaction, "catalog")
@@ -98,17 +100,17 @@ async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, lis
 
 
 async def prepare(seeded: seed.Seeded) -> None:
-    """Fill the tables that lists are counted and searched by."""
+    """Fill the tables that counts of lists and searches use."""
     async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
         await fill(store.database)
 
 
 def main() -> None:
-    """Measure each engine, print the figures and keep them in docs/results."""
+    """Measure each engine, print the figures and write them to docs/results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engines", nargs="*", default=["sqlite", "postgres"])
     engines = parser.parse_args().engines
-    kept: dict[str, object] = {"benchmark": "storefront", "products": PRODUCTS, "aim_p95_ms": AIM_P95_MS}
+    results: dict[str, object] = {"benchmark": "storefront", "products": PRODUCTS, "aim_p95_ms": AIM_P95_MS}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = stack.enter_context(postgres(Cores.of_machine())) if "postgres" in engines else None
@@ -122,8 +124,8 @@ def main() -> None:
                 p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
                 figures[name] = {"p50_ms": round(statistics.median(times), 1), "p95_ms": round(p95, 1)}
                 sys.stdout.write(f"{engine}, {name}: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms\n")
-            kept[engine] = figures
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+            results[engine] = figures
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

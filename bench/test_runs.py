@@ -1,7 +1,8 @@
-"""How long the test suite takes, alone or beside busy processes: `python bench/test_runs.py quick --runs 3`.
+"""Measures the time of the test suite, alone or while other processes are busy: `python bench/test_runs.py quick --runs
+3`.
 
-Each run is one `make TARGET` in this checkout. A line of docs/results/test_runs.jsonl holds its wall clock and CPU time
-in seconds, its exit code, what pytest counted, and how many processes beside it did nothing but turn a loop.
+Each run is one `make TARGET` in this checkout. It adds a line to docs/results/test_runs.jsonl with its wall clock and
+CPU time in seconds, its exit code, the counts of pytest, and the number of busy processes.
 """
 
 import argparse
@@ -20,13 +21,13 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[1]
 RESULTS = REPO / "docs/results/test_runs.jsonl"
 LOG = Path(tempfile.gettempdir()) / "countersign-test-run.log"
-"""What the last run that failed printed."""
+"""The file with the output of the last run that failed."""
 TAIL_LINES = 40
 
 
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keep so many processes busy, and end them by their ids."""
+    """Run this number of processes in an endless loop until the block ends."""
     running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -36,13 +37,13 @@ def busy(count: int) -> Iterator[None]:
             process.wait()
 
 
-def run(target: str, beside: int) -> dict[str, object]:
-    """What one run took and found."""
+def run(target: str, busy_processes: int) -> dict[str, object]:
+    """Run the target once and return its times and results."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=REPO, capture_output=True, text=True, check=True
     )
     started, began = datetime.now(UTC), time.monotonic()
-    with busy(beside):
+    with busy(busy_processes):
         process = subprocess.Popen(
             ["make", target], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
@@ -53,14 +54,14 @@ def run(target: str, beside: int) -> dict[str, object]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         LOG.write_text("\n".join(lines))
-        print(f"What it printed is in {LOG}.")
+        print(f"The output is in {LOG}.")
     print("\n".join(line for line in lines[-TAIL_LINES:] if line.startswith(("FAILED", "ERROR", "make"))))
     counted = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
     return {
         "commit": commit.stdout.strip(),
         "at": started.isoformat(timespec="seconds"),
         "target": target,
-        "busy_processes": beside,
+        "busy_processes": busy_processes,
         "processors": os.cpu_count(),
         "seconds": round(seconds, 1),
         "user_s": round(usage.ru_utime, 1),
@@ -71,7 +72,7 @@ def run(target: str, beside: int) -> dict[str, object]:
 
 
 def main() -> None:
-    """Time the runs that the command line names."""
+    """Measure the runs that the command line requests."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=("quick", "test"))
     parser.add_argument("--runs", type=int, default=1)

@@ -1,5 +1,6 @@
-"""What a token costs a request: signature and claims of a known one, and the question whether it was revoked; against
-an opaque token that is looked up, and against checking the signature each time. In process, one caller at a time."""
+"""Measures the CPU time of token checks: the signature and claims of a token that is cached, and the check whether it
+was revoked. Compares it with looking up an opaque token, and with checking the signature each time. Everything runs in
+this process, one check at a time."""
 
 import asyncio
 import statistics
@@ -31,7 +32,7 @@ Step = Callable[[], Awaitable[object]]
 
 
 def measure(bench: Bench, database: str) -> None:
-    """One database."""
+    """Measure one database."""
     figures = asyncio.run(_measured(bench, database))
     bench.other[database] = {name: round(cost, 2) for name, cost in figures.items()}
     for name, cost in figures.items():
@@ -56,7 +57,7 @@ async def _measured(bench: Bench, database: str) -> dict[str, float]:
 
 
 async def _steps(store: Store) -> dict[str, Step]:
-    """What is compared, each as one turn."""
+    """Map each compared check to a function that runs it once."""
     async with store.database.transaction() as transaction:
         org = await organisations.create_organisation(transaction, "north", "North")
         client, _ = await clients.create_client(transaction, org.id, "a client", ["read:products"])
@@ -96,7 +97,7 @@ async def _steps(store: Store) -> dict[str, Step]:
 
 
 async def _cost_us(step: Step) -> float:
-    """CPU microseconds of this process a turn."""
+    """Return the CPU microseconds of this process for one call of the function."""
     for _ in range(100):
         await step()
     began_s = time.process_time()

@@ -1,4 +1,5 @@
-"""MCP: calling a tool, to the same command over REST and to a FastMCP server that runs the same query; a long list."""
+"""Compares a call of an MCP tool with the same command over REST and with a FastMCP server that runs the same query,
+and measures a long list of tools."""
 
 import asyncio
 import json
@@ -21,7 +22,7 @@ REVISION = "2025-11-25"
 
 
 def measure(bench: Bench, database: str) -> None:
-    """Calls on one database."""
+    """Measure calls on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}
@@ -45,14 +46,14 @@ def measure(bench: Bench, database: str) -> None:
 
 
 def over_rest(seeded: Seeded, who: str) -> Requests:
-    """The command for each of some leads."""
+    """Return a REST request to get each of 5,000 leads."""
     headers = {"Authorization": f"Bearer {seeded.tokens[who]}"}
     bodies = [json.dumps({"id": each}).encode() for each in seeded.leads[:5000]]
     return Requests([harness.post("/api/lead/get", body, **headers) for body in bodies])
 
 
 def over_mcp(seeded: Seeded, who: str) -> Requests:
-    """The tool for each of the same leads."""
+    """Return an MCP call of the tool that gets each of the same leads."""
     headers = {
         "Authorization": f"Bearer {seeded.tokens[who]}",
         "Accept": "application/json, text/event-stream",
@@ -67,7 +68,7 @@ def over_mcp(seeded: Seeded, who: str) -> Requests:
 
 
 def measure_list(bench: Bench) -> None:
-    """What a list of 500 tools takes in the server, once it is encoded."""
+    """Measure the time of a list of 500 tools in the server, before and after it is encoded."""
     first_ms, cached_ms, size = asyncio.run(_listed())
     bench.other["list of 500 tools"] = {"first_ms": first_ms, "cached_ms": cached_ms, "bytes": size}
     print(f"\n{TOOLS} tools, {size:,} bytes: {first_ms:.2f} ms the first time, {cached_ms:.4f} ms from then on")

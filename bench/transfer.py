@@ -1,6 +1,6 @@
-"""Upload and download of a 1 GiB file over HTTP, beside `cp` and then `sha256sum` of the same file on the same volume.
+"""Compares upload and download of a 1 GiB file over HTTP with `cp` and `sha256sum` of the same file on the same volume.
 
-An upload is durable (fsync) when it is answered, so `cp`, `sync` of that file, `sha256sum` is shown as well.
+An upload is durable (fsync) before the response, so it is also compared with `cp`, `sync` of the copy, and `sha256sum`.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ CLIENT, SECRET, ORG = "demo-publisher", "demo-publisher-secret", "northwind-game
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[int, int]]:
-    """The demonstration store as its users start it, on all processors; its port and process id."""
+    """Run the store with demonstration data on all processors until the block ends. Return its port and process id."""
     from tests.servers.process import answers, free_port
 
     port = free_port()
@@ -54,28 +54,28 @@ class Publisher:
         self.post("/api/v1/products/large-build/releases", b'{"version": "1.0", "channel": "stable"}')
 
     def post(self, path: str, body: bytes, kind: str = "application/json") -> dict[str, object]:
-        """What a POST to the path of the server is answered with."""
+        """Send a POST request and return the decoded response."""
         headers = {"Content-Type": kind}
         if kind == "application/json":
             headers["Authorization"] = f"Bearer {self._token}"
-        return self._asked(urllib.request.Request(self._url(path), body, headers, method="POST"))
+        return self._send(urllib.request.Request(self._url(path), body, headers, method="POST"))
 
     def get(self, path: str) -> dict[str, object]:
-        """What a GET of the path of the server is answered with."""
-        return self._asked(urllib.request.Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}))
+        """Send a GET request and return the decoded response."""
+        return self._send(urllib.request.Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}))
 
     def _url(self, path: str) -> str:
         return f"http://127.0.0.1:{self._port}{path}"
 
-    def _asked(self, request: urllib.request.Request) -> dict[str, object]:
+    def _send(self, request: urllib.request.Request) -> dict[str, object]:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             decoded: dict[str, object] = json.load(answer)
             return decoded
 
     def upload(self, file: Path, name: str) -> tuple[str, float]:
-        """Send the file; the artifact's id, and the seconds from the first byte to the answer."""
-        wanted = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
-        announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", wanted)
+        """Upload the file. Return the id of the artifact, and the seconds from the first byte to the response."""
+        body = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
+        announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", body)
         path = "/" + str(announced["upload_url"]).split("/", 3)[3]
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as opened:
@@ -89,7 +89,7 @@ class Publisher:
         return str(announced["artifact_id"]), time.monotonic() - began_s
 
     def download(self, artifact: str, *, hashed: bool = False) -> tuple[str, float]:
-        """Receive the artifact; its SHA-256 where asked for, and the seconds."""
+        """Download the artifact. Return its SHA-256, which is valid only with `hashed`, and the seconds."""
         digest, buffer = hashlib.sha256(), bytearray(1 << 20)
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection:
@@ -105,8 +105,8 @@ class Publisher:
         return digest.hexdigest(), time.monotonic() - began_s
 
 
-def copied(file: Path, *, synced: bool) -> float:
-    """Seconds of cp and then sha256sum, with sync of the copy between them where asked for."""
+def time_copy(file: Path, *, synced: bool) -> float:
+    """Run cp and sha256sum, with sync of the copy between them if `synced`. Return the seconds."""
     copy = file.with_name("copy")
     commands: list[list[str | Path]] = [["cp", file, copy], ["sha256sum", copy]]
     if synced:
@@ -120,13 +120,13 @@ def copied(file: Path, *, synced: bool) -> float:
 
 
 def highest_rss_mib(pid: int) -> float:
-    """The most memory the process has had."""
+    """Return the highest resident memory of the process so far."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def measure(bench: Bench) -> None:
-    """Rounds of: copy, copy with sync, upload, download."""
+    """Measure copy, copy with sync, upload and download in rounds."""
     size = QUICK_BYTES if bench.options.is_quick else BYTES
     file = bench.folder / "build.bin"
     with file.open("wb") as opened:
@@ -138,13 +138,13 @@ def measure(bench: Bench) -> None:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         artifact, _ = publisher.upload(file, "warm.bin")
-        assert publisher.download(artifact, hashed=True)[0] == digest, "the download has other bytes"
+        assert publisher.download(artifact, hashed=True)[0] == digest, "the download differs from the upload"
         before_mib = rss_mib(pid)
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # begin anew with the highest memory
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the highest resident memory
         for number in range(bench.options.rounds):
-            os.sync()  # nobody pays for what another left to be written
-            took_s["cp"].append(copied(file, synced=False))
-            took_s["cp, sync"].append(copied(file, synced=True))
+            os.sync()  # write pending data, so that the next measurement does not include it
+            took_s["cp"].append(time_copy(file, synced=False))
+            took_s["cp, sync"].append(time_copy(file, synced=True))
             os.sync()
             artifact, upload_s = publisher.upload(file, f"build-{number}.bin")
             took_s["upload"].append(upload_s)

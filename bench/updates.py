@@ -1,11 +1,13 @@
-"""Bytes from one release to the next: our deltas beside bsdiff, hdiffpatch, xdelta3, zstd and casync.
+"""Compares the size of an update from one release to the next: our deltas, bsdiff, hdiffpatch, xdelta3, zstd and
+casync.
 
-Each pair twice: as the tree of files it unpacks to (the tools get both trees as tar), and as the archive that is
-shipped (the tools get the archives). Real releases are downloaded with pip; two made-up trees are like a game's, with
-packs whose contents were inserted, moved and edited. Every delta of ours is applied before it counts.
+Each pair of releases is measured in two forms: the files that it unpacks to (the other tools get both trees as tar),
+and the archive that is shipped (the tools get the archives). Most pairs are real releases, which pip downloads. Two
+pairs are generated and resemble games: contents of their packs are inserted, moved and edited. Each of our deltas is
+applied, to verify it.
 
-Run: python bench/updates.py [--only NAME]... [--keep FOLDER]; docs/results/updates.json and
-docs/explanation/update-sizes.md are written when every pair was measured.
+Run: python bench/updates.py [--only NAME]... [--keep FOLDER]. When all pairs are measured, the program writes
+docs/results/updates.json and docs/explanation/update-sizes.md.
 """
 
 import argparse
@@ -50,13 +52,13 @@ RELEASES = (
     ("numpy", "2.3.3", "2.3.4"),
 )
 PLATFORMS = ("any", *(f"manylinux{kind}_x86_64" for kind in ("2014", "_2_17", "_2_24", "_2_27", "_2_28")))
-MOST_TO_BEST, MOST_TO_BSDIFF = 1.05, 0.15
+MAX_TO_BEST, MAX_TO_BSDIFF = 1.05, 0.15
 LIMIT_S = 1800
 MIB = 1 << 20
 
 
 class Pair(NamedTuple):
-    """Two versions: folders with their trees, and the archives as shipped where there are some."""
+    """Two versions: the folders with their trees, and the shipped archives if there are any."""
 
     name: str
     versions: str
@@ -64,20 +66,20 @@ class Pair(NamedTuple):
     shipped: tuple[Path, Path] | None
 
 
-def downloaded(folder: Path, name: str, version: str) -> Path:
-    """The wheel, for CPython 3.11 on Linux x86-64 whatever runs this."""
+def download(folder: Path, name: str, version: str) -> Path:
+    """Download the wheel for CPython 3.11 on Linux x86-64, independent of this Python and this machine."""
     target = folder / f"{name}-{version}"
     if not target.exists():
-        wanted = [word for each in PLATFORMS for word in ("--platform", each)]
-        options = ["--no-deps", "--only-binary", ":all:", "--python-version", "3.11", *wanted]
+        platforms = [argument for each in PLATFORMS for argument in ("--platform", each)]
+        options = ["--no-deps", "--only-binary", ":all:", "--python-version", "3.11", *platforms]
         command = [sys.executable, "-m", "pip", "download", "-q", *options, "-d", str(target), f"{name}=={version}"]
         subprocess.run(command, check=True, capture_output=True)
     return next(target.glob("*.whl"))
 
 
-def real(folder: Path, name: str, versions: tuple[str, str]) -> Pair:
-    """Two releases from the package registry."""
-    wheels = [downloaded(folder, name, version) for version in versions]
+def real_pair(folder: Path, name: str, versions: tuple[str, str]) -> Pair:
+    """Return the pair of two releases from the package registry."""
+    wheels = [download(folder, name, version) for version in versions]
     trees: list[Path] = []
     for wheel in wheels:
         tree = wheel.parent / "tree"
@@ -89,7 +91,8 @@ def real(folder: Path, name: str, versions: tuple[str, str]) -> Pair:
 
 
 def asset(chance: random.Random) -> bytes:
-    """A thing in a pack: half of them are pictures and sounds, which do not compress, half are texts and tables."""
+    """Return an asset of a pack: random bytes like a picture or a sound, or compressible text, with equal
+    probability."""
     size = chance.randrange(20_000, 1_500_000)
     if chance.random() < 0.5:
         return chance.randbytes(size)
@@ -97,8 +100,9 @@ def asset(chance: random.Random) -> bytes:
     return b" ".join(chance.choices(words, k=size // 15))
 
 
-def packed(assets: list[bytes]) -> bytes:
-    """A pack: the places of its assets in front, as game engines have it, then the assets, each on 2 KiB."""
+def pack_of(assets: list[bytes]) -> bytes:
+    """Return a pack as in game engines: first the offsets and sizes of its assets, then the assets, each aligned to 2
+    KiB."""
     at, table, body = 4 + 16 * len(assets), bytearray(len(assets).to_bytes(4, "little")), bytearray()
     for each in assets:
         body += bytes(-(at + len(body)) % 2048)
@@ -107,8 +111,8 @@ def packed(assets: list[bytes]) -> bytes:
     return bytes(table + body)
 
 
-def edited(data: bytes, chance: random.Random) -> bytes:
-    """The asset with some bytes changed, and some put in."""
+def edit(data: bytes, chance: random.Random) -> bytes:
+    """Return the asset with 20 changed bits and 300 inserted bytes."""
     out = bytearray(data)
     for _ in range(20):
         out[chance.randrange(len(out))] ^= 1 << chance.randrange(8)
@@ -116,35 +120,36 @@ def edited(data: bytes, chance: random.Random) -> bytes:
     return bytes(out[:at] + chance.randbytes(300) + out[at:])
 
 
-def made_up(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
-    """A tree of packs and its next version: assets inserted, edited, dropped, and moved to another place or pack."""
+def generated_pair(folder: Path, name: str, packs: int, pack_bytes: int) -> Pair:
+    """Generate a tree of packs and its next version, in which assets are inserted, edited, removed and moved within a
+    pack or to another pack."""
     chance = random.Random(name)
     old: list[list[bytes]] = []
     for _ in range(packs):
-        held: list[bytes] = []
-        while sum(map(len, held)) < pack_bytes:
-            held.append(asset(chance))
-        old.append(held)
-    new = [list(held) for held in old]
-    for held in new:
+        pack: list[bytes] = []
+        while sum(map(len, pack)) < pack_bytes:
+            pack.append(asset(chance))
+        old.append(pack)
+    new = [list(pack) for pack in old]
+    for pack in new:
         for _ in range(3):
-            held.insert(chance.randrange(len(held)), asset(chance))
-            held.pop(chance.randrange(len(held)))
-            place = chance.randrange(len(held))
-            held[place] = edited(held[place], chance)
-        held.insert(0, held.pop(chance.randrange(len(held))))
+            pack.insert(chance.randrange(len(pack)), asset(chance))
+            pack.pop(chance.randrange(len(pack)))
+            position = chance.randrange(len(pack))
+            pack[position] = edit(pack[position], chance)
+        pack.insert(0, pack.pop(chance.randrange(len(pack))))
     new[-1].append(new[0].pop(5))
     trees = (folder / f"{name}-1", folder / f"{name}-2")
     for tree, content in zip(trees, (old, new), strict=True):
         (tree / "data").mkdir(parents=True, exist_ok=True)
-        for number, held in enumerate(content):
-            (tree / f"data/pack{number}.bin").write_bytes(packed(held))
+        for number, pack in enumerate(content):
+            (tree / f"data/pack{number}.bin").write_bytes(pack_of(pack))
         (tree / "version.txt").write_text(tree.name)
     return Pair(name, "made up", trees, None)
 
 
-def tarred(tree: Path) -> Path:
-    """The tree as tar, without times and owners."""
+def tar_of(tree: Path) -> Path:
+    """Write the tree into a tar archive without times and owners, and return its path."""
     path = tree.with_name(tree.name + ".tar")
     options = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"]
     subprocess.run(["tar", *options, "-C", str(tree), "-cf", str(path), "."], check=True)
@@ -152,36 +157,36 @@ def tarred(tree: Path) -> Path:
 
 
 Tool = Callable[[Path, Path, Path], int]
-"""Old file, new file, a folder to work in: the bytes to go from one to the other."""
+"""A function of the old file, the new file and a working folder. It returns the size of the delta in bytes."""
 
 
-def run(*command: str | Path, makes: Path | None = None) -> int:
-    """Run the tool; the size of what it makes."""
+def run(*command: str | Path, creates: Path | None = None) -> int:
+    """Run the tool, and return the size of the file that it creates."""
     subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
-    return makes.stat().st_size if makes else 0
+    return creates.stat().st_size if creates else 0
 
 
 def by_bsdiff(old: Path, new: Path, folder: Path) -> int:
-    """bsdiff 4.3."""
-    return run("bsdiff", old, new, folder / "p", makes=folder / "p")
+    """Return the size of the delta of bsdiff 4.3."""
+    return run("bsdiff", old, new, folder / "p", creates=folder / "p")
 
 
 def by_hdiffpatch(old: Path, new: Path, folder: Path) -> int:
-    """HDiffPatch with LZMA2."""
+    """Return the size of the delta of HDiffPatch with LZMA2."""
     return len(hdiffpatch.diff(old.read_bytes(), new.read_bytes(), "lzma2", validate=False))
 
 
 def by_xdelta3(old: Path, new: Path, folder: Path) -> int:
-    """xdelta3 -9 with LZMA and a window over everything."""
+    """Return the size of the delta of xdelta3 -9 with LZMA and a window over the whole file."""
     target = folder / "p"
-    return run("xdelta3", "-e", "-9", "-S", "lzma", "-B", str(1 << 29), "-f", "-s", old, new, target, makes=target)
+    return run("xdelta3", "-e", "-9", "-S", "lzma", "-B", str(1 << 29), "-f", "-s", old, new, target, creates=target)
 
 
 def by_zstd(old: Path, new: Path, folder: Path) -> int:
     """zstd -19 --patch-from with the longest window."""
     target = folder / "p"
     options = ("-q", "-f", "-19", "--ultra", "--long=31", "--patch-from")
-    return run("zstd", *options, old, new, "-o", target, makes=target)
+    return run("zstd", *options, old, new, "-o", target, creates=target)
 
 
 def by_casync(old: Path, new: Path, folder: Path) -> int:
@@ -206,46 +211,47 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def side_of(paths: list[tuple[str, Path]]) -> make.BuildFiles:
-    """Files as a delta's maker sees them."""
-    places = dict(paths)
+def build_files(paths: list[tuple[str, Path]]) -> make.BuildFiles:
+    """Return the files at these paths, by their names, as input for creating deltas."""
+    path_of = dict(paths)
     files: list[File] = []
     for name, path in sorted(paths, key=lambda each: each[0].encode()):
         data = path.read_bytes()
         files.append(File(name, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), []))
-    return make.BuildFiles(files, lambda file: places[file.path].read_bytes())
+    return make.BuildFiles(files, lambda file: path_of[file.path].read_bytes())
 
 
-def of_tree(tree: Path) -> make.BuildFiles:
-    """Every file of the tree."""
-    return side_of([(str(path.relative_to(tree)), path) for path in tree.rglob("*") if path.is_file()])
+def files_of_tree(tree: Path) -> make.BuildFiles:
+    """Return all files of the tree."""
+    return build_files([(str(path.relative_to(tree)), path) for path in tree.rglob("*") if path.is_file()])
 
 
 def ours(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
-    """Bytes of all deltas with what the store says about them, and the most memory that applying one takes."""
-    made = list(make.make(old, new))
-    said = sum(len(json.dumps([each.old, each.files])) for each in made)
-    return sum(len(each.blob) for each in made) + said, max((each.memory for each in made), default=0)
+    """Return the size of all our deltas together with their descriptions from the store, and the highest memory that
+    applying one of them takes."""
+    deltas = list(make.make(old, new))
+    description_bytes = sum(len(json.dumps([each.old, each.files])) for each in deltas)
+    return sum(len(each.blob) for each in deltas) + description_bytes, max((each.memory for each in deltas), default=0)
 
 
-def measured(pair: Pair, form: str, folder: Path) -> dict[str, object]:
-    """All tools on one form of the pair."""
+def measure_pair(pair: Pair, form: str, folder: Path) -> dict[str, object]:
+    """Measure all tools on one form of the pair. Stored figures of an interrupted run are reused."""
     if form == "shipped" and pair.shipped:
         old, new = pair.shipped
-        sides = side_of([("archive", old)]), side_of([("archive", new)])
+        sides = build_files([("archive", old)]), build_files([("archive", new)])
     else:
-        old, new = tarred(pair.trees[0]), tarred(pair.trees[1])
-        sides = of_tree(pair.trees[0]), of_tree(pair.trees[1])
+        old, new = tar_of(pair.trees[0]), tar_of(pair.trees[1])
+        sides = files_of_tree(pair.trees[0]), files_of_tree(pair.trees[1])
     sizes: dict[str, int] = {}
     seconds: dict[str, float] = {}
     for name, tool in TOOLS.items():
-        kept = folder / f"{pair.name}.{form}.{name}.json"
-        if not kept.exists():
+        stored = folder / f"{pair.name}.{form}.{name}.json"
+        if not stored.exists():
             with tempfile.TemporaryDirectory(dir=folder) as work:
                 begun = time.monotonic()
                 size = tool(old, new, Path(work))
-                kept.write_text(json.dumps([size, round(time.monotonic() - begun, 1)]))
-        sizes[name], seconds[name] = json.loads(kept.read_text())
+                stored.write_text(json.dumps([size, round(time.monotonic() - begun, 1)]))
+        sizes[name], seconds[name] = json.loads(stored.read_text())
     begun = time.monotonic()
     size, memory = ours(*sides)
     seconds["ours"] = round(time.monotonic() - begun, 1)
@@ -265,21 +271,21 @@ def measured(pair: Pair, form: str, folder: Path) -> dict[str, object]:
 
 
 def pairs(folder: Path, only: list[str]) -> Iterator[Pair]:
-    """The pairs, one after another; a release that cannot be had ends everything with words."""
+    """Yield the pairs. If a release cannot be downloaded, the program ends with an error."""
     for name, *versions in RELEASES:
         if not only or name in only:
             try:
-                yield real(folder, name, (versions[0], versions[1]))
+                yield real_pair(folder, name, (versions[0], versions[1]))
             except subprocess.CalledProcessError as error:
                 last = error.stderr.decode().strip().splitlines()[-1:]
                 sys.exit(f"{name} cannot be downloaded, so nothing is written: {' '.join(last)}")
     for name, packs, size in (("game-one-pack", 1, 96 * MIB), ("game-three-packs", 3, 64 * MIB)):
         if not only or name in only:
-            yield made_up(folder, name, packs, size)
+            yield generated_pair(folder, name, packs, size)
 
 
 def page(found: list[dict[str, object]]) -> str:
-    """The table."""
+    """Return the page with the table."""
     lines = [
         "# Sizes of updates",
         "",
@@ -301,8 +307,8 @@ def page(found: list[dict[str, object]]) -> str:
     worst, median = summary(found)
     lines += [
         "",
-        f"The worst ratio to the best single tool is {worst:.2f} ({MOST_TO_BEST} is allowed). For archives as shipped,",
-        f"the median ratio of ours to bsdiff on the archive is {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
+        f"The worst ratio to the best single tool is {worst:.2f} ({MAX_TO_BEST} is allowed). For archives as shipped,",
+        f"the median ratio of ours to bsdiff on the archive is {median:.3f} ({MAX_TO_BSDIFF} is allowed).",
         "",
         "An archive is unpacked if this Python's zlib can reproduce each of its streams bit by bit, or with edits",
         "that take at most a quarter of the stream. GNU gzip and Node's zlib (npm) choose matches almost as zlib",
@@ -315,13 +321,13 @@ def page(found: list[dict[str, object]]) -> str:
 
 
 def summary(found: list[dict[str, object]]) -> tuple[float, float]:
-    """Ours to the best tool at its worst; ours to bsdiff on archives in the median."""
+    """Return the highest ratio of ours to the best tool, and the median ratio of ours to bsdiff for archives."""
     shipped = [float(str(each["to_bsdiff"])) for each in found if each["form"] == "shipped"]
     return max(float(str(each["to_best"])) for each in found), statistics.median(shipped or [0.0])
 
 
 def main() -> None:
-    """Measure everything, one after another."""
+    """Measure all pairs, one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="a pair; nothing is written then")
     parser.add_argument("--keep", type=Path, help="a folder for downloads, and for figures of an interrupted run")
@@ -336,10 +342,10 @@ def main() -> None:
         found: list[dict[str, object]] = []
         for pair in pairs(folder, options.only):
             for form in ("files", "shipped") if pair.shipped else ("files",):
-                kept = folder / f"{pair.name}.{form}.json"
-                if not kept.exists():
-                    kept.write_text(json.dumps(measured(pair, form, folder)))
-                found.append(json.loads(kept.read_text()))
+                stored = folder / f"{pair.name}.{form}.json"
+                if not stored.exists():
+                    stored.write_text(json.dumps(measure_pair(pair, form, folder)))
+                found.append(json.loads(stored.read_text()))
                 sys.stdout.write(json.dumps(found[-1]) + "\n")
                 sys.stdout.flush()
     if not options.only:

@@ -1,5 +1,5 @@
-"""`verifying.py describe TREE FILE` writes the manifest of a tree; `verify TREE FILE` holds the tree against it, and
-prints the seconds that took."""
+"""`verifying.py describe TREE FILE` writes the manifest of a tree. `verify TREE FILE` verifies the tree against the
+manifest and prints the seconds."""
 
 import hashlib
 import sys
@@ -13,19 +13,19 @@ from countersign.updates.manifest import Chunk, File, Manifest
 
 
 def describe(tree: Path) -> Manifest:
-    """The manifest of everything in the tree."""
+    """Return the manifest of all files in the tree."""
     listed: list[Chunk] = []
     files: list[File] = []
     for path in sorted(tree.rglob("*")):
         if path.is_file():
             content = path.read_bytes()
             cut = [Chunk(chunks.chunk_id(chunk), len(chunk)) for chunk in chunks.cut(iter([content]))]
-            places = list(range(len(listed), len(listed) + len(cut)))
+            indexes = list(range(len(listed), len(listed) + len(cut)))
             listed += cut
             name = path.relative_to(tree).as_posix()
             mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
             digests = hashlib.sha256(content).hexdigest(), chunks.chunk_id(content)
-            files.append(File(name, mode, len(content), *digests, places))
+            files.append(File(name, mode, len(content), *digests, indexes))
     return Manifest(
         org="bench",
         product_id="",
@@ -44,18 +44,18 @@ def describe(tree: Path) -> Manifest:
     )
 
 
-def verify(tree: Path, wanted: Manifest) -> float:
-    """The seconds of one verification, which has to find everything whole."""
+def verify(tree: Path, expected: Manifest) -> float:
+    """Verify the tree and return the seconds. All files must match."""
     began_s = time.monotonic()
-    found = check(tree, scan(tree), None, wanted, verify=True)
+    found = check(tree, scan(tree), None, expected, verify=True)
     took_s = time.monotonic() - began_s
-    assert len(found.local.files) == len(wanted.files), "the tree is not whole"
+    assert len(found.local.files) == len(expected.files), "a file does not match the manifest"
     return took_s
 
 
 if __name__ == "__main__":
-    place, file = Path(sys.argv[2]), Path(sys.argv[3])
+    tree, file = Path(sys.argv[2]), Path(sys.argv[3])
     if sys.argv[1] == "describe":
-        file.write_bytes(manifest.encode(describe(place)))
+        file.write_bytes(manifest.encode(describe(tree)))
     else:
-        print(verify(place, manifest.decode(file.read_bytes())))
+        print(verify(tree, manifest.decode(file.read_bytes())))

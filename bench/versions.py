@@ -1,10 +1,10 @@
-"""This version against an earlier one, on the same data: catalog, redeem and records, in one interleaved run.
+"""Compares this version with an earlier one on the same data: catalog, redeem and records, in interleaved rounds.
 
     python bench/versions.py [--base COMMIT] [--quick] [--rounds N] [--database sqlite|postgres|both]
 
-The base is a commit (default: the one in `bench/baseline`), checked out into a temporary folder. Its
-databases must have the same migrations. Ratios are requests
-per second of this version to those of the base.
+The base is a commit (default: the commit in `bench/baseline`), which is checked out into a temporary folder. It must
+have the same migrations as this version. A ratio is the requests per second of this version divided by those of the
+base.
 """
 
 import subprocess
@@ -24,15 +24,15 @@ from processes import ROOT, Worker, worker
 
 BASELINE = ROOT / "bench" / "baseline"
 PRODUCTS, LEADS = 20_000, 100_000
-NOT_SLOWER = 0.95
-"""Two runs of one version differ by up to 5 %."""
+MIN_RATIO = 0.95
+"""The minimum ratio. Two runs of the same version differ by up to 5 %."""
 
 Serve = Callable[[str, Path, dict[str, object]], Worker]
 
 
 @contextmanager
 def checkout(commit: str, folder: Path) -> Iterator[Path]:
-    """The tree of the commit in a folder of its own, until the block ends."""
+    """Check out the commit into a separate folder until the block ends."""
     tree = folder / "base"
     subprocess.run(["git", "worktree", "add", "--detach", "--quiet", tree, commit], cwd=ROOT, check=True)
     try:
@@ -44,14 +44,14 @@ def checkout(commit: str, folder: Path) -> Iterator[Path]:
 def compare(
     bench: Bench, database: str, variant: str, workers: dict[str, Worker], requests: dict[str, Requests]
 ) -> None:
-    """Measure both versions, and hold this one to the base."""
+    """Measure both versions, and compare this version with the base."""
     contenders = [Contender(name, workers[name], requests[name]) for name in workers]
     table = bench.compare(database, variant, contenders)
-    bench.aim(f"{database}, {variant}, this version to the base", table.ratios["ours/base"], NOT_SLOWER)
+    bench.aim(f"{database}, {variant}, this version to the base", table.ratios["ours/base"], MIN_RATIO)
 
 
 def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:
-    """Pages of the catalog that are not in memory, one that is, and redemptions."""
+    """Compare pages of the catalog that are not cached, one cached page, and redemptions."""
     size = seed.Size(products=PRODUCTS, persons=2_000, codes=400_000)
     seeded = stack.enter_context(seed.new(database, size, bench.folder, bench.cluster))
     workers: dict[str, Worker] = {}
@@ -67,7 +67,7 @@ def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack)
 
 
 def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:
-    """Leads read and written by a person, and by an agent who sees placeholder tokens."""
+    """Compare reads and writes of leads by a person, and by an agent who sees placeholder tokens."""
     workers: dict[str, Worker] = {}
     seeds: dict[str, records_seed.Seeded] = {}
     for name, tree in trees.items():
@@ -85,12 +85,12 @@ def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStac
                     "list": [{**records_read.PAGE, "limit": 50}],
                     "update": [{"id": each, "title": f"{who} {turn}"} for turn in range(6) for each in ids],
                 }
-                requests[name] = records_read.asked(seeds[name], who, command, bodies[command])
+                requests[name] = records_read.requests_of(seeds[name], who, command, bodies[command])
             compare(bench, database, f"{command} by {who}", workers, requests)
 
 
 def measure(bench: Bench, base: str) -> None:
-    """Both services on each database."""
+    """Compare both services on each database."""
     bench.other["base"] = base
     with checkout(base, bench.folder) as tree:
         trees = {"base": tree, "ours": ROOT}
@@ -101,7 +101,8 @@ def measure(bench: Bench, base: str) -> None:
 
 
 def base_of(arguments: list[str]) -> str:
-    """The commit after `--base`, which is taken out of the arguments; without it the baseline."""
+    """Remove `--base COMMIT` from the arguments and return the commit. The default is the commit in
+    `bench/baseline`."""
     if "--base" not in arguments:
         return BASELINE.read_text().split()[0]
     at = arguments.index("--base")

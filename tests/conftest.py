@@ -1,4 +1,4 @@
-"""What every test may ask for, and the wall that keeps tests on this machine."""
+"""The setup of the whole test run: shared fixtures, and the block of connections to other machines."""
 
 import gc
 import ipaddress
@@ -16,10 +16,10 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from countersign.kernel import telemetry
-from tests.servers.memory import quick_folder
+from tests.servers.memory import memory_folder
 
 HUNG_S = 900
-"""After this a test is held to wait for what never comes."""
+"""The time after which a test counts as hung and fails."""
 
 SERVERS = ("chromium", "firefox", "fork_server", "postgres", "redis", "s3", "transaction_waits")
 pytest_plugins = [
@@ -29,66 +29,67 @@ pytest_plugins = [
     *(f"tests.servers.{each}" for each in SERVERS),
 ]
 
-# A busy machine fails no property: how long examples take to be made decides nothing.
+# A property test must not fail because the machine is busy, so the time for generating examples has no limit.
 hypothesis_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --full, which runs the tests marked `full` too."""
-    parser.addoption("--full", action="store_true", help="run the tests that take long, too")
+    """Add the option --full, which also runs the tests marked `full`."""
+    parser.addoption("--full", action="store_true", help="also run the tests that take long")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Close the way out of this machine for the whole run, and keep the tests' folders in memory.
+    """Block connections to other machines for the whole run, and store the tests' folders in memory.
 
-    A process that is killed leaves the same there as on a disk, and no test waits for one. The figures of --full are
-    of the disk. What is logged is logged as a service does it: by default a fault is drawn with all that its frames
-    hold, which takes up to a minute.
+    Memory is faster than a disk, and a killed process leaves the same files in both. With --full, the folders are on
+    the disk, so that the measurements apply to a disk. Errors are logged in the format of a service: the default format
+    shows the variables of all frames, which takes up to a minute.
 
-    What is served keeps its compiled code, as an installation does: a third of each start would be compiling. And it
-    writes a line at once, as it does without the setting: unbuffered, two processes' lines can run into each other.
+    Servers that tests start cache their compiled code, as in an installation. Without the cache, a third of each start
+    would be compilation. Their output is buffered by line: without buffering, lines of two processes can mix.
     """
     for setting in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
         os.environ.pop(setting, None)
-    # A run in the background of a shell script ignores ctrl-C, and so would each program that a test starts.
+    # A run that a shell script starts in the background ignores ctrl-C, and so would the programs that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Rewriting the asserts of all tests takes longer than importing them: pytest keeps what it has rewritten.
+    # Let pytest cache its rewritten test modules: rewriting their asserts takes longer than importing them.
     sys.dont_write_bytecode = False
-    sys.addaudithook(refuse_the_outside)
+    sys.addaudithook(refuse_other_machines)
     telemetry.configure()
     if "sniffio" not in sys.modules and find_spec("sniffio") is None:
-        # httpx looks for it with every request to an application in the test's own process, in all folders there are.
+        # With every request to an application in the same process, httpx searches all import folders for sniffio.
         sys.modules.update(sniffio=cast("ModuleType", None))
-    quick = None if config.getoption("--full") else quick_folder()
-    if quick:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
+    memory = None if config.getoption("--full") else memory_folder()
+    if memory:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers more than there are processors, since many tests wait; at most four."""
+    """Return two workers more than processors, because many tests wait, but at most four."""
     return min(4, len(os.sched_getaffinity(0)) + 2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `full` unless --full was given, begin with what takes longest, and end what hangs."""
+    """Without --full, deselect the tests marked `full`, run the slowest tests first, and give each test a timeout."""
     if config.getoption("--full"):
         return
-    late = [item for item in items if item.get_closest_marker("full")]
-    if late:
-        config.hook.pytest_deselected(items=late)
+    deselected = [item for item in items if item.get_closest_marker("full")]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
-    # The longest first: whoever meets one at the end of a run ends it alone.
+    # Run the slowest tests first. At the end of a run, one worker would run such a test alone while the others wait.
     items.sort(key=lambda item: item.path.parent.name != "faults")
     for item in items:
-        # No judgement of a time: the longest takes a twentieth of it. One that hangs is named, and the rest is run.
+        # The timeout does not measure speed: the slowest test takes a twentieth of it. It ends a test that hangs.
         item.add_marker(pytest.mark.timeout(HUNG_S))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Collect no garbage while a failure is reported: a finalizer that parses within a parse ends the whole run on
-    Python before 3.11.9 ("AST constructor recursion depth mismatch", CPython issue 106905)."""
+    """Disable the garbage collector while a failure is reported. A finalizer may parse code while the report parses
+    code. Before Python 3.11.9, this ends the whole run ("AST constructor recursion depth mismatch", CPython issue
+    106905)."""
     gc.disable()
     try:
         return (yield)
@@ -97,20 +98,22 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_collection() -> None:
-    """Collect no garbage until `pytest_collection_finish`: there is little, and looking for it takes a fifth longer."""
+    """Disable the garbage collector until `pytest_collection_finish`. It would find little and take a fifth of the
+    time."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector pass over what stays for the whole run: a million objects that no test makes."""
+    """Let the garbage collector ignore the million objects that exist now and stay for the whole run."""
     gc.enable()
     gc.freeze()
 
 
-def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
-    """Raise when Python code is about to reach an address or look up a name outside of this machine.
+def refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
+    """Raise an error if Python code is about to connect to another machine or to look up the name of one.
 
-    An audit hook sees every way to a socket; it cannot be taken away again. uvloop connects without it.
+    This audit hook receives every use of Python's socket module and cannot be removed. It does not receive the
+    connections of uvloop, which does not use this module.
     """
     if event in ("socket.connect", "socket.sendto"):
         address = arguments[1]
@@ -119,11 +122,11 @@ def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
         host = arguments[0]
     else:
         return
-    if isinstance(host, str | bytes) and not _is_here(host.decode() if isinstance(host, bytes) else host):
-        raise PermissionError(f"tests stay on this machine, and this one asked for {host!r}")
+    if isinstance(host, str | bytes) and not _is_this_machine(host.decode() if isinstance(host, bytes) else host):
+        raise PermissionError(f"tests stay on this machine, and this one tried to reach {host!r}")
 
 
-def _is_here(host: str) -> bool:
+def _is_this_machine(host: str) -> bool:
     if host in ("", "localhost"):
         return True
     try:
@@ -135,7 +138,8 @@ def _is_here(host: str) -> bool:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database of the test's own: once SQLite, once PostgreSQL."""
+    """Return the address of an empty database for this test. The test runs once with SQLite and once with
+    PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/test.db"
     else:

@@ -1,4 +1,4 @@
-"""Running the commands of a document as they are printed, and comparing their output line by line."""
+"""Runs the commands of a document as printed, and compares their output with the output in the document."""
 
 import os
 import re
@@ -34,50 +34,51 @@ class Command(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What the commands printed on stdout, one text each, and on stderr all together."""
+    """The output of the commands: one text for each command from stdout, and one text for all commands from stderr."""
 
     outputs: list[str]
     errors: str
 
 
 def commands(text: str) -> list[Command]:
-    """Every command in the document's `console` blocks, in order."""
+    """Return every command in the `console` blocks of the document, in order."""
     found: list[Command] = []
     for block in _BLOCK.findall(text):
         for piece in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            # A line that ends in a backslash goes on in the next one, as the shell reads it.
+            # As in the shell, a backslash at the end of a line continues the command in the next line.
             line, _, shown = re.sub(r"\\\n", "\\\\\0", piece).partition("\n")
             found.append(Command(line.replace("\0", "\n"), shown))
     return found
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether the printed text is what is shown, where … stands for anything within a line.
+    """Return whether the printed text is equal to the text in the document. In the document, … matches any text within
+    a line.
 
-    A slow machine also prints a line of progress every five seconds, and rates in a smaller unit: neither counts.
+    Lines of progress and the units of rates are ignored, because they depend on the speed of the machine.
     """
     pattern = re.escape(_RATE.sub("B/s", shown).strip()).replace("…", "[^\n]*?")
     return re.fullmatch(pattern, _RATE.sub("B/s", _PROGRESS.sub("", printed)).strip()) is not None
 
 
 def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **variables: str) -> Printed:
-    """Run the commands in one shell that begins in the folder; `port` is taken where they say 8480, `records_port`
-    where they say 8080.
+    """Run the commands in one shell that starts in the folder. In the commands, `port` replaces 8480 and `records_port`
+    replaces 8080.
 
-    What they leave running in the background ends with this call, whether they came to their end or not.
+    Processes that the commands leave in the background are killed before the call returns, even if it fails.
     """
     lines: list[str] = []
     for command in tour:
         line = command.line.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port))
         lines += [line, f"echo '{_END}'"]
     variables = {"HOME": str(folder), "TMPDIR": str(folder), **variables}
-    known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", **variables)
-    with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first:
-        known["PATH"] = os.pathsep.join((str(first), str(Path(sys.executable).parent), known["PATH"]))
+    variables = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", **variables)
+    with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first_folder:
+        variables["PATH"] = os.pathsep.join((str(first_folder), str(Path(sys.executable).parent), variables["PATH"]))
         shell = subprocess.Popen(
             ["bash", "-c", "\n".join(lines)],
             cwd=folder,
-            env=known,
+            env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -93,24 +94,25 @@ def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **v
 
 
 def differences(tour: list[Command], printed: Printed, port: int, records_port: int = 0) -> list[str]:
-    """Each command whose output is not what the document shows, with that output."""
+    """Return each command whose output differs from the output in the document, with its output. If there is such a
+    command, the last item is the text from stderr."""
     found = [
         f"$ {command.line}\n{output}"
         for command, output in zip(tour, printed.outputs, strict=False)
         if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
     if len(printed.outputs) != len(tour) + 1:
-        found.append(f"{len(tour)} commands, {len(printed.outputs) - 1} came to an end")
+        found.append(f"{len(tour)} commands, {len(printed.outputs) - 1} ended")
     return [*found, printed.errors] if found else []
 
 
 def documents() -> list[Path]:
-    """Every page of the repository's documents."""
+    """Return every Markdown page in the root folder and in docs/."""
     return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def broken_links(page: Path) -> Iterator[str]:
-    """Each relative link of the page that leads to no file, or to no heading of one."""
+    """Yield each relative link of the page whose file or heading does not exist."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for target, heading in _LINK.findall(text):
         file = (page.parent / target) if target else page
@@ -121,5 +123,5 @@ def broken_links(page: Path) -> Iterator[str]:
 
 
 def _anchor(heading: str) -> str:
-    """The heading's name in links: lower case, words joined by dashes, punctuation left out."""
+    """Return the name of a heading in links: in lower case, with dashes between words and without punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

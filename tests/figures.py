@@ -1,5 +1,5 @@
-"""What a long run found, kept: with --full, a test that passes adds a line to docs/results/<its folder>.jsonl, and is
-not run again at the same commit."""
+"""Records the results of long runs. With --full, each test that passes adds a line to docs/results/<its folder>.jsonl,
+and is skipped in later runs at the same commit."""
 
 import json
 import platform
@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs/results"
-SHOWN = ("src", "tests", "requirements", "pyproject.toml")
-"""What a result depends on: the same commit here means the same result."""
+TESTED_PATHS = ("src", "tests", "requirements", "pyproject.toml")
+"""The paths on which a result depends. The result is valid as long as they do not change."""
 
 Figures = dict[str, object]
 Reporting = Generator[None, pytest.TestReport, pytest.TestReport]
@@ -23,13 +23,13 @@ _figures = pytest.StashKey[Figures]()
 
 @pytest.fixture
 def is_full(request: pytest.FixtureRequest) -> bool:
-    """Whether the stated numbers are asked for (--full), or the small sample."""
+    """Return whether the test runs with its full numbers (--full) or with a small sample."""
     return bool(request.config.getoption("--full"))
 
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """What the test counted or measured, units in the names."""
+    """A dictionary for the numbers that the test counts or measures. The names contain the units."""
     found: Figures = {}
     request.node.stash[_figures] = found
     return found
@@ -37,7 +37,7 @@ def figures(request: pytest.FixtureRequest) -> Figures:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Reporting:
-    """Write down the figures of a test that has passed."""
+    """With --full, append the figures of a test that has passed to its results file."""
     report = yield
     found = item.stash.get(_figures, None)
     if call.when == "call" and report.passed and found and item.config.getoption("--full"):
@@ -54,7 +54,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --full, leave out what a line of the same commit shows as passed: an interrupted run goes on."""
+    """With --full, skip each test that has passed at the same commit. A run that was interrupted can then be
+    continued."""
     if not config.getoption("--full") or commit().endswith("+"):
         return
     for item in items:
@@ -65,29 +66,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @cache
 def passed(file: Path, at: str) -> frozenset[str]:
-    """The tests that have passed at the commit, as the lines of the file tell."""
+    """Return the tests that have passed at the commit, according to the results file."""
     lines = file.read_text().splitlines() if file.exists() else []
     entries = [json.loads(line) for line in lines]
     return frozenset(entry["test"] for entry in entries if entry["commit"] == at)
 
 
 def _file(item: pytest.Item) -> Path:
-    """Where figures of the test stand, named after its folder below tests/."""
+    """Return the results file of the test. It is named after the test's folder in tests/."""
     return RESULTS / f"{item.path.relative_to(ROOT / 'tests').parts[0]}.jsonl"
 
 
 def commit() -> str:
-    """The last commit of what a test's result depends on; see `commit_of`."""
-    return commit_of(*SHOWN)
+    """Return the last commit that changed `TESTED_PATHS` (see `commit_of`)."""
+    return commit_of(*TESTED_PATHS)
 
 
 @cache
 def commit_of(*paths: str) -> str:
-    """The last commit of these, with a `+` when they have been changed since; no result counts as one of it then."""
+    """Return the last commit that changed these paths. If they have uncommitted changes, a `+` follows, and results do
+    not count as results of the commit."""
     last = _git("log", "-1", "--format=%h", "--", *paths)
     return (last or "unknown") + ("+" if not last or _git("status", "--porcelain", "--", *paths) else "")
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""The rules of the house: each reads one Python file and names what breaks it, with the remedy."""
+"""The style rules of this repository. A rule checks one Python file and yields each violation, with the remedy."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from tests.source import Source, dotted
 
 Complaint = tuple[int, str]
-"""The line that breaks a rule, and what to do about it."""
+"""A violation of a rule: the line number, and a text with the remedy."""
 
 Rule = Callable[[Source], Iterator[Complaint]]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,15 +21,15 @@ DOMAIN_WORDS = {
     *("product", "release", "entitlement", "lead", "plan", "mask"),
     *("redeem", "catalog", "artifact", "buyer", "license"),
 }
-HOMELESS = {"util", "utils", "helper", "helpers", "manager", "managers", "misc"}
+EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "misc"}
 
-# Who may import what, as a pattern of paths. Everything else speaks to the port in front of it.
+# Maps a package to a pattern of the files that may import it. Other files use the functions of these files.
 ONLY_IN = {
     "apsw": r"kernel/database/sqlite\w*\.py",
     "asyncpg": r"kernel/database/postgres\w*\.py",
     "joserfc": r"kernel/security/(jose|external_jwt)\.py",
     "argon2": r"kernel/security/\w+\.py",
-    # Masking is a cipher of its own: tokens are numbers under a keyed permutation, copies are sealed value by value.
+    # Masking implements its own use of ciphers: a keyed permutation of numbers for tokens, and one key for each value.
     "cryptography": r"(kernel/security|records/masking)/\w+\.py",
     "procrastinate": r"kernel/jobs/procrastinate\.py",
     "psycopg": r"kernel/jobs/procrastinate\.py",
@@ -59,7 +59,7 @@ RIDDLES = {
     *("Asked", "Fault", "Found", "Hands", "Held", "Kept", "Made", "Place", "Said", "Shown", "Sight", "Taken", "Told"),
     *("Wanted", "Way", "Wound"),
 }
-# Words that read as translated, each with what to write instead.
+# Maps a pattern of words that read as translated to better words.
 STRANGE_WORDS = {
     r"nobody": "no one, or the role that is refused",
     r"whoever": "anyone who, or the role",
@@ -88,17 +88,17 @@ def _functions(source: Source) -> Iterator[Function]:
     return (node for node in source.nodes if isinstance(node, Function))
 
 
-def _words_for_people(source: Source) -> set[ast.AST]:
-    """Every string that stands alone: docstrings of modules, classes, functions and constants."""
-    alone = (node.value for node in source.nodes if isinstance(node, ast.Expr))
-    return {value for value in alone if isinstance(value, ast.Constant)}
+def _docstrings(source: Source) -> set[ast.AST]:
+    """Return every string that is a statement: the docstrings of modules, classes, functions and constants."""
+    statements = (node.value for node in source.nodes if isinstance(node, ast.Expr))
+    return {value for value in statements if isinstance(value, ast.Constant)}
 
 
 def strings(source: Source) -> Iterator[ast.Constant]:
-    """Every string in the code that is not a docstring, pieces of f-strings included."""
-    spoken = _words_for_people(source)
+    """Yield every string that is not a docstring, including the constant parts of f-strings."""
+    docstrings = _docstrings(source)
     for node in source.nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in spoken:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             yield node
 
 
@@ -106,7 +106,7 @@ def short_files(source: Source) -> Iterator[Complaint]:
     """A file is at most FILE_LINES long."""
     lines = source.text.count("\n")
     if lines > FILE_LINES:
-        yield lines, f"{lines} lines of at most {FILE_LINES}: give a part its own file"
+        yield lines, f"{lines} lines of at most {FILE_LINES}: move a part to its own file"
 
 
 def short_functions(source: Source) -> Iterator[Complaint]:
@@ -114,12 +114,12 @@ def short_functions(source: Source) -> Iterator[Complaint]:
     for node in _functions(source):
         lines = (node.end_lineno or node.lineno) - node.lineno + 1
         if lines > FUNCTION_LINES:
-            text = f"{node.name} has {lines} lines of at most {FUNCTION_LINES}: give a step its own name"
+            text = f"{node.name} has {lines} lines of at most {FUNCTION_LINES}: move a step to its own function"
             yield node.lineno, text
-        given = [*node.args.posonlyargs, *node.args.args]
-        taken = [each for each in given if each.arg not in ("self", "cls")]
-        if len(taken) > POSITIONAL:
-            text = f"{node.name} takes {len(taken)} parameters by position: make some keyword-only"
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        positional = [each for each in arguments if each.arg not in ("self", "cls")]
+        if len(positional) > POSITIONAL:
+            text = f"{node.name} takes {len(positional)} parameters by position: make some keyword-only"
             yield node.lineno, text
 
 
@@ -127,10 +127,10 @@ def simple_functions(source: Source) -> Iterator[Complaint]:
     """A function's complexity (McCabe: 1 + branches + boolean operators) is at most COMPLEXITY."""
     is_test = source.path.startswith("tests/")
     for node in _functions(source):
-        # An assertion of a test is what it says, not a way through it.
+        # The assertions of a test are not counted as branches.
         found = _complexity(node, skipped=ast.Assert if is_test else ())
         if found > COMPLEXITY:
-            text = f"{node.name} has complexity {found} of at most {COMPLEXITY}: name a branch"
+            text = f"{node.name} has complexity {found} of at most {COMPLEXITY}: move a branch to its own function"
             yield node.lineno, text
 
 
@@ -158,20 +158,20 @@ def _complexity(function: Function, skipped: type[ast.AST] | tuple[()] = ()) -> 
 
 
 def kernel_without_domain(source: Source) -> Iterator[Complaint]:
-    """The kernel's names and strings hold no domain word.
+    """Names and strings in the kernel contain no word of DOMAIN_WORDS.
 
-    SQL's own words (RELEASE, PLAN) are in capitals, and a library's methods (`lock.release()`) are not ours.
+    Key words of SQL in capitals (RELEASE, PLAN) and methods of libraries (`lock.release()`) are permitted.
     """
     if "/kernel/" not in source.path:
         return
     for line, name in _names(source):
         for word in _WORD.findall(name):
             if word.lower().removesuffix("s") in DOMAIN_WORDS:
-                yield line, f"{name!r} says {word!r}: the kernel knows no domain; pass it in"
+                yield line, f"{name!r} contains {word!r}: the kernel must not know the domain; pass the value in"
     for node in strings(source):
         for word in re.findall(r"(?<![\w.])[a-z]+", str(node.value)):
             if word.removesuffix("s") in DOMAIN_WORDS:
-                yield node.lineno, f"a string says {word!r}: the kernel knows no domain"
+                yield node.lineno, f"a string contains {word!r}: the kernel must not know the domain"
 
 
 def _names(source: Source) -> Iterator[tuple[int, str]]:
@@ -187,17 +187,17 @@ def _names(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def columns_listed(source: Source) -> Iterator[Complaint]:
-    """No statement says `select *`."""
+    """No SQL statement contains `select *`."""
     for node in strings(source):
         if _STAR.search(str(node.value)):
             yield node.lineno, "select *: list the columns"
 
 
 def statements_without_values(source: Source) -> Iterator[Complaint]:
-    """SQL is put together from constants (NAMES_IN_CAPITALS) alone; values go as parameters ($1)."""
+    """SQL is built only from constants (NAMES_IN_CAPITALS). Values are parameters ($1)."""
     for node in source.nodes:
         if _is_built_sql(node):
-            text = "SQL is built from what is no constant: pass values as $1, choose between constants"
+            text = "SQL is built from a name that is not a constant: pass values as $1, choose between constants"
             yield getattr(node, "lineno", 0), text
 
 
@@ -213,7 +213,7 @@ def _is_built_sql(node: ast.AST) -> bool:
 
 
 def _starts_sql(node: ast.AST) -> bool:
-    """Whether the leftmost piece of text begins a statement."""
+    """Return whether the first part of the text begins an SQL statement."""
     if isinstance(node, ast.JoinedStr):
         text = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
         return _STATEMENT.match(text) is not None
@@ -237,21 +237,21 @@ def _is_constant(node: ast.AST) -> bool:
             return isinstance(node, ast.Constant)
 
 
-def imports_in_their_place(source: Source) -> Iterator[Complaint]:
-    """Drivers, cryptography, chance and the clock are imported by the files that stand for them; a feature's
-    routes by the app alone."""
+def restricted_imports(source: Source) -> Iterator[Complaint]:
+    """Only the files in ONLY_IN import database drivers, cryptography, random numbers and the clock. Only app.py
+    imports the routes of a feature."""
     for line, name in _imports(source):
-        place = ONLY_IN.get(name.partition(".")[0])
-        if place and not re.search(rf"countersign/({place})$", source.path):
-            yield line, f"{name} is imported in {place} alone: use the port in front of it"
+        files = ONLY_IN.get(name.partition(".")[0])
+        if files and not re.search(rf"countersign/({files})$", source.path):
+            yield line, f"only {files} may import {name}: use the functions of these files"
         if re.search(r"countersign\.\w+\.\w+\.routes$", name) and not source.path.endswith("/app.py"):
-            yield line, f"{name} is listed by the service's app.py and imported by no other"
+            yield line, f"only app.py may import {name}: list the routes there"
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
         called = dotted(node.func)
         if CLOCKS.fullmatch(called) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
-            yield node.lineno, f"{called}(): ask kernel.clock or kernel.ids, which tests can fix"
+            yield node.lineno, f"{called}(): call kernel.clock or kernel.ids, which tests can replace"
 
 
 def _imports(source: Source) -> Iterator[tuple[int, str]]:
@@ -265,7 +265,7 @@ def _imports(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def broad_catches(source: Source) -> Iterator[Complaint]:
-    """`except Exception` stands at the process edge alone, unless the handler ends by raising again."""
+    """`except Exception` is permitted only at the edge of a process, or if the handler ends with `raise`."""
     for node in source.nodes:
         if isinstance(node, ast.ExceptHandler):
             names = ast.unparse(node.type) if node.type else "BaseException"
@@ -275,14 +275,14 @@ def broad_catches(source: Source) -> Iterator[Complaint]:
         else:
             continue
         if re.search(r"\b(Base)?Exception\b", names) and not raises:
-            yield node.lineno, "catches everything: catch what you expect"
+            yield node.lineno, "this catches every error: catch the errors that you expect"
 
 
-def nothing_swallowed(source: Source) -> Iterator[Complaint]:
-    """No handler does nothing."""
+def errors_handled(source: Source) -> Iterator[Complaint]:
+    """Every exception handler acts on the error."""
     for node in source.nodes:
         if isinstance(node, ast.ExceptHandler) and all(map(_does_nothing, node.body)):
-            text = "swallows an error: act on it, or say contextlib.suppress(TheOne) where that is right"
+            text = "the handler ignores an error: act on it, or use contextlib.suppress(TheError) if that is right"
             yield node.lineno, text
 
 
@@ -290,15 +290,15 @@ def _does_nothing(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def modules_introduced(source: Source) -> Iterator[Complaint]:
-    """Line 1 of a module says in one sentence what lives there."""
-    said = ast.get_docstring(source.tree)
-    first = (said or "").partition("\n\n")[0].rstrip()
-    if not said or source.tree.body[0].lineno != 1 or not first.endswith((".", ":", "…")):
-        yield 1, "line 1 is a docstring of one sentence: what lives here"
+def modules_have_docstrings(source: Source) -> Iterator[Complaint]:
+    """Line 1 of a module is a docstring that describes the content in one sentence."""
+    docstring = ast.get_docstring(source.tree)
+    first = (docstring or "").partition("\n\n")[0].rstrip()
+    if not docstring or source.tree.body[0].lineno != 1 or not first.endswith((".", ":", "…")):
+        yield 1, "line 1 must be a docstring: describe the content of the module in one sentence"
 
 
-def promises_written(source: Source) -> Iterator[Complaint]:
+def public_names_have_docstrings(source: Source) -> Iterator[Complaint]:
     """Every public class, function and method has a docstring."""
     rest: list[ast.AST] = [source.tree]
     while rest:
@@ -309,66 +309,66 @@ def promises_written(source: Source) -> Iterator[Complaint]:
                 continue
             marks = " ".join(map(ast.unparse, node.decorator_list))
             if not ast.get_docstring(node) and "overload" not in marks and ".setter" not in marks:
-                yield node.lineno, f"{node.name} has no docstring: what does it promise?"
+                yield node.lineno, f"{node.name} has no docstring: describe what it does"
             if isinstance(node, ast.ClassDef):
                 rest.append(node)
 
 
-def nothing_left_over(source: Source) -> Iterator[Complaint]:
-    """No reminders, silenced checks, prints or breakpoints."""
+def no_leftovers(source: Source) -> Iterator[Complaint]:
+    """The source contains no reminders, disabled checks, prints or breakpoints."""
     for number, line in enumerate(source.text.splitlines(), 1):
         if found := _LEFTOVER.search(line):
-            yield number, f"{found[0]}: finish it, or take it out"
+            yield number, f"{found[0]}: finish the work, or remove the comment"
     for node in source.nodes:
         if isinstance(node, ast.Call) and dotted(node.func) in ("print", "breakpoint", "pdb.set_trace"):
             yield node.lineno, f"{dotted(node.func)}(): use the log, or click.echo"
 
 
-def names_with_a_home(source: Source) -> Iterator[Complaint]:
-    """No file or folder is called after nothing (utils, helpers, manager, …)."""
+def names_describe_content(source: Source) -> Iterator[Complaint]:
+    """The name of a file or folder is not one of EMPTY_NAMES (utils, helpers, manager, …)."""
     for part in source.path.removesuffix(".py").split("/"):
-        if part in HOMELESS:
-            yield 1, f"{part!r} says nothing: name the file after what lives in it"
+        if part in EMPTY_NAMES:
+            yield 1, f"{part!r} does not describe the content: name the file after what it contains"
 
 
 def nouns_for_modules(source: Source) -> Iterator[Complaint]:
-    """A module is named by a noun of the field, never by a participle (`told`, `hanging`, `settled`)."""
+    """The name of a module is a noun, not a participle (`told`, `hanging`, `settled`)."""
     word = source.path.removesuffix(".py").rpartition("/")[2].rpartition("_")[2]
     is_ing = word.endswith("ing") and word not in NOUNS_IN_ING
     is_ed = word.endswith("ed") and word not in NOUNS_IN_ED
     if word in PARTICIPLES or (len(word) > 4 and (is_ing or is_ed)):
-        yield 1, f"{word!r} is a participle: name the module by what it contains"
+        yield 1, f"{word!r} is a participle: name the module after what it contains"
 
 
 def nouns_for_classes(source: Source) -> Iterator[Complaint]:
-    """A class is named by a noun of the field, never by a riddle (`Asked`, `Kept`, `Way`)."""
+    """The name of a class is a noun that describes its instances, not a word of RIDDLES (`Asked`, `Kept`, `Way`)."""
     for node in source.nodes:
         if isinstance(node, ast.ClassDef) and node.name.removeprefix("_") in RIDDLES:
-            yield node.lineno, f"{node.name}: name the class by what its instances are"
+            yield node.lineno, f"{node.name}: name the class after its instances"
 
 
 def public_classes(source: Source) -> set[str]:
-    """The public classes that the module declares."""
+    """Return the names of the public classes that the module declares."""
     names = {node.name for node in source.tree.body if isinstance(node, ast.ClassDef)}
     return {name for name in names if not name.startswith("_")}
 
 
 def plain_words(source: Source) -> Iterator[Complaint]:
-    """Texts and docstrings use plain technical English: none of STRANGE_WORDS."""
+    """Texts and docstrings are in plain technical English. They contain no word of STRANGE_WORDS."""
     for node in source.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from ((node.lineno, complaint) for complaint in strange_words(node.value))
 
 
 def strange_words(text: str) -> Iterator[str]:
-    """Each of STRANGE_WORDS in the text, with what to write instead."""
+    """Yield each word of STRANGE_WORDS in the text, with better words."""
     for match in _STRANGE.finditer(text):
         remedy = [*STRANGE_WORDS.values()][int((match.lastgroup or "w0")[1:])]
         yield f"{match[0]!r} reads as translated: write {remedy}"
 
 
 def tables_written(source: Source) -> Iterator[tuple[str, int]]:
-    """Each table that the file's statements write to, with the line."""
+    """Yield each table that an SQL statement of the file writes to, with the line number."""
     for node in strings(source):
         for table in _WRITES.findall(str(node.value)):
             yield table, node.lineno

@@ -1,4 +1,4 @@
-"""The tables of webhooks without the rest of a service."""
+"""Creates the tables of webhooks without the other tables of a service."""
 
 from importlib import resources
 
@@ -6,11 +6,11 @@ from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database
 
 MIGRATIONS = ("0007_webhooks.sql", "0009_delivery_hold.sql")
-"""Those of the store that make all that an outbox looks into."""
+"""The migrations of the store that create the tables of an outbox."""
 
 
 async def begin(database: Database, *more: str) -> None:
-    """Make the tables of an outbox in an empty database, and more by the statements that are given."""
+    """Create the tables of an outbox in an empty database, and run the statements in `more`."""
     folder = resources.files("countersign.store.migrations")
     async with database.transaction() as transaction:
         for text in (*(folder.joinpath(name).read_text() for name in MIGRATIONS), *more):

@@ -1,4 +1,4 @@
-"""Python files as syntax trees; those of the product are parsed once in a process, for all tests that read them."""
+"""Parses Python files. The files of the product are parsed once in a process, for all tests that read them."""
 
 import ast
 import gc
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Source:
-    """A Python file: its path from the repository's root, its text, its syntax tree."""
+    """A Python file: its path in the repository, its text and its syntax tree."""
 
     path: str
     text: str
@@ -21,23 +21,23 @@ class Source:
 
     @classmethod
     def of(cls, path: str, text: str) -> "Source":
-        """Parse the text."""
-        with uncollected():
+        """Parse the text of the file with this path."""
+        with without_garbage_collection():
             return cls(path, text, ast.parse(text))
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """Every node of the tree."""
+        """Return every node of the tree."""
         return list(ast.walk(self.tree))
 
 
 @contextmanager
-def uncollected() -> Generator[None]:
-    """Collect no garbage meanwhile.
+def without_garbage_collection() -> Generator[None]:
+    """Disable the garbage collector until the block ends.
 
-    Whoever makes a million objects that all stay would have them looked through again and again. And what a finalizer
-    reports may parse in turn: Python before 3.11.9 then takes the depth of the one for the other's ("AST constructor
-    recursion depth mismatch", CPython issue 106905).
+    Parsing creates a million objects that stay, and the collector would visit them again and again. In addition, a
+    finalizer that runs during a collection may itself parse code. Before Python 3.11.9, a parse within a parse fails
+    with "AST constructor recursion depth mismatch" (CPython issue 106905).
     """
     was_collecting = gc.isenabled()
     gc.disable()
@@ -49,23 +49,24 @@ def uncollected() -> Generator[None]:
 
 
 def python_files(folder: str) -> Iterator[Source]:
-    """Every Python file under a folder of the repository."""
+    """Yield every Python file in a folder of the repository and in its subfolders."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         yield Source.of(path.relative_to(ROOT).as_posix(), path.read_text())
 
 
 @cache
 def sources() -> list[Source]:
-    """The product's Python files. The garbage collector passes over them from then on."""
+    """Return the Python files of the product. The garbage collector ignores them from then on."""
     gc.collect()
-    with uncollected():
+    with without_garbage_collection():
         found = list(python_files("src"))
         gc.freeze()
     return found
 
 
 def dotted(node: ast.expr) -> str:
-    """The name that an expression is, such as `datetime.now`; what comes before a dot and is no name reads as "…"."""
+    """Return an expression as a dotted name, such as `datetime.now`. If it begins with something other than a name, the
+    result begins with "…"."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

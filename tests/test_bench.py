@@ -1,4 +1,4 @@
-"""The benchmarks import what the product has, and the guard tells slower from fast enough."""
+"""The imports of the benchmarks exist, and the guard against slower code decides as documented."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 class Ratios:
-    """A benchmark whose comparisons come to these ratios."""
+    """A harness whose comparisons return these ratios, one after the other."""
 
     def __init__(self, *ratios: float) -> None:
         self.left = list(ratios)

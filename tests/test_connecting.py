@@ -1,4 +1,5 @@
-"""The configurations of docs/how-to/connect-an-agent.md: each is read, names the endpoint, and holds no token."""
+"""The configurations of docs/how-to/connect-an-agent.md: each can be parsed, names the endpoint and contains no
+token."""
 
 import json
 import re
@@ -21,12 +22,12 @@ TOKEN = "COUNTERSIGN_AGENT_TOKEN"
 
 
 def blocks(language: str) -> list[str]:
-    """The page's blocks in this language."""
+    """Return the code blocks of the page that are in this language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a configuration."""
+    """Yield every text in a configuration."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -38,7 +39,7 @@ CONFIGURATIONS = [*(json.loads(each) for each in blocks("json")), *(tomllib.load
 
 
 def server_of(configuration: dict[str, Any]) -> dict[str, Any]:
-    """The one server that a configuration names."""
+    """Return the only server that a configuration names."""
     servers = next(configuration[name] for name in ("mcpServers", "servers", "mcp_servers") if name in configuration)
     assert list(servers) == ["countersign"]
     return servers["countersign"]
@@ -66,7 +67,7 @@ def test_it_leads_to_the_endpoint_with_a_token_from_elsewhere(configuration: dic
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    """A demonstration of the records service."""
+    """Serve the records service with demonstration data."""
     with served(tmp_path / "data", "--demo", service="records") as each:
         yield each
 

@@ -1,4 +1,5 @@
-"""The documents are true: their commands run, their links lead somewhere, and nothing the product has is left out."""
+"""The documents are correct: their commands run, their links lead to existing pages, and they describe everything that
+the product has."""
 
 import importlib
 import pkgutil
@@ -27,27 +28,27 @@ RUN = sorted(
     for page in PAGES
     if page.name != "README.md" and docs.commands(page.read_text())
 )
-# Refusals that no answer carries as a problem, with the reason.
+# Codes of errors that no HTTP response contains, with the reason.
 NEVER_A_PROBLEM = {
-    "master_key_refused": "the start ends with it",
-    "cannot_unseal": "the start ends with it",
-    "worker_failed": "the start ends with it",
-    "traces_unavailable": "the start ends with it",
-    "installation_mismatch": "the start ends with it",
+    "master_key_refused": "the start of the service fails with it",
+    "cannot_unseal": "the start of the service fails with it",
+    "worker_failed": "the start of the service fails with it",
+    "traces_unavailable": "the start of the service fails with it",
+    "installation_mismatch": "the start of the service fails with it",
     "database_outdated": "the collector reports it",
-    "client_closed_request": "nobody is there to read it",
+    "client_closed_request": "the client has closed the connection",
     "weak_password": "shown on the set-up page and by the command line",
     "email_taken": "shown on the set-up page and by the command line",
     "wrong_credentials": "shown on the sign-in page",
-    "bad_email_address": "addresses are checked before a letter is written",
+    "bad_email_address": "addresses are checked before an e-mail is written",
     "issuer_exists": "shown by the command line",
     "keys_changed": "shown by the command line",
     "wrong_passphrase": "shown by the command line",
     "archive_damaged": "shown by the command line",
     "not_empty": "shown by the command line",
-    "database_moved": "the start ends with it",
+    "database_moved": "the start of the service fails with it",
     "database_in_use": "shown by the command line",
-    "database_right_missing": "the start ends with it",
+    "database_right_missing": "the start of the service fails with it",
 }
 
 
@@ -124,18 +125,18 @@ def test_every_page_can_be_reached_from_the_index() -> None:
 
 
 def glossary() -> list[list[str]]:
-    """The rows of the glossary: term, meaning, source, what the pages say."""
+    """Return the rows of the glossary: the term, its meaning, its source, and the word that the pages use."""
     lines = (docs.ROOT / "docs/glossary.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
     return rows[1:]
 
 
 def prose(page: str) -> str:
-    """The text of a page without code blocks, code and generated comments."""
+    """Return the text of a page without code and comments."""
     return re.sub(r"```.*?```|`[^`]*`|<!--.*?-->", "", page, flags=re.DOTALL)
 
 
-# Pages that quote the names of tests.
+# Pages that contain the names of tests.
 QUOTING = {"found.md", "asvs.md", "owasp-api.md"}
 
 
@@ -195,7 +196,7 @@ def test_every_metric_is_documented() -> None:
 
 
 def refusals(kind: type[Refused]) -> Iterator[type[Refused]]:
-    """Every class below this one."""
+    """Yield every direct and indirect subclass."""
     for each in kind.__subclasses__():
         yield each
         yield from refusals(each)
@@ -205,7 +206,7 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
     for module in pkgutil.walk_packages(countersign.__path__, "countersign."):
         importlib.import_module(module.name)
     page = (reference.FOLDER / "problems.md").read_text()
-    # The records service answers {"error": …} without a code; its texts are part of its commands.
+    # The records service responds with {"error": …} without a code. Its error texts are documented with its commands.
     packages = ("countersign.declare", "countersign.store", "countersign.kernel")
     own = [each for each in refusals(Refused) if each.__module__.startswith(packages)]
 

@@ -1,4 +1,5 @@
-"""Everything that is sealed under the master key is declared, needed keys are named, and all of it is sealed anew."""
+"""Every column that is encrypted with the master key is declared, missing keys are named, and all values can be
+re-encrypted with a new key."""
 
 import ast
 import importlib
@@ -36,14 +37,15 @@ THIRD = "third:dGhpcmQgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
 BOTH = f"{NEW},{OLD}"
 RECEIVER = "https://receiver.example/hook"
 OWNER = "owner@example.com"
-EVERYTHING = (*store_sealed.COLUMNS, *records_sealed.COLUMNS)
+ALL_COLUMNS = (*store_sealed.COLUMNS, *records_sealed.COLUMNS)
 
 
-# What is declared ---------------------------------------------------------------------------------
+# The declarations ---------------------------------------------------------------------------------
 
 
-def unpurposed_seals(text: str) -> list[int]:
-    """The lines that seal under the master key for anything but the module's own PURPOSE; [0]: nothing is sealed."""
+def calls_without_own_purpose(text: str) -> list[int]:
+    """Return the lines that encrypt with the master key for a purpose other than the module's PURPOSE. Return [0] if
+    the module encrypts nothing."""
     tree = ast.parse(text)
     calls = [
         node
@@ -55,78 +57,79 @@ def unpurposed_seals(text: str) -> list[int]:
     return [call.lineno for call in calls if not (call.args and ast.unparse(call.args[-1]) == "PURPOSE")]
 
 
-def sealing_modules() -> list[str]:
-    """Every module that seals under the master key."""
+def encrypting_modules() -> list[str]:
+    """Return every module that encrypts values with the master key."""
     found: list[str] = []
     for path in SOURCES.rglob("*.py"):
         name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
         text = path.read_text()
         is_user = "security.encryption import" in text or "security import encryption" in text
-        if is_user and name != "countersign.kernel.reencryption" and unpurposed_seals(text) != [0]:
+        if is_user and name != "countersign.kernel.reencryption" and calls_without_own_purpose(text) != [0]:
             found.append(name)
     return sorted(found)
 
 
 def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
-    modules = sealing_modules()
+    modules = encrypting_modules()
 
-    assert len(modules) == len({id(column) for column in EVERYTHING})
+    assert len(modules) == len({id(column) for column in ALL_COLUMNS})
     for name in modules:
         module = importlib.import_module(name)
-        is_listed = any(module.ENCRYPTED_COLUMN is column for column in EVERYTHING)
+        is_listed = any(module.ENCRYPTED_COLUMN is column for column in ALL_COLUMNS)
         assert is_listed, f"{name}: list its ENCRYPTED_COLUMN in encrypted_columns.COLUMNS"
         assert module.ENCRYPTED_COLUMN.purpose == module.PURPOSE
-        assert not unpurposed_seals(Path(module.__file__ or "").read_text()), f"{name}: one purpose for one column"
+        others = calls_without_own_purpose(Path(module.__file__ or "").read_text())
+        assert not others, f"{name}: use one purpose for one column"
 
 
 def test_sealing_for_another_purpose_is_found() -> None:
     start = "from countersign.kernel.security.encryption import encrypt\n"
 
-    assert unpurposed_seals(start + "a = encrypt(master, b'', PURPOSE)") == []
-    assert unpurposed_seals(start + "a = encrypt(master, b'', 'other')") == [2]
-    assert unpurposed_seals(start + "a = decrypt(master, b'', PURPOSE)") == [0]
+    assert calls_without_own_purpose(start + "a = encrypt(master, b'', PURPOSE)") == []
+    assert calls_without_own_purpose(start + "a = encrypt(master, b'', 'other')") == [2]
+    assert calls_without_own_purpose(start + "a = decrypt(master, b'', PURPOSE)") == [0]
 
 
-# What lies in the databases -----------------------------------------------------------------------
+# The values in the databases -----------------------------------------------------------------------
 
 
 @dataclass
-class Both:
-    """Both services, opened with some master keys."""
+class Services:
+    """Both services, opened with the same master keys."""
 
     settings: Settings
     store: Store
     service: records_app.RecordsService
 
     @property
-    def parts(self) -> tuple[tuple[Database, Sequence[EncryptedColumn]], ...]:
-        """Each service's database and what it declares."""
+    def databases(self) -> tuple[tuple[Database, Sequence[EncryptedColumn]], ...]:
+        """Return the database of each service with its encrypted columns."""
         return (
             (self.store.database, store_sealed.COLUMNS),
             (self.service.records.database, records_sealed.COLUMNS),
         )
 
-    async def lots(self, master: MasterKey) -> list[KeyUsage]:
-        """All that is sealed."""
+    async def key_usage(self, master: MasterKey) -> list[KeyUsage]:
+        """Return how many values of each column are encrypted with each key."""
         return [
-            lot
-            for database, columns in self.parts
+            usage
+            for database, columns in self.databases
             for column in columns
-            for lot in await reencryption.key_usage(database, column, master)
+            for usage in await reencryption.key_usage(database, column, master)
         ]
 
-    async def seal_anew(self, master: MasterKey) -> list[int]:
-        """Seal everything anew; how many values of each column that were."""
+    async def reencrypt(self, master: MasterKey) -> list[int]:
+        """Re-encrypt all values, and return the number of values of each column that changed."""
         return [
             await reencryption.reencrypt(database, column, master)
-            for database, columns in self.parts
+            for database, columns in self.databases
             for column in columns
         ]
 
-    async def tables_under(self, key_id: str) -> list[list[str]]:
-        """Of each database, the tables that hold anything which looks like sealed under that key, in any column."""
+    async def tables_with_key(self, key_id: str) -> list[list[str]]:
+        """Return, for each database, the tables in which any value begins like a value encrypted with this key."""
         head = bytes((1, len(key_id))) + key_id.encode()
-        return [await _tables_with(database, head) for database, _ in self.parts]
+        return [await _tables_with(database, head) for database, _ in self.databases]
 
 
 async def _tables_with(database: Database, head: bytes) -> list[str]:
@@ -139,17 +142,17 @@ async def _tables_with(database: Database, head: bytes) -> list[str]:
     return sorted(found)
 
 
-async def opened(stack: AsyncExitStack, settings: Settings, keys: str) -> Both:
-    """Both services under these master keys, until the stack is closed."""
+async def open_services(stack: AsyncExitStack, settings: Settings, keys: str) -> Services:
+    """Open both services with these master keys until the stack is closed."""
     given = replace(settings, master_key=keys)
     store = await stack.enter_async_context(store_app.open_store(given, ROOT_URL, is_loopback=True))
     service = await stack.enter_async_context(records_app.opened(given, ROOT_URL, is_loopback=True))
-    return Both(given, store, service)
+    return Services(given, store, service)
 
 
-async def filled(stack: AsyncExitStack, settings: Settings) -> Both:
-    """Both services, with something of everything that is sealed, under the old key; OWNER owns an organisation."""
-    made = await opened(stack, settings, OLD)
+async def open_filled_services(stack: AsyncExitStack, settings: Settings) -> Services:
+    """Open both services with the old key, and write a value of every encrypted column. OWNER owns an organisation."""
+    made = await open_services(stack, settings, OLD)
     async with made.store.database.transaction() as transaction:
         org = await organisations.create_organisation(transaction, "acme", "Acme")
         person = await people.create_person(transaction, OWNER, None)
@@ -161,12 +164,12 @@ async def filled(stack: AsyncExitStack, settings: Settings) -> Both:
 
 
 @pytest.fixture
-async def both(tmp_path: Path, database_url: str) -> AsyncIterator[Both]:
-    """Both services filled."""
+async def both(tmp_path: Path, database_url: str) -> AsyncIterator[Services]:
+    """Open both services, with a value in every encrypted column."""
     url = database_url if database_url.startswith("postgres") else ""
     async with AsyncExitStack() as stack:
-        wanted = Settings(data=str(tmp_path / "data"), database_url=url, database_pool=2, reserve_mib=0)
-        yield await filled(stack, wanted)
+        settings = Settings(data=str(tmp_path / "data"), database_url=url, database_pool=2, reserve_mib=0)
+        yield await open_filled_services(stack, settings)
 
 
 async def _add_receiver(box: Outbox, owner: str) -> str:
@@ -175,52 +178,52 @@ async def _add_receiver(box: Outbox, owner: str) -> str:
     return made.id
 
 
-async def test_every_sealed_value_lies_in_a_declared_column(both: Both) -> None:
-    lots = await both.lots(both.store.master)
+async def test_every_sealed_value_lies_in_a_declared_column(both: Services) -> None:
+    usages = await both.key_usage(both.store.master)
 
-    declared = [sorted(column.table for column in columns) for _, columns in both.parts]
-    assert await both.tables_under("old") == declared, "declare what is sealed, and fill it here"
-    assert [(lot.key_id, lot.unopened) for lot in lots] == [("old", 0)] * len(EVERYTHING)
+    declared = [sorted(column.table for column in columns) for _, columns in both.databases]
+    assert await both.tables_with_key("old") == declared, "declare each encrypted column, and fill it here"
+    assert [(each.key_id, each.unopened) for each in usages] == [("old", 0)] * len(ALL_COLUMNS)
 
 
-async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both: Both) -> None:
+async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both: Services) -> None:
     org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
     before = [await signing.ensure_key(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
 
-    anew = await both.seal_anew(parse_master_key(BOTH, "test"))
-    again = await both.seal_anew(parse_master_key(BOTH, "test"))
+    changed = await both.reencrypt(parse_master_key(BOTH, "test"))
+    again = await both.reencrypt(parse_master_key(BOTH, "test"))
 
-    assert anew == [1] * len(EVERYTHING)
-    assert again == [0] * len(EVERYTHING)
-    assert await both.tables_under("old") == [[], []]
+    assert changed == [1] * len(ALL_COLUMNS)
+    assert again == [0] * len(ALL_COLUMNS)
+    assert await both.tables_with_key("old") == [[], []]
     async with AsyncExitStack() as stack:
-        after = await opened(stack, both.settings, NEW)
+        after = await open_services(stack, both.settings, NEW)
         assert [
             await signing.ensure_key(after.store, org),
             after.service.records.secret,
             after.store.tokens.ring.jwks(),
         ] == before
-        assert {(lot.key_id, lot.unopened) for lot in await after.lots(after.store.master)} == {("new", 0)}
-        for database, columns in after.parts:
+        assert {(each.key_id, each.unopened) for each in await after.key_usage(after.store.master)} == {("new", 0)}
+        for database, columns in after.databases:
             await reencryption.require_keys(database, columns, after.store.master)
 
 
-async def test_every_missing_key_is_named(both: Both) -> None:
-    store_part, records_part = both.parts
+async def test_every_missing_key_is_named(both: Services) -> None:
+    store_columns, records_columns = both.databases
     for column in store_sealed.COLUMNS[1:]:
         await reencryption.reencrypt(both.store.database, column, parse_master_key(BOTH, "test"))
 
     with pytest.raises(DecryptionFailed) as refusal:
-        await reencryption.require_keys(*store_part, parse_master_key(THIRD, "test"))
+        await reencryption.require_keys(*store_columns, parse_master_key(THIRD, "test"))
 
     assert "new, old" in refusal.value.detail
     assert "third" in refusal.value.detail
     assert "new, old" in refusal.value.remedy
     assert "not damaged" in refusal.value.remedy
-    await reencryption.require_keys(*records_part, parse_master_key(f"{THIRD},{OLD}", "test"))
+    await reencryption.require_keys(*records_columns, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
-async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> None:
+async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Services) -> None:
     database, column = both.store.database, store_sealed.COLUMNS[1]
     org = (await database.fetch("SELECT id FROM organisation"))[0][0]
     other = await _another_organisation(both.store)
@@ -246,7 +249,7 @@ async def _another_organisation(store: Store) -> str:
     return made.id
 
 
-async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) -> None:
+async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Services) -> None:
     box = record_events.outbox_of(both.service.records)
     column = receivers.ENCRYPTED_COLUMN
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
@@ -254,14 +257,14 @@ async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) 
     async with box.database.transaction() as transaction:
         secret = await receivers.rotate(transaction, box, record_events.OWNER, webhook_id)
     async with box.database.transaction() as transaction:
-        changed = await transaction.run(column.replace, before, b"sealed anew from what was there before", webhook_id)
+        changed = await transaction.run(column.replace, before, b"re-encrypted from the previous value", webhook_id)
 
     ((after, _),) = await box.database.fetch(column.page, 1, *column.first_key)
     assert changed == 0
     assert receivers.signing_secrets(box.master, bytes(after))[0] == secret
 
 
-async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
+async def test_values_of_many_pages_are_all_found_once(both: Services) -> None:
     box = record_events.outbox_of(both.service.records)
     for number in range(2 * reencryption.BATCH_SIZE):
         await _add_receiver(box, f"owner {number}")

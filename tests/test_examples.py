@@ -1,4 +1,4 @@
-"""The examples work against a real store, run twice as a build machine would after a failure."""
+"""The examples work with a real store. The script for build machines can be run again, as after a failure."""
 
 import json
 import os
@@ -22,13 +22,13 @@ TARGET = ("northwind-games/harbour-of-small-lights", "9.1.0", "stable", "linux")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Running]:
-    """A demonstration store."""
+    """Serve the store with demonstration data."""
     with served(tmp_path / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
         yield running
 
 
 def push(store: Running, folder: Path, secret: str = "demo-publisher-secret") -> "subprocess.CompletedProcess[str]":
-    """Run the script as a build machine does."""
+    """Run the script for build machines with this client secret."""
     variables = environment(
         COUNTERSIGN_SERVER=store.url,
         COUNTERSIGN_CLIENT_ID="demo-publisher",

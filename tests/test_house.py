@@ -1,4 +1,4 @@
-"""The house keeps its rules, and every rule is shown able to fail."""
+"""The source keeps the style rules of `tests.house`, and every rule finds a violation."""
 
 import ast
 import importlib.util
@@ -14,11 +14,11 @@ import pytest
 
 from tests import house
 from tests.house import Complaint, Rule
-from tests.source import ROOT, Source, python_files, sources, uncollected
+from tests.source import ROOT, Source, python_files, sources, without_garbage_collection
 
-# Where statements are made for models that are only known when the program runs.
+# These files build SQL for models that are declared by modules and known only at run time.
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
-OF_DECLARED_MODELS = (
+BUILD_SQL_FOR_MODELS = (
     "access/people",
     "approvals/emails",
     "approvals/rights",
@@ -44,29 +44,29 @@ OF_DECLARED_MODELS = (
     "schema/rows",
 )
 
-# Exceptions, each with its reason. The lists may only shrink: an entry that is no longer needed fails too.
+# Files that may break a rule, each with its reason. An entry that is no longer needed fails the test.
 EXCEPTIONS: dict[Rule, dict[str, str]] = {
     house.broad_catches: {
         "src/countersign/kernel/http/app.py": "the edge of a request: logged once, answered 500",
-        "src/countersign/kernel/http/management.py": "the edge of a check: one that fails is named, its fault logged",
-        "src/countersign/kernel/http/workers.py": "the edge of a process: told to its parent, logged",
-        "src/countersign/kernel/concurrency.py": "the edge of the upkeep task: logged, the next round tries again",
+        "src/countersign/kernel/http/management.py": "the edge of a check: the error is reported and logged",
+        "src/countersign/kernel/http/workers.py": "the edge of a process: the error is reported and logged",
+        "src/countersign/kernel/concurrency.py": "the edge of the upkeep task: the error is logged",
     },
     house.kernel_without_domain: {
         "src/countersign/kernel/http/german.py": "the German catalogue of the plain pages of both services",
     },
     house.statements_without_values: {
-        "src/countersign/store/catalog/filter_queries.py": "a filter is put together from constant fragments; "
-        "every value goes through Statement.value, which answers $1, $2, …",
-        "src/countersign/store/catalog/search.py": "a search is put together from constant fragments; "
-        "every value goes through Statement.value, which answers $1, $2, …",
-        **dict.fromkeys((f"src/countersign/records/{name}.py" for name in OF_DECLARED_MODELS), DECLARED),
+        "src/countersign/store/catalog/filter_queries.py": "a filter is built from constant fragments; "
+        "every value goes through Statement.value, which returns $1, $2, …",
+        "src/countersign/store/catalog/search.py": "a search is built from constant fragments; "
+        "every value goes through Statement.value, which returns $1, $2, …",
+        **dict.fromkeys((f"src/countersign/records/{name}.py" for name in BUILD_SQL_FOR_MODELS), DECLARED),
     },
 }
 
-# Tables which more than one folder writes to, with the reason.
+# Tables to which more than one folder writes, with the reason.
 SHARED_TABLES: dict[str, str] = {
-    "records/record_change": "commands note each change of a record; schema forgets them with the model they are of",
+    "records/record_change": "commands record each change of a record; schema deletes these entries with their model",
 }
 
 SOURCE_RULES: list[Rule] = [
@@ -76,13 +76,13 @@ SOURCE_RULES: list[Rule] = [
     house.kernel_without_domain,
     house.columns_listed,
     house.statements_without_values,
-    house.imports_in_their_place,
+    house.restricted_imports,
     house.broad_catches,
-    house.nothing_swallowed,
-    house.modules_introduced,
-    house.promises_written,
-    house.nothing_left_over,
-    house.names_with_a_home,
+    house.errors_handled,
+    house.modules_have_docstrings,
+    house.public_names_have_docstrings,
+    house.no_leftovers,
+    house.names_describe_content,
     house.nouns_for_modules,
     house.nouns_for_classes,
     house.plain_words,
@@ -91,28 +91,29 @@ TEST_RULES: list[Rule] = [
     house.short_files,
     house.short_functions,
     house.simple_functions,
-    house.modules_introduced,
-    house.nothing_swallowed,
+    house.modules_have_docstrings,
+    house.errors_handled,
 ]
 
 
-Found = dict[str, list[Complaint]]
-"""What breaks a rule, by file."""
+Violations = dict[str, list[Complaint]]
+"""Maps a file to its violations of one rule."""
 
 
 @cache
-def found_in_tests() -> dict[Rule, Found]:
-    """What breaks the rules for tests, whose files are read one after the other, and none is kept."""
-    found: dict[Rule, Found] = {rule: {} for rule in TEST_RULES}
-    with uncollected():
+def violations_in_tests() -> dict[Rule, Violations]:
+    """Return the violations of the rules for tests. The files are read one after the other, so that only one syntax
+    tree is in memory."""
+    found: dict[Rule, Violations] = {rule: {} for rule in TEST_RULES}
+    with without_garbage_collection():
         for source in python_files("tests"):
             for rule in TEST_RULES:
                 found[rule][source.path] = list(rule(source))
     return found
 
 
-def unexcused(rule: Rule, found: Found) -> list[str]:
-    """What breaks the rule, and every exception that nothing needs."""
+def unexcused(rule: Rule, found: Violations) -> list[str]:
+    """Return the violations without an exception, and the exceptions without a violation."""
     excused = EXCEPTIONS.get(rule, {})
     new = [
         f"{path}:{line}: {text}"
@@ -121,7 +122,7 @@ def unexcused(rule: Rule, found: Found) -> list[str]:
         for line, text in complaints
     ]
     stale = [path for path in excused if path in found and not found[path]]
-    return new + [f"{path}: remove its exception, nothing needs it" for path in stale]
+    return new + [f"{path}: remove its exception, which is no longer needed" for path in stale]
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
@@ -133,13 +134,13 @@ def test_the_source_keeps_the_rule(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
 def test_the_tests_keep_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, found_in_tests()[rule])
+    broken = unexcused(rule, violations_in_tests()[rule])
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
 
 def shared_writes(files: list[Source]) -> dict[str, set[str]]:
-    """Each table, as service/table, that more than one folder of that service writes to, with those folders."""
+    """Map each table to which more than one folder of a service writes, as service/table, to these folders."""
     writers: dict[str, set[str]] = defaultdict(set)
     for source in files:
         service = "/".join(source.path.split("/")[2:3])
@@ -152,7 +153,7 @@ def test_a_table_is_written_by_one_folder_alone() -> None:
     shared = shared_writes(sources())
 
     assert not {table: folders for table, folders in shared.items() if table not in SHARED_TABLES}
-    assert not SHARED_TABLES.keys() - shared.keys(), "remove what is no longer shared"
+    assert not SHARED_TABLES.keys() - shared.keys(), "remove the tables that are no longer shared"
 
 
 PLANTED: list[tuple[Rule, str, str]] = [
@@ -171,29 +172,29 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.statements_without_values, "x.py", "a = f'SELECT a FROM {T} ' + b"),
     (house.statements_without_values, "x.py", "a = 'DELETE FROM t WHERE b = %s' % b"),
     (house.statements_without_values, "x.py", "a = 'UPDATE t SET b = {}'.format(b)"),
-    (house.imports_in_their_place, "src/countersign/kernel/http/x.py", "import apsw"),
-    (house.imports_in_their_place, "src/countersign/x.py", "from time import time"),
-    (house.imports_in_their_place, "src/countersign/x.py", "import random"),
-    (house.imports_in_their_place, "src/countersign/x.py", "def f():\n    from uuid import uuid4"),
-    (house.imports_in_their_place, "src/countersign/x.py", "a = datetime.now(UTC)"),
-    (house.imports_in_their_place, "src/countersign/x.py", "from countersign.a.keys import routes"),
+    (house.restricted_imports, "src/countersign/kernel/http/x.py", "import apsw"),
+    (house.restricted_imports, "src/countersign/x.py", "from time import time"),
+    (house.restricted_imports, "src/countersign/x.py", "import random"),
+    (house.restricted_imports, "src/countersign/x.py", "def f():\n    from uuid import uuid4"),
+    (house.restricted_imports, "src/countersign/x.py", "a = datetime.now(UTC)"),
+    (house.restricted_imports, "src/countersign/x.py", "from countersign.a.keys import routes"),
     (house.broad_catches, "x.py", "try: a()\nexcept Exception: b()"),
     (house.broad_catches, "x.py", "try: a()\nexcept (ValueError, BaseException): b()"),
     (house.broad_catches, "x.py", "try: a()\nexcept: b()"),
     (house.broad_catches, "x.py", "with contextlib.suppress(Exception): a()"),
-    (house.nothing_swallowed, "x.py", "try: a()\nexcept ValueError: pass"),
-    (house.nothing_swallowed, "x.py", "try: a()\nexcept ValueError: ..."),
-    (house.modules_introduced, "x.py", "a = 1"),
-    (house.modules_introduced, "x.py", "\n'''Late.'''"),
-    (house.modules_introduced, "x.py", "'''no sentence'''"),
-    (house.promises_written, "x.py", "def f(): return 1"),
-    (house.promises_written, "x.py", "class A:\n    '''A.'''\n    async def f(self): return 1"),
-    (house.nothing_left_over, "x.py", "a = 1  # TO" + "DO"),
-    (house.nothing_left_over, "x.py", "import a  # type" + ": ignore"),
-    (house.nothing_left_over, "x.py", "print(1)"),
-    (house.nothing_left_over, "x.py", "breakpoint()"),
-    (house.names_with_a_home, "src/countersign/utils/x.py", ""),
-    (house.names_with_a_home, "src/countersign/utils.py", ""),
+    (house.errors_handled, "x.py", "try: a()\nexcept ValueError: pass"),
+    (house.errors_handled, "x.py", "try: a()\nexcept ValueError: ..."),
+    (house.modules_have_docstrings, "x.py", "a = 1"),
+    (house.modules_have_docstrings, "x.py", "\n'''Late.'''"),
+    (house.modules_have_docstrings, "x.py", "'''no sentence'''"),
+    (house.public_names_have_docstrings, "x.py", "def f(): return 1"),
+    (house.public_names_have_docstrings, "x.py", "class A:\n    '''A.'''\n    async def f(self): return 1"),
+    (house.no_leftovers, "x.py", "a = 1  # TO" + "DO"),
+    (house.no_leftovers, "x.py", "import a  # type" + ": ignore"),
+    (house.no_leftovers, "x.py", "print(1)"),
+    (house.no_leftovers, "x.py", "breakpoint()"),
+    (house.names_describe_content, "src/countersign/utils/x.py", ""),
+    (house.names_describe_content, "src/countersign/utils.py", ""),
     (house.nouns_for_modules, "src/countersign/store/told.py", ""),
     (house.nouns_for_modules, "src/countersign/store/job_hanging.py", ""),
     (house.nouns_for_modules, "src/countersign/store/settled.py", ""),
@@ -211,10 +212,10 @@ HARMLESS: list[tuple[Rule, str, str]] = [
     (house.columns_listed, "x.py", "'''Never select * here.'''\na = 'SELECT count(*) FROM t'"),
     (house.statements_without_values, "x.py", "a = f'SELECT {COLUMNS} FROM t' + ' WHERE b = $1'"),
     (house.statements_without_values, "x.py", "a = f'Select a file, {name}'"),
-    (house.imports_in_their_place, "src/countersign/kernel/database/sqlite_writer.py", "import apsw"),
-    (house.imports_in_their_place, "src/countersign/kernel/clock.py", "import time"),
+    (house.restricted_imports, "src/countersign/kernel/database/sqlite_writer.py", "import apsw"),
+    (house.restricted_imports, "src/countersign/kernel/clock.py", "import time"),
     (house.broad_catches, "x.py", "try: a()\nexcept BaseException:\n    b()\n    raise"),
-    (house.promises_written, "x.py", "def _f(): return 1"),
+    (house.public_names_have_docstrings, "x.py", "def _f(): return 1"),
     (house.nouns_for_modules, "src/countersign/store/processing.py", ""),
     (house.nouns_for_modules, "src/countersign/store/seed.py", ""),
     (house.nouns_for_classes, "x.py", "class Placeholder: ..."),
@@ -223,7 +224,7 @@ HARMLESS: list[tuple[Rule, str, str]] = [
 
 
 def crowded_class_names(files: list[Source]) -> dict[str, list[str]]:
-    """Each name of a public class in more than two modules, with those modules."""
+    """Map each name of a public class in more than two modules to these modules."""
     modules: dict[str, list[str]] = defaultdict(list)
     for source in files:
         for name in house.public_classes(source):
@@ -269,7 +270,7 @@ def test_a_table_of_two_writers_is_found() -> None:
 
 
 def lint_imports(folder: Path, config: Path) -> "subprocess.CompletedProcess[str]":
-    """Hold the package in the folder against the contracts in the file."""
+    """Check the package in the folder against the import contracts in the configuration file."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from importlinter.cli import lint_imports; "
         "sys.exit(lint_imports(config_filename=sys.argv[2], no_cache=True))"
@@ -310,19 +311,19 @@ def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, impor
 
 
 def unresolved(text: str) -> list[str]:
-    """The names that a script imports from this repository, in its functions too, and that are not there."""
+    """Return the names that a script or its functions import from this repository and that do not exist."""
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
-    wanted = [
+    imported = [
         (node.module, alias.name)
         for node in imports
         if node.module and node.module.split(".")[0] in {"bench", "countersign", "tests", "tools"}
         for alias in node.names
     ]
-    return [f"{module}.{name}" for module, name in wanted if not is_importable(module, name)]
+    return [f"{module}.{name}" for module, name in imported if not is_importable(module, name)]
 
 
 def is_importable(module: str, name: str) -> bool:
-    """Whether `from module import name` succeeds."""
+    """Return whether `from module import name` succeeds."""
     try:
         return (
             hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}") is not None
@@ -344,27 +345,27 @@ def test_a_planted_import_of_what_is_gone_is_found(module: str) -> None:
 
 # The repository -----------------------------------------------------------------------------------
 
-# In brackets, so that this line does not find itself.
+# The brackets prevent the pattern from matching this file.
 LOCAL_PATH = re.compile(r"""(^|["' (=\[])/(w[o]rk|r[o]ot|f[a]rm|U[s]ers|h[o]me/[a-z]+)/""", re.MULTILINE)
 REGISTRY = re.compile(r"://[a-z.-]*(pypi|pythonhosted|npmjs|debian)\.|--(find-links|index-url|extra-index-url)\b")
-ADDRESS = {"a machine's path": LOCAL_PATH, "a registry's address": REGISTRY}
+LOCAL_ADDRESSES = {"a path of one machine": LOCAL_PATH, "the address of a package registry": REGISTRY}
 
 
 def tracked() -> list[Path]:
-    """Every file that git knows; nothing when this is no clone."""
+    """Return every file that git tracks, or nothing outside a git repository."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 def addresses(text: str) -> list[str]:
-    """What in the text holds for one machine or one registry only."""
-    return [f"{name}: {found[0]!r}" for name, pattern in ADDRESS.items() if (found := pattern.search(text))]
+    """Return the addresses in the text that are valid on only one machine or for only one package registry."""
+    return [f"{name}: {found[0]!r}" for name, pattern in LOCAL_ADDRESSES.items() if (found := pattern.search(text))]
 
 
 def test_tracked_files_name_no_machine_and_no_registry() -> None:
     found = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
 
-    assert not {path: what for path, what in found.items() if what}
+    assert not {path: texts for path, texts in found.items() if texts}
 
 
 @pytest.mark.parametrize(
@@ -384,6 +385,6 @@ def test_every_dependency_is_locked_with_a_hash() -> None:
     lock = (ROOT / "requirements/run.txt").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-    for wanted in project["dependencies"]:
-        name = re.split(r"[<>=;\[ ]", wanted)[0]
+    for dependency in project["dependencies"]:
+        name = re.split(r"[<>=;\[ ]", dependency)[0]
         assert re.search(rf"^{name}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), f"make lock: {name}"

@@ -1,4 +1,5 @@
-"""The locks name every package that another needs: they are installed without a search for dependencies."""
+"""The lock files list every package that another package requires. Installation therefore needs no dependency
+resolution."""
 
 import re
 from collections.abc import Iterable
@@ -13,34 +14,38 @@ Locked = dict[str, str]
 
 
 def test_the_lock_is_complete() -> None:
-    locked = locked_here()
+    locked = installed_locked_packages()
     needed = [Requirement(line) for line in (ROOT / "requirements/dev.in").read_text().splitlines()[1:]]
     for name in locked:
-        needed += wanted_by(name)
+        needed += requirements_of(name)
     for each in [each for each in needed if each.extras]:
-        needed += wanted_by(each.name, each.extras)
+        needed += requirements_of(each.name, each.extras)
 
     assert len(locked) > 50
     assert [str(each) for each in needed if not is_met(each, locked)] == []
 
 
-def locked_here() -> Locked:
-    """The locked packages that are installed, with their versions: a lock names those of other systems too."""
+def installed_locked_packages() -> Locked:
+    """Return the locked packages that are installed here, with their versions. A lock file also lists packages of other
+    systems."""
     lock = (ROOT / "requirements/dev.txt").read_text()
     pinned = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", lock, re.MULTILINE)
     here = {canonicalize_name(each.metadata["Name"]) for each in metadata.distributions()}
     return {name: version for name, version in pinned if canonicalize_name(name) in here}
 
 
-def wanted_by(name: str, extras: Iterable[str] = ("",)) -> list[Requirement]:
-    """What the package needs on this machine, for these extras."""
-    wanted = map(Requirement, metadata.requires(name) or ())
+def requirements_of(name: str, extras: Iterable[str] = ("",)) -> list[Requirement]:
+    """Return what the package with these extras requires on this system."""
+    requirements = map(Requirement, metadata.requires(name) or ())
     return [
-        each for each in wanted for extra in extras if each.marker is None or each.marker.evaluate({"extra": extra})
+        each
+        for each in requirements
+        for extra in extras
+        if each.marker is None or each.marker.evaluate({"extra": extra})
     ]
 
 
 def is_met(needed: Requirement, locked: Locked) -> bool:
-    """Whether a locked version fulfils the requirement."""
+    """Return whether the locked version of the package meets the requirement."""
     version = locked.get(canonicalize_name(needed.name))
     return version is not None and needed.specifier.contains(version, prereleases=True)

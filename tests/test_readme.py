@@ -1,4 +1,4 @@
-"""The README's tour is run as it stands: its commands in one shell, its output compared line by line."""
+"""Runs the commands of the README in one shell, and compares their output with the README line by line."""
 
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.tour.archives import dependency_wheel
 
 @pytest.fixture
 def packages(tmp_path: Path) -> dict[str, str]:
-    """The variables that have pip find the library of the tour without an index."""
+    """Return the variables that let pip find the library of the tour without a package index."""
     folder = tmp_path / "packages"
     folder.mkdir()
     dependency_wheel("click", folder)
@@ -27,7 +27,7 @@ def test_the_tour_runs_as_it_is_printed_and_again_after_a_reset(tmp_path: Path, 
     demonstration = partial(served, tmp_path / "data", "--demo", service="both", ports=ports)
     faults: list[str] = []
 
-    # The second demonstration is not a copy of the first, so that it has keys of its own.
+    # The second demonstration is seeded and not copied, so that its keys differ from the keys of the first.
     for copies in (True, False):
         with demonstration(settings={"COUNTERSIGN_JOB_WORKERS": "1"}, copies=copies):
             printed = docs.run(tour, tmp_path, *ports, **packages)

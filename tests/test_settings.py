@@ -1,4 +1,5 @@
-"""Settings come from the command line, the environment, the file, the default: in this order, or are refused."""
+"""The value of a setting comes from the command line, the environment, the file or the default, in this order. Invalid
+values are refused."""
 
 from dataclasses import Field, fields
 from pathlib import Path
@@ -65,7 +66,7 @@ NUMBERS = [item for item in fields(Settings) if type(item.default) is int]
 
 @pytest.mark.parametrize("item", NUMBERS, ids=lambda item: item.name)
 def test_every_number_has_bounds(tmp_path: Path, item: Field[int]) -> None:
-    """Days are counted in microseconds from now: without a bound they leave what a database holds."""
+    """Without a maximum, a number of days could exceed the timestamps that a database can store."""
     name = f"COUNTERSIGN_{item.name.upper()}"
 
     with pytest.raises(BadSetting, match=f"{name} must be \\d+ at most"):
@@ -137,7 +138,7 @@ def test_every_setting_is_explained_with_its_source_and_no_secret_is_shown() -> 
 def test_every_setting_has_an_effect() -> None:
     source = Path(settings.__file__).parent
     texts = [path.read_text() for path in source.rglob("*.py") if path.name != "settings.py"]
-    # `config` names the file that the settings are read from, which settings.py does itself.
+    # `config` is the path of the settings file, which settings.py itself reads.
     unused = [
         item.name for item in fields(Settings) if item.name != "config" and not any(item.name in t for t in texts)
     ]

@@ -1,4 +1,5 @@
-"""Makes the pages of the security checklists from tests/security/*.csv: a verdict, and tests or a reason, per row."""
+"""Generates the pages of the security checklists from tests/security/*.csv. Each row has a verdict, and tests or a
+reason."""
 
 import csv
 import re
@@ -15,18 +16,18 @@ VERDICTS = ("met", "partly", "not met", "not applicable")
 ASVS = """\
 # ASVS 5.0.0, levels 1 and 2
 
-Every requirement of the levels 1 and 2 of the [OWASP Application Security Verification Standard
-5.0.0](https://github.com/OWASP/ASVS/tree/v5.0.0) by its id, with our own few words for what it is about; the
-standard's words, which count, are there (ids and names of sections: OWASP Foundation, CC BY-SA 4.0). It is our own
-judgement, and nobody else's certificate. The tests show what a verdict rests on: some show a requirement whole, some
-its core.
+This page lists every requirement of the levels 1 and 2 of the [OWASP Application Security Verification Standard
+5.0.0](https://github.com/OWASP/ASVS/tree/v5.0.0) by its id, with a short description of our own. Only the text of the
+standard is authoritative (ids and names of sections: OWASP Foundation, CC BY-SA 4.0). The verdicts are our own
+judgement; no one else has certified them. The tests are the evidence for a verdict: some cover a whole requirement,
+some only its core.
 """
 API = """\
 # OWASP API Security Top 10, 2023
 
-The ten risks of the [OWASP API Security Top 10](https://owasp.org/API-Security/editions/2023/en/0x11-t10/) (names:
-OWASP Foundation, CC BY-SA 4.0), and tests that show what stands against each. It is our own judgement. Requirement by
-requirement: [ASVS](asvs.md).
+This page lists the ten risks of the [OWASP API Security Top
+10](https://owasp.org/API-Security/editions/2023/en/0x11-t10/) (names: OWASP Foundation, CC BY-SA 4.0), with tests of
+the protection against each risk. The verdicts are our own judgement. For single requirements, see [ASVS](asvs.md).
 """
 
 
@@ -43,12 +44,12 @@ class Row(NamedTuple):
 
 
 def pages() -> dict[str, str]:
-    """Both pages by their file names."""
+    """Map the file names of both pages to their texts."""
     return {"asvs.md": NOTE + _asvs_page(), "owasp-api.md": NOTE + _api_page()}
 
 
 def rows(name: str) -> list[Row]:
-    """The rows of a checklist, in its order."""
+    """Return the rows of a checklist in the order of its file."""
     with (ROOT / f"tests/security/{name}.csv").open(encoding="utf-8", newline="") as file:
         return [
             Row(*(line[each] for each in Row._fields[:5]), tuple(line["tests"].split()), line["reason"])
@@ -69,7 +70,7 @@ def _asvs_page() -> str:
 
 
 def _api_page() -> str:
-    """The API list, one table."""
+    """Return the page with the table of API risks."""
     lines = [f"| {row.requirement} | {row.section} | {row.verdict} | {_evidence(row)} |\n" for row in rows("owasp-api")]
     return API + "\n| | Risk | Verdict | Tests, or why |\n| --- | --- | --- | --- |\n" + "".join(lines)
 
@@ -81,8 +82,8 @@ def _totals(listed: list[Row]) -> str:
 
 
 def _evidence(row: Row) -> str:
-    said = [_linked(row.reason)] if row.reason else []
-    return "<br>".join([*said, *_tests(row)])
+    reason = [_linked(row.reason)] if row.reason else []
+    return "<br>".join([*reason, *_tests(row)])
 
 
 def _tests(row: Row) -> Iterator[str]:
@@ -92,7 +93,7 @@ def _tests(row: Row) -> Iterator[str]:
 
 
 def _linked(reason: str) -> str:
-    """The reason with the pages it names as links, seen from docs/reference."""
+    """Return the reason with links to the pages that it names, relative to docs/reference."""
     return re.sub(r"docs/([\w/-]+)\.md", r"[\1](../\1.md)", reason)
 
 

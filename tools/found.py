@@ -1,4 +1,4 @@
-"""Writes docs/results/found.md anew: what the long tests counted and measured, from the lines that they left beside it.
+"""Generates docs/results/found.md from the numbers that the long tests wrote into the result files in the same folder.
 
 python tools/found.py
 """
@@ -13,18 +13,18 @@ from typing import NamedTuple
 RESULTS = Path(__file__).parents[1] / "docs/results"
 HEAD = """# What the long tests found
 
-Written by `tools/found.py` from the lines (`*.jsonl`) that tests left which passed with `--full`: of each test and each
-of its variants the last line. Counts are sums over the variants; of what was measured the largest is shown. A test
-that failed leaves no line.
+`tools/found.py` generates this page from the result files (`*.jsonl`). Each test that passes with `--full` adds a line
+to such a file; a test that fails adds none. The page shows the last line of each variant of a test. Counts are sums
+over the variants. For a measurement, the page shows the largest value.
 """
 
 
 _MEASURED = re.compile(r"_(s|ms|mib|kib|each)$|wanted|seed|seconds|rounds")
-"""Figures that are no counts of what happened."""
+"""Matches the names of figures that are measurements or settings and not counts of events."""
 
 
 class Line(NamedTuple):
-    """What one variant of a test left."""
+    """The last result of one variant of a test."""
 
     commit: str
     when: str
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def newest(file: Path) -> dict[str, list[Line]]:
-    """By test, without its variants: the last line of each variant."""
+    """Map each test to the last lines of its variants."""
     last: dict[str, Line] = {}
     for text in file.read_text(encoding="utf-8").splitlines():
         entry = json.loads(text)
@@ -44,7 +44,7 @@ def newest(file: Path) -> dict[str, list[Line]]:
 
 
 def combined(lines: Sequence[Line]) -> Iterator[str]:
-    """Each figure over all variants, with its name."""
+    """Yield each figure with its name, combined over all variants."""
     values: dict[str, list[object]] = defaultdict(list)
     for line in lines:
         for name, value in line.figures.items():
@@ -61,7 +61,7 @@ def combined(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def section(file: Path) -> Iterator[str]:
-    """One file as Markdown lines."""
+    """Yield the Markdown lines for one result file."""
     yield f"## {file.stem}"
     yield ""
     yield "| test | variants | commits | last | found |"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measurable proxies for how a Python code base reads. Needs the standard library only.
+"""Computes figures that indicate how readable a Python code base is.
 
     python -m tools.measures PACKAGE_DIR [--tests DIR ...] [--skip GLOB ...] [--json]
 
-PACKAGE_DIR is the import package (its name is the last path part). Prints one figure per line.
-What each figure means, and its limits, stands at the function that computes it. A figure is a hint where
-to look, never a goal by itself: a file may be long because it is a table.
+PACKAGE_DIR is the folder of the import package. The program prints one figure per line. The function that computes a
+figure describes its meaning and its limits. A figure shows where to look and is not a goal: for example, a file may be
+long because it is a table.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from tests import house
 from tests.source import Source
 
-WINDOW = 6  # lines in one duplicated run
+WINDOW = 6  # the number of lines in a sequence that counts as duplicated
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Module:
 
 
 def read_modules(root: Path, skip: list[str]) -> dict[str, Module]:
-    """Every parsable .py file under root, by dotted name."""
+    """Map the dotted name of every Python file under root that can be parsed to its module."""
     modules: dict[str, Module] = {}
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root.parent)
@@ -63,8 +63,8 @@ def percentile(values: list[int], share: float) -> int:
 # imports ------------------------------------------------------------------------------------------
 
 def resolve_imports(modules: dict[str, Module]) -> None:
-    """Fills the import sets. Runtime: executed when the module is imported. Hidden: inside a function
-    or under TYPE_CHECKING; the reader meets these too, the interpreter may not."""
+    """Fill the import sets of the modules. Runtime imports are executed when the module is imported. Hidden imports are
+    inside a function or under TYPE_CHECKING: readers see them, but the interpreter may not execute them."""
     for module in modules.values():
         is_package = module.path.name == "__init__.py"
         base = module.name.split(".") if is_package else module.name.split(".")[:-1]
@@ -107,8 +107,8 @@ def longest_known(target: str, modules: dict[str, Module]) -> str | None:
 
 
 def cycles(modules: dict[str, Module], hidden: bool) -> list[set[str]]:
-    """Strongly connected components of more than one module (Kosaraju: the order in which a walk leaves the
-    modules, then walks against the arrows in the reverse of that order)."""
+    """Return the strongly connected components with more than one module, by Kosaraju's algorithm: sort the modules by
+    the time at which a depth-first search leaves them, then search against the imports in reverse order."""
     edges = {
         name: sorted(module.runtime_imports | (module.hidden_imports if hidden else set()))
         for name, module in modules.items()
@@ -127,7 +127,8 @@ def cycles(modules: dict[str, Module], hidden: bool) -> list[set[str]]:
 
 
 def walk_from(start: str, edges: dict[str, list[str]], seen: set[str]) -> list[str]:
-    """What start reaches and was not seen yet, in the order in which a depth-first walk leaves it."""
+    """Return the modules that are reachable from start and not in seen, in the order in which a depth-first search
+    leaves them. Add them to seen."""
     if start in seen:
         return []
     seen.add(start)
@@ -146,8 +147,8 @@ def walk_from(start: str, edges: dict[str, list[str]], seen: set[str]) -> list[s
 
 
 def tangled_siblings(modules: dict[str, Module]) -> int:
-    """Folders whose direct children form a circle when each child (file or folder) is taken as one piece:
-    the same rule as import-linter's acyclic_siblings, over runtime imports."""
+    """Return the number of folders whose direct children (files and folders) import each other in a cycle. This is the
+    rule acyclic_siblings of import-linter, applied to runtime imports."""
     parents = {name.rsplit(".", 1)[0] for name in modules if "." in name}
     tangled = 0
     for parent in parents:
@@ -187,7 +188,8 @@ DECISIONS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHand
 
 
 def functions(modules: dict[str, Module]):
-    """(module, qualified name, node, is public, lines, cyclomatic complexity, parameters)."""
+    """Yield each function as (module, qualified name, node, is public, number of lines, cyclomatic complexity, number
+    of parameters)."""
     for module in modules.values():
         yield from functions_in(module, module.tree, "", True)
 
@@ -207,7 +209,8 @@ def functions_in(module: Module, scope: ast.AST, prefix: str, public: bool):
 
 
 def complexity(node: ast.AST) -> int:
-    """McCabe, as radon counts it: 1 + branches + boolean operators; nested functions count apart."""
+    """Return the McCabe complexity as radon counts it: 1 + branches + boolean operators. Nested functions are counted
+    separately."""
     total = 1
     stack = list(ast.iter_child_nodes(node))
     while stack:
@@ -225,8 +228,8 @@ def complexity(node: ast.AST) -> int:
 # words --------------------------------------------------------------------------------------------
 
 def docstrings(modules: dict[str, Module]) -> tuple[int, int]:
-    """(public names with a docstring, public names): classes and functions without a leading underscore
-    anywhere in their path; overloads and property setters left out. Modules are counted separately."""
+    """Return the number of public names with a docstring and the number of public names. A class or function is public
+    if no part of its path begins with an underscore. Overloads, property setters and modules are not counted."""
     have = total = 0
     stack: list[tuple[ast.AST, bool]] = [(m.tree, not any(p.startswith("_") for p in m.name.split(".")))
                                          for m in modules.values()]
@@ -246,14 +249,15 @@ def docstrings(modules: dict[str, Module]) -> tuple[int, int]:
 
 
 def annotated(modules: dict[str, Module]) -> tuple[int, int]:
-    """(functions whose every parameter and result is annotated, functions)."""
+    """Return the number of functions with annotations for all parameters and the result, and the number of
+    functions."""
     full = total = 0
     for _, _, node, *_ in functions(modules):
         parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
         parameters = [p for p in parameters if p.arg not in ("self", "cls")]
         total += 1
-        answered = node.returns is not None or node.name == "__init__"
-        full += all(p.annotation for p in parameters) and answered
+        has_result = node.returns is not None or node.name == "__init__"
+        full += all(p.annotation for p in parameters) and has_result
     return full, total
 
 
@@ -279,8 +283,8 @@ def smells(modules: dict[str, Module]) -> dict[str, int]:
 
 
 def duplicated_share(modules: dict[str, Module]) -> float:
-    """Share (per cent) of code lines that lie in a run of WINDOW stripped, non-blank, non-import, non-comment
-    lines which occurs at least twice. Exact text only: renamed copies are not seen."""
+    """Return the percentage of code lines that belong to a sequence of WINDOW lines which occurs at least twice. Blank
+    lines, imports and comments are ignored. Only exact copies are found."""
     places: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
     kept: dict[str, int] = {}
     for module in modules.values():
@@ -303,7 +307,7 @@ def duplicated_share(modules: dict[str, Module]) -> float:
 # names --------------------------------------------------------------------------------------------
 
 def complaints(modules: dict[str, Module], rule: house.Rule) -> int:
-    """Modules that break the rule of tests/house.py."""
+    """Return the number of modules that violate a rule of tests/house.py."""
     return sum(any(True for _ in rule(source_of(module))) for module in modules.values())
 
 
@@ -312,7 +316,7 @@ def source_of(module: Module) -> Source:
 
 
 def crowded_class_names(modules: dict[str, Module]) -> list[str]:
-    """Names of public classes that more than two modules declare."""
+    """Return the names of public classes that more than two modules declare."""
     counts: dict[str, int] = defaultdict(int)
     for module in modules.values():
         for name in house.public_classes(source_of(module)):

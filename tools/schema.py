@@ -1,7 +1,7 @@
-"""Writes src/countersign/store/schema.sql: the whole current schema, as the migrations leave it.
+"""Generates src/countersign/store/schema.sql, the whole schema after all migrations.
 
-The migrations are applied in order to an empty SQLite, which keeps each table's text as it was written and changes it
-with every ALTER TABLE; the comments above the statements are put back.
+The program applies the migrations in order to an empty SQLite database. SQLite stores the text of each CREATE statement
+and updates it with every ALTER TABLE. The program then adds the comments that precede the statements in the migrations.
 """
 
 import re
@@ -25,10 +25,10 @@ ORDER BY rowid
 
 
 def schema() -> str:
-    """The text of schema.sql: tables in the order of their creation, each with its comment and its indexes.
+    """Return the text of schema.sql: the tables in the order of their creation, with their comments and indexes.
 
     Raises:
-        ValueError: a migration has blocks for one engine alone, which this text has no place for yet.
+        ValueError: a migration contains a block for only one database engine, which this program does not support.
     """
     texts = [
         file.read_text(encoding="utf-8")

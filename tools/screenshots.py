@@ -1,4 +1,4 @@
-"""Takes the pictures of the README from the demonstration: the store's products, and a proposal of an agent.
+"""Takes the pictures of the README from the demonstration data: the products of the store, and a proposal of an agent.
 
     python -m tools.screenshots
 
@@ -43,7 +43,7 @@ async def take(browser: Browser, running: Running) -> None:
 
 
 async def main() -> None:
-    """Serve the demonstration, and take the pictures of it."""
+    """Serve the demonstration data and take the pictures."""
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium)")

@@ -1,10 +1,10 @@
-"""Takes pictures of every page in its states from the demonstration, beside the pictures of a folder for comparison.
+"""Takes pictures of every page with demonstration data, and compares them with reference pictures.
 
     python -m tools.shots [--reference FOLDER] [--only NAME,NAME] [--to FOLDER]
 
-Each page is taken 1440 pixels wide in light and dark, 768 and 390 pixels wide in light, into FOLDER (build/shots).
-A picture of the reference folder and the page's own picture of the same name become one sheet, `sheet-NAME.png`,
-with the page at the left. Needs a built package (`make setup`) and Chromium.
+Each page is taken 1440 pixels wide in light and dark, and 768 and 390 pixels wide in light. The pictures are written to
+the folder of `--to` (default: build/shots). For each reference picture of a page, `sheet-NAME.png` shows both pictures,
+with the page on the left. The program needs a built package (`make setup`) and Chromium.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from PIL import Image
 from playwright.async_api import Browser, Page
-from playwright.async_api import TimeoutError as Waited
+from playwright.async_api import TimeoutError as WaitTimeout
 
 from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
 from tests.browser.store.places import FORMS, STORE
@@ -28,10 +28,10 @@ from tests.servers.chromium import PROGRAMS, launched
 from tests.servers.countersign import Running, served
 
 VIEWS = {"1440-light": (1440, 900), "1440-dark": (1440, 900), "768-light": (768, 1024), "390-light": (390, 844)}
-"""What each view is called, and its window: width and height in pixels."""
+"""Maps the name of each view to the width and the height of its window in pixels."""
 
-TALLEST = 3200
-"""Pixels of a page that a picture shows at most."""
+MAX_HEIGHT = 3200
+"""The maximum height of a picture in pixels."""
 
 REFERENCES = {
     "store-front": "store-home",
@@ -40,16 +40,18 @@ REFERENCES = {
     "store-analytics": "store-publisher-usage",
     "work-leads": "work-list",
 }
-"""The page that a reference picture shows, where the names differ."""
+"""Maps the name of a reference picture to the name of its page, where the names differ."""
 
 PUBLISHERS = ("publisher", "new-product", "managed", "keys", "sandbox", "codes", "release")
-"""How the names of pages begin that are shown to a publisher."""
+"""The prefixes of the names of pages that a publisher sees."""
 
 MARGIN = 24
+"""The margin around the pictures of a sheet in pixels."""
 
 
-class Shown(NamedTuple):
-    """A page to take: its service, its place, and whom it is shown to (an e-mail or user name; empty for nobody)."""
+class Shot(NamedTuple):
+    """A page to take: its service, its place, and the person who is signed in (an e-mail address or user name, or
+    empty)."""
 
     service: str
     place: Place
@@ -57,31 +59,31 @@ class Shown(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How its pictures' names begin."""
+        """The prefix of the names of its pictures."""
         return f"{self.service}-{self.place.name}"
 
 
-def all_pages() -> list[Shown]:
-    """Every page with the person who sees most of it."""
+def all_pages() -> list[Shot]:
+    """Return every page, with the person who sees most of it."""
     store = [
-        Shown("store", place, PUBLISHER if place.name.startswith(PUBLISHERS) and "-page" not in place.name else PLAYER)
+        Shot("store", place, PUBLISHER if place.name.startswith(PUBLISHERS) and "-page" not in place.name else PLAYER)
         for place in STORE
     ]
-    forms = [Shown("store", place, "") for place in FORMS]
-    work = [Shown("work", place, "root" if place.name.startswith(("users", "roles")) else "alice") for place in WORK]
+    forms = [Shot("store", place, "") for place in FORMS]
+    work = [Shot("work", place, "root" if place.name.startswith(("users", "roles")) else "alice") for place in WORK]
     return [*store, *forms, *(each._replace(person="") if each.place.name == "sign-in" else each for each in work)]
 
 
 def record_ids(desk: Desk) -> dict[str, str]:
-    """A record of each model that pages show: the first one, or that at the top of the list of leads."""
+    """Return the id of a record for each model that pages show. It is the first record of the model's list."""
     root = desk.caller("root")
     orders = {"lead": [{"field": "expected_close", "dir": "desc"}]}
     models = ("lead", "party", "invoice", "audit_entry", "dashboard")
     return {each: str(root.run(f"{each}.list", limit=1, order=orders.get(each, []))[0]["id"]) for each in models}
 
 
-async def signed_in(browser: Browser, desk: Desk, shown: Shown) -> Page:
-    """A page of a fresh browser that the person has signed in at."""
+async def sign_in_page(browser: Browser, desk: Desk, shown: Shot) -> Page:
+    """Open a page in a new browser context in which the person is signed in."""
     url = desk.url if shown.service == "work" else desk.running.url
     context = await browser.new_context(base_url=url, locale="en-GB", reduced_motion="reduce")
     page = await context.new_page()
@@ -95,11 +97,11 @@ async def signed_in(browser: Browser, desk: Desk, shown: Shown) -> Page:
 HAS_COUNTS = """() => innerWidth < 900
   || [...document.querySelectorAll('.side-nav a[href^="/models/"]:not([href*="?"])')]
     .every(each => each.querySelector('.side-count'))"""
-"""Whether the sidebar has the numbers of records, which it counts some time after the page is there."""
+"""A JavaScript condition: the sidebar shows the numbers of records, which appear some time after the page."""
 
 
 def compared_heights(references: Path | None) -> dict[str, int]:
-    """The heights of the reference pictures, by the names of the page's own pictures."""
+    """Map the names of our pictures to the heights of their reference pictures."""
     heights: dict[str, int] = {}
     for reference in references.glob("*.png") if references else ():
         name, width, scheme = reference.stem.rsplit("-", 2)
@@ -108,9 +110,10 @@ def compared_heights(references: Path | None) -> dict[str, int]:
     return heights
 
 
-async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path, heights: Mapping[str, int]) -> None:
-    """Write the pictures of one page, in each view: as high as the picture that it is compared with, so that what is
-    fixed to the window is at the same place, or else as high as the page."""
+async def take(page: Page, shown: Shot, ids: dict[str, str], folder: Path, heights: Mapping[str, int]) -> None:
+    """Write the pictures of one page, one for each view. A picture is as high as its reference picture, so that
+    elements at the bottom of the window are in the same position. Without a reference picture, it is as high as the
+    page."""
     path = shown.place.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
@@ -126,15 +129,15 @@ async def take(page: Page, shown: Shown, ids: dict[str, str], folder: Path, heig
         await settled(page, Visitor(""))
         await page.wait_for_function(HAS_COUNTS)
         await load_pictures(page)
-        tall = await page.evaluate("document.documentElement.scrollHeight")
-        whole = max(height, min(tall, TALLEST))
-        await page.set_viewport_size({"width": width, "height": heights.get(f"{shown.name}-{view}", whole)})
+        page_height = await page.evaluate("document.documentElement.scrollHeight")
+        default_height = max(height, min(page_height, MAX_HEIGHT))
+        await page.set_viewport_size({"width": width, "height": heights.get(f"{shown.name}-{view}", default_height)})
         await page.wait_for_timeout(300)
         await page.screenshot(path=folder / f"{shown.name}-{view}.png")
 
 
 async def load_pictures(page: Page) -> None:
-    """Scroll through the page, so that pictures below the window are loaded, and back."""
+    """Scroll through the page and back, so that it loads the pictures below the window."""
     await page.evaluate(
         """async () => {
           const limit = Math.min(document.documentElement.scrollHeight, 3200);
@@ -149,17 +152,17 @@ async def load_pictures(page: Page) -> None:
 
 
 def write_sheet(ours: Path, reference: Path, sheet: Path) -> None:
-    """Write one picture with both, ours at the left, at their own sizes."""
+    """Write one picture that contains both pictures in their original sizes, with ours on the left."""
     with Image.open(ours) as left, Image.open(reference) as right:
         size = (left.width + right.width + 3 * MARGIN, max(left.height, right.height) + 2 * MARGIN)
-        with Image.new("RGB", size, "#808080") as both:
-            both.paste(left.convert("RGB"), (MARGIN, MARGIN))
-            both.paste(right.convert("RGB"), (left.width + 2 * MARGIN, MARGIN))
-            both.save(sheet)
+        with Image.new("RGB", size, "#808080") as combined:
+            combined.paste(left.convert("RGB"), (MARGIN, MARGIN))
+            combined.paste(right.convert("RGB"), (left.width + 2 * MARGIN, MARGIN))
+            combined.save(sheet)
 
 
 def write_sheets(folder: Path, references: Path) -> list[Path]:
-    """Write a sheet for every reference whose page has been taken."""
+    """Write a sheet for every reference picture whose page has been taken, and return the paths."""
     sheets: list[Path] = []
     for reference in sorted(references.glob("*.png")):
         name, width, scheme = reference.stem.rsplit("-", 2)
@@ -172,9 +175,9 @@ def write_sheets(folder: Path, references: Path) -> list[Path]:
 
 
 async def take_all(
-    running: Running, pages: Sequence[Shown], program: str, folder: Path, heights: Mapping[str, int]
+    running: Running, pages: Sequence[Shot], program: str, folder: Path, heights: Mapping[str, int]
 ) -> None:
-    """Take every page, one browser for each person and service; say which could not be taken."""
+    """Take every page, with one browser context for each service and person. Print the pages that cannot be taken."""
     desk = Desk(running)
     ids = record_ids(desk)
     async with launched(program) as browser:
@@ -182,15 +185,15 @@ async def take_all(
         for shown in pages:
             key = (shown.service, shown.person)
             if key not in current:
-                current[key] = await signed_in(browser, desk, shown)
+                current[key] = await sign_in_page(browser, desk, shown)
             try:
                 await take(current[key], shown, ids, folder, heights)
-            except Waited as waited:
-                print(f"{shown.name}: not taken, {str(waited).splitlines()[0]}")
+            except WaitTimeout as timeout:
+                print(f"{shown.name}: not taken, {str(timeout).splitlines()[0]}")
 
 
 async def main() -> None:
-    """Serve the demonstration with its activity, take the pictures, and write the sheets."""
+    """Serve the demonstration data with its activity, take the pictures, and write the sheets."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--reference", type=Path, help="a folder with pictures to compare with")
     parser.add_argument("--only", default="", help="names of pages or of references, with commas between")
@@ -199,8 +202,8 @@ async def main() -> None:
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         raise SystemExit("Chromium is not installed (Debian: apt install chromium)")
-    wanted = {REFERENCES.get(name, name) for name in options.only.split(",") if name}
-    pages = [shown for shown in all_pages() if not wanted or shown.name in wanted]
+    names = {REFERENCES.get(name, name) for name in options.only.split(",") if name}
+    pages = [shown for shown in all_pages() if not names or shown.name in names]
     options.to.mkdir(parents=True, exist_ok=True)
     settings = {"COUNTERSIGN_DEMO_ACTIVITY": "true", "COUNTERSIGN_JOB_WORKERS": "1"}
     with TemporaryDirectory() as folder:

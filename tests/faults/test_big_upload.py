@@ -102,7 +102,7 @@ def download_digest(publisher: Publisher, artifact_id: str) -> str:
     return digest.hexdigest()
 
 
-@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("way", ["whole", "parts"])
 def test_a_large_file_goes_in_and_out_in_constant_memory(
     publisher: Publisher, way: str, is_full: bool, figures: Figures

@@ -83,7 +83,7 @@ def _is_answered(connection: socket.socket) -> bool:
     return True
 
 
-@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("service", TAKES_JSON)
 def test_what_is_made_to_be_too_much_is_refused_and_kept_nowhere(
     service: str, tmp_path: Path, is_full: bool, figures: Figures

@@ -108,7 +108,7 @@ async def crowded(lives: Lives, path: str, expected: int, crowd: Sequence[str]) 
     return p99_ms, [each.result() for each in waiting]
 
 
-@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.usefixtures("no_forking")
 @pytest.mark.parametrize("service", ANSWERED)
 async def test_slow_clients_are_let_go_and_hold_up_nobody(
     service: str, tmp_path: Path, is_full: bool, figures: Figures

@@ -1,4 +1,4 @@
-"""A real browser for tests that look at pages."""
+"""Starts Chromium for tests of pages."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The path of a Chromium; skips where there is none."""
+    """Return the path of Chromium, or skip the test if Chromium is not installed."""
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         pytest.skip("no Chromium here (Debian: apt install chromium)")
@@ -22,15 +22,15 @@ def chromium() -> str:
 
 @pytest.fixture
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """A browser without a window, of the test's own."""
+    """Start a browser without a window for this test."""
     async with launched(chromium) as started:
         yield started
 
 
 @asynccontextmanager
 async def launched(chromium: str) -> AsyncGenerator[Browser]:
-    """A browser without a window, until the block ends."""
-    # Chromium's own sandbox cannot be had as root, which containers run tests as.
+    """Run a browser without a window until the block ends."""
+    # Chromium's sandbox does not work for root, the user of tests in containers.
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=chromium, args=arguments)

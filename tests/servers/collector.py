@@ -1,4 +1,4 @@
-"""A collector of traces on loopback, which reads what OpenTelemetry's exporter sends."""
+"""A trace collector on a loopback port, which decodes the requests of OpenTelemetry's exporter."""
 
 import gzip
 import threading
@@ -11,14 +11,14 @@ from typing import Any
 
 @dataclass
 class Collector:
-    """What arrived: spans by service, and the bodies as they were."""
+    """The data that the collector has received: spans with their services, and the bodies of the requests."""
 
     url: str = ""
     spans: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
     bodies: list[bytes] = field(default_factory=list[bytes])
 
     def take(self, body: bytes) -> None:
-        """Read one request of the exporter."""
+        """Decode the body of one request of the exporter."""
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
         self.bodies.append(body)
@@ -30,14 +30,14 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector until the block ends."""
+    """Run a collector until the block ends."""
     collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):
-        """OTLP over HTTP, in protobuf."""
+        """Handles OTLP requests over HTTP in the protobuf format."""
 
         def do_POST(self) -> None:
-            """Take spans."""
+            """Receive spans."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
             assert self.path == "/v1/traces"
             collector.take(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
@@ -47,7 +47,7 @@ def collecting() -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

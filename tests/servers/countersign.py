@@ -1,4 +1,4 @@
-"""A private Countersign for the tests, started as its users start it."""
+"""Starts Countersign services for tests, with the commands that users run."""
 
 import atexit
 import json
@@ -14,29 +14,29 @@ from tempfile import mkdtemp
 from typing import NamedTuple
 
 from tests.servers.fork_server import is_forking
-from tests.servers.memory import quick_folder
+from tests.servers.memory import memory_folder
 from tests.servers.process import answers, free_port, serving
 
 SOURCE = Path(__file__).parents[2] / "src"
 MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
-"""One that is given, as with PostgreSQL it must be."""
+"""The master key of test services. Services on PostgreSQL need an explicit master key."""
 COMMAND = (sys.executable, "-m", "countersign.cli.main")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a command that knows nothing of the person who runs the tests."""
+    """Return the environment for a command, without the settings of the person who runs the tests."""
     foreign = ("COUNTERSIGN_", "XDG_")
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(foreign) and not name.lower().endswith("_proxy")
     }
-    # Tests count the records of the demonstration, and their pages have no proposals but their own.
+    # Tests count the demonstration records and expect no proposals other than their own.
     return {**kept, "PYTHONPATH": str(SOURCE), "COUNTERSIGN_DEMO_ACTIVITY": "false", **more}
 
 
 class Running(NamedTuple):
-    """A served data directory."""
+    """A running service with its data directory."""
 
     data: Path
     port: int
@@ -45,11 +45,11 @@ class Running(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The root address."""
+        """The root address of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     def token(self, email: str) -> str:
-        """A bearer token of the person, with all that they hold."""
+        """Issue a bearer token for the person, with all rights of the person."""
         command = [*COMMAND, "token", "issue", email, "--data", self.data, "--json"]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
         token = json.loads(done.stdout)["access_token"]
@@ -58,15 +58,15 @@ class Running(NamedTuple):
 
 
 def is_plain_demonstration(options: Sequence[str], settings: Mapping[str, str] | None, program: Sequence[str]) -> bool:
-    """Whether this start fills an empty directory with the demonstration as every other such start does."""
+    """Return whether this start would fill an empty directory with the same demonstration data as other such starts."""
     names = {name for name in settings or {} if not name.startswith("COUNTERSIGN_RATE_")}
     return "--demo" in options and names <= {"COUNTERSIGN_JOB_WORKERS"} and tuple(program) == COMMAND
 
 
 @cache
 def demonstration(service: str) -> Path:
-    """A directory that a start with --demo has filled, to be copied."""
-    data = Path(mkdtemp(prefix="countersign-demo-", dir=quick_folder())) / "data"
+    """Return a directory with demonstration data that `served` can copy. It is created once in a process."""
+    data = Path(mkdtemp(prefix="countersign-demo-", dir=memory_folder())) / "data"
     atexit.register(shutil.rmtree, data.parent, ignore_errors=True)
     data.mkdir()
     (data / "master.key").write_text(MASTER_KEY)
@@ -77,9 +77,10 @@ def demonstration(service: str) -> Path:
 
 
 def move_to_postgres(data: Path, settings: Mapping[str, str]) -> None:
-    """Move the data directory to the empty PostgreSQL database, and to the bucket if there is one, of the settings.
+    """Move the data directory to the empty PostgreSQL database in the settings, and the blobs to the bucket if the
+    settings have one.
 
-    Moving the demonstration there takes a fifth of the time that seeding it there takes.
+    This takes a fifth of the time that it takes to seed the demonstration data there.
     """
     command: list[str | Path] = [*COMMAND, "db", "migrate", "--data", data]
     for option, name in (("--to", "COUNTERSIGN_DATABASE_URL"), ("--blobs-to", "COUNTERSIGN_BLOBS_URL")):
@@ -101,11 +102,11 @@ def served(
     copies: bool = True,
     ports: tuple[int, int] | None = None,
 ) -> Iterator[Running]:
-    """Serve a service of the data directory on a free port until the block ends; "both" serves both.
-    `ports` are those of an earlier start, which is then a restart.
+    """Run a service, or "both" services, with this data directory until the block ends.
 
-    A new directory gets a copy of one demonstration, which takes less time than to seed it; with --full, and without
-    `copies`, it is seeded.
+    The ports are free ports, or `ports` to restart on the ports of an earlier start. With --demo, a new directory gets
+    a copy of demonstration data, which is faster than seeding. The data is seeded instead if `copies` is false or the
+    run has the option --full.
     """
     if copies and is_forking() and not data.exists() and is_plain_demonstration(options, settings, program):
         shutil.copytree(demonstration(service), data)
@@ -116,10 +117,10 @@ def served(
     else:
         command += [service, "--port", str(port)]
     log = data.with_name(data.name + ".log")
-    # Counters of requests would make tests depend on how fast they are.
+    # With rate limits, the result of a test would depend on its speed.
     quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN", "REGISTER")}
-    # Workers take as long to start as the server; who tests jobs asks for them.
-    # Tests count what the demonstration has without its activity.
+    # A job worker takes as long to start as the server, so only tests of jobs start workers.
+    # Tests count the demonstration records, which DEMO_ACTIVITY would add to.
     fixed = {"PYTHONPATH": str(SOURCE), "COUNTERSIGN_JOB_WORKERS": "0", "COUNTERSIGN_DEMO_ACTIVITY": "false"}
     variables = {**fixed, **quotas, **(settings or {})}
     with serving(

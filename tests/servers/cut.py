@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts or holds a connection once, after a given number of bytes in one direction."""
+"""A TCP proxy that cuts or stalls one connection after a given number of bytes in one direction."""
 
 import socket
 import struct
@@ -10,11 +10,12 @@ PIECE_BYTES = 16 << 10
 
 
 class Cutter:
-    """Passes connections on to a loopback port, and cuts the one that carries byte number `after`; with `holds` it
-    stands still there instead, until the proxy is closed. A cut loses what the receiver has not read yet; after a hold
-    the receiver still reads it.
+    """Forwards connections to a loopback port. After `up_after` bytes to the server or `down_after` bytes to the
+    client, counted over all connections, it cuts the connection.
 
-    Bytes are counted over all connections. `cuts` tells how many were cut; further ones are passed on whole.
+    With `holds`, the proxy stalls the connection until the proxy is closed, instead of cutting it. After a cut, the
+    receiver cannot read the bytes that it has not read yet; during a stall, it can. `cuts` is the number of connections
+    that were cut or stalled. Later connections are forwarded completely.
     """
 
     def __init__(
@@ -35,11 +36,11 @@ class Cutter:
 
     @property
     def url(self) -> str:
-        """The address that clients use instead of the server's."""
+        """The address that clients use instead of the address of the server."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def accept(self) -> None:
-        """Take connections until the proxy is closed."""
+        """Accept connections until the proxy is closed."""
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
@@ -52,7 +53,7 @@ class Cutter:
                     self._threads.append(thread)
 
     def close(self) -> None:
-        """Take no more connections, and end those there are."""
+        """Accept no more connections, and end the open connections."""
         self._closed.set()
         _shut(self._listener)
         self._accepting.join()
@@ -93,7 +94,7 @@ class Cutter:
 def cutting(
     port: int, *, up_after: int | None = None, down_after: int | None = None, holds: bool = False
 ) -> Iterator[Cutter]:
-    """A proxy to the loopback port for the length of the block."""
+    """Run a proxy to the loopback port until the block ends."""
     cutter = Cutter(port, up_after=up_after, down_after=down_after, holds=holds)
     try:
         yield cutter
@@ -102,7 +103,8 @@ def cutting(
 
 
 def _cut(each: socket.socket) -> None:
-    """End it like a broken line: without closing it, its sender would go on until the buffers are full, and wait."""
+    """Reset the connection, as if the line was broken. If the socket was not closed, the sender would continue until
+    its buffers are full, and then wait."""
     _shut(each)
     with suppress(OSError):
         each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -110,6 +112,6 @@ def _cut(each: socket.socket) -> None:
 
 
 def _shut(each: socket.socket) -> None:
-    """End a socket's conversation, also when the other end did so first."""
+    """Shut down a socket, even if the other end has closed the connection already."""
     with suppress(OSError):
         each.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Debian's Firefox for tests that look at pages, driven over WebDriver BiDi, which it speaks itself."""
+"""Starts Debian's Firefox for tests of pages, and controls it with its built-in WebDriver BiDi protocol."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.servers.process import installed, serving
 LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Escape": "\ue00c", "End": "\ue010", "ArrowDown": "\ue015"}
 WAIT_S = 30
-# No request but those of the test: neither updates, nor pages of the maker, nor telemetry.
+# Firefox sends no requests other than the requests of the test: no updates, no pages of the vendor, no telemetry.
 PREFERENCES: Mapping[str, object] = {
     "app.update.enabled": False,
     "browser.aboutConfig.showWarning": False,
@@ -38,84 +38,84 @@ PREFERENCES: Mapping[str, object] = {
 
 @pytest.fixture(scope="session")
 def firefox() -> Path:
-    """The path of Firefox; skips where there is none."""
+    """Return the path of Firefox, or skip the test if Firefox cannot be installed."""
     return installed("firefox-esr", "firefox-esr")
 
 
 class Page:
-    """The one page of a started Firefox."""
+    """The only page of a running Firefox."""
 
     def __init__(self, socket: ClientConnection, context: str) -> None:
         self._socket = socket
         self._context = context
         self._commands = 0
         self.errors: list[str] = []
-        """What the console said of errors."""
+        """The errors in the console of the page."""
 
     async def command(self, method: str, **params: object) -> dict[str, Any]:
-        """The result of a command of WebDriver BiDi."""
+        """Send a command of WebDriver BiDi and return its result."""
         self._commands += 1
         number = self._commands
         await self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
-            told: dict[str, Any] = json.loads(await asyncio.wait_for(self._socket.recv(), WAIT_S * 2))
-            if told.get("method") == "log.entryAdded" and told["params"]["level"] == "error":
-                self.errors.append(str(told["params"]["text"]))
-            if told.get("id") == number:
-                assert told["type"] == "success", (method, told)
-                return told["result"]
+            message: dict[str, Any] = json.loads(await asyncio.wait_for(self._socket.recv(), WAIT_S * 2))
+            if message.get("method") == "log.entryAdded" and message["params"]["level"] == "error":
+                self.errors.append(str(message["params"]["text"]))
+            if message.get("id") == number:
+                assert message["type"] == "success", (method, message)
+                return message["result"]
 
     async def open(self) -> None:
-        """Begin a session and find the page."""
+        """Start a session and find the page."""
         await self.command("session.new", capabilities={})
         await self.command("session.subscribe", events=["log.entryAdded"])
         tree = await self.command("browsingContext.getTree")
         self._context = tree["contexts"][0]["context"]
 
     async def goto(self, url: str) -> None:
-        """Be at this address."""
+        """Open this address and wait until it is loaded."""
         await self.command("browsingContext.navigate", context=self._context, url=url, wait="complete")
 
     async def evaluate(self, expression: str) -> Any:
-        """What the expression comes to, where that is a plain value."""
+        """Return the value of a JavaScript expression if it is a primitive value."""
         target = {"context": self._context}
-        told = await self.command("script.evaluate", expression=expression, target=target, awaitPromise=True)
-        assert told["type"] == "success", told
-        return told["result"].get("value")
+        message = await self.command("script.evaluate", expression=expression, target=target, awaitPromise=True)
+        assert message["type"] == "success", message
+        return message["result"].get("value")
 
     async def wait(self, expression: str) -> None:
-        """Wait until the expression is true."""
+        """Wait until the JavaScript expression is true."""
         for _ in range(WAIT_S * 10):
             if await self.evaluate(f"Boolean({expression})"):
                 return
             await asyncio.sleep(0.1)
         seen = await self.evaluate("document.body.innerText.slice(0, 500)")
-        raise AssertionError(f"{expression} is not so: {seen}")
+        raise AssertionError(f"{expression} does not become true: {seen}")
 
     async def wait_text(self, selector: str, text: str) -> None:
-        """Wait until an element of this selector has this text in it."""
-        sought = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        await self.wait(f"{sought}.some((each) => each.textContent.includes({json.dumps(text)}))")
+        """Wait until an element that matches the selector contains the text."""
+        elements = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        await self.wait(f"{elements}.some((each) => each.textContent.includes({json.dumps(text)}))")
 
     async def wait_focus(self, selector: str) -> None:
-        """Wait until what has the keyboard matches the selector."""
+        """Wait until the focused element matches the selector."""
         await self.wait(f"document.activeElement?.matches({json.dumps(selector)})")
 
     async def press(self, *keys: str) -> None:
-        """Press the keys one after the other; names as in KEYS, else the characters themselves."""
+        """Press the keys one after the other. A key is a name in KEYS or a character."""
         strokes = [KEYS.get(each, each) for each in keys]
         actions = [{"type": kind, "value": each} for each in strokes for kind in ("keyDown", "keyUp")]
         source = {"type": "key", "id": "keyboard", "actions": actions}
         await self.command("input.performActions", context=self._context, actions=[source])
 
     async def type(self, text: str) -> None:
-        """Type the text where the keyboard is."""
+        """Type the text into the focused element."""
         await self.press(*text)
 
 
 @asynccontextmanager
 async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
-    """The page of a Firefox without a window, until the block ends; `profile` is a new folder."""
+    """Run Firefox without a window until the block ends, with a new profile folder. Return its page."""
     profile.mkdir()
     lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]
     (profile / "user.js").write_text("\n".join(lines))

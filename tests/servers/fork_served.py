@@ -1,7 +1,7 @@
-"""Imports the product, and forks a process for each order that comes through the socket it is given; see fork_server.
+"""A program that imports the product and forks a process for each order from a socket (see `fork_server`).
 
-A forked process runs `python -m MODULE ARGUMENTS` to its end, as if it had been started so, except that passwords cost
-next to nothing there.
+A forked process runs `python -m MODULE ARGUMENTS` to its end, as if it had been started with this command. The only
+difference is that password hashing is cheap.
 """
 
 import atexit
@@ -31,74 +31,77 @@ import countersign
 from countersign.kernel.security import age, passwords
 
 STATUS = struct.Struct("i")
-LATER = ("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl", "uvloop")
-"""What the product imports when it serves."""
+LATE_IMPORTS = (
+    *("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl", "uvloop"),
+)
+"""The modules that the product imports only when it serves."""
 SET_DEATH_SIGNAL = 1
-ARGUMENTS = 47
-"""Where in /proc/self/stat the addresses of the command end, counted from the field after the name."""
+END_OF_ARGUMENTS = 47
+"""The position in /proc/self/stat after the start and end addresses of the command line. Positions are counted from the
+field after the name of the program."""
 MAX_FILES = 16
-"""What one order may bring: the standard streams, what is handed on, and the pipe for the exit status."""
-BASE = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
+"""The maximum number of open files in one order: the standard streams, files to pass on, and the pipe for the exit
+status."""
+IMPORT_PATHS = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
 
 
 def load() -> None:
-    """Import every module of the product, and what it imports when it serves.
+    """Import every module of the product and LATE_IMPORTS.
 
     Raises:
-        RuntimeError: an import has started a thread, which what is forked would not have.
+        RuntimeError: an import has started a thread. Forked processes would not have this thread.
     """
     for module in pkgutil.walk_packages(countersign.__path__, "countersign."):
         importlib.import_module(module.name)
-    for name in LATER:
+    for name in LATE_IMPORTS:
         importlib.import_module(name)
-    cheapen()
+    make_passwords_cheap()
     if len(os.listdir("/proc/self/task")) != 1:
-        raise RuntimeError("a thread was started by an import: what is forked would not have it")
+        raise RuntimeError("an import has started a thread, which forked processes would not have")
     gc.collect()
     gc.freeze()
 
 
-def cheapen() -> None:
-    """Have passwords and the passphrases of backups cost next to nothing, as passwords do in the tests' own process."""
+def make_passwords_cheap() -> None:
+    """Make hashing of passwords and of passphrases of backups cheap, as in the process of the tests."""
     passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     passwords._DUMMY_HASH = passwords._dummy_hash()
-    # What is sealed says how much its passphrase costs.
+    # An encrypted backup contains the cost of its passphrase, so every process can decrypt it.
     age.AgeEncryptor.__init__.__kwdefaults__["work"] = 4
 
 
 class Forks:
-    """Forks what is ordered, and says how each process ended."""
+    """Forks a process for each order, and reports the exit status of each process."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._waking, waker = os.pipe()
+        self._wake_reader, self._wake_writer = os.pipe()
         self._statuses: dict[int, int] = {}
-        for end in (self._waking, waker):
+        for end in (self._wake_reader, self._wake_writer):
             os.set_blocking(end, False)
-        self._waker = waker
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(waker)
+        signal.set_wakeup_fd(self._wake_writer)
 
     def next(self) -> dict[str, Any]:
-        """Serve in the process that forks, which ends here; the order, in the process that was forked for it."""
+        """Fork processes until the socket is closed, then end this process. In a forked process, return its order."""
         while True:
-            ready = select.select([self._control, self._waking], [], [])[0]
-            if self._waking in ready:
-                os.read(self._waking, 4096)
+            ready = select.select([self._control, self._wake_reader], [], [])[0]
+            if self._wake_reader in ready:
+                os.read(self._wake_reader, 4096)
                 self._reap()
             if self._control in ready:
                 message, files, _, _ = socket.recv_fds(self._control, 1 << 20, MAX_FILES)
                 if not message:
                     os._exit(0)
                 order = json.loads(message)
-                ended = files.pop() if len(files) > len(order["descriptors"]) else None
-                pid = os.fork() if ended is not None else fork_aside()
+                status_pipe = files.pop() if len(files) > len(order["descriptors"]) else None
+                pid = os.fork() if status_pipe is not None else fork_orphan()
                 if pid == 0:
                     self._leave()
                     become(order, files)
                     return order
-                if ended is not None:
-                    self._statuses[pid] = ended
+                if status_pipe is not None:
+                    self._statuses[pid] = status_pipe
                 for file in files:
                     os.close(file)
                 self._control.send(str(pid).encode())
@@ -108,35 +111,36 @@ class Forks:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            ended = self._statuses.pop(pid)
-            # The process that started it may wait no more.
+            status_pipe = self._statuses.pop(pid)
+            # The process that ordered the fork may no longer read the pipe.
             with contextlib.suppress(BrokenPipeError):
-                os.write(ended, STATUS.pack(status))
-            os.close(ended)
+                os.write(status_pipe, STATUS.pack(status))
+            os.close(status_pipe)
 
     def _leave(self) -> None:
-        """Be without what is the forking process's own; its other open files are closed by `become`."""
+        """Undo the set-up of the forking process in a forked process. `become` closes its open files."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._control.close()
 
 
-def fork_aside() -> int:
-    """As `os.fork`, but the new process is no child of this one: who adopts orphans is its parent."""
+def fork_orphan() -> int:
+    """Fork a process that is not a child of this process. Its parent is the process that adopts orphans. Return its id,
+    or 0 in the new process."""
     reading, writing = os.pipe()
-    between = os.fork()
-    if between == 0:
-        orphaned = os.getpid()
+    middle = os.fork()
+    if middle == 0:
+        middle_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
             os.close(reading)
             os.close(writing)
-            while os.getppid() == orphaned:
+            while os.getppid() == middle_pid:
                 time.sleep(0.0002)
             return 0
         os.write(writing, STATUS.pack(pid))
         os._exit(0)
-    os.waitpid(between, 0)
+    os.waitpid(middle, 0)
     pid = STATUS.unpack(os.read(reading, STATUS.size))[0]
     os.close(reading)
     os.close(writing)
@@ -144,7 +148,7 @@ def fork_aside() -> int:
 
 
 def become(order: dict[str, Any], files: list[int]) -> None:
-    """Take the order's open files, environment, working directory and path of modules."""
+    """Set up this process with the open files, environment, working directory and import path of the order."""
     parent = os.getppid()
     ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, order["death"])
     if os.getppid() != parent:
@@ -157,7 +161,7 @@ def become(order: dict[str, Any], files: list[int]) -> None:
     os.environ.update(order["variables"])
     time.tzset()
     os.chdir(order["folder"])
-    sys.path[:] = [os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep), *BASE]
+    sys.path[:] = [os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep), *IMPORT_PATHS]
     sys.argv = ["-m", *order["command"][3:]]
     sys.dont_write_bytecode = bool(order["variables"].get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
@@ -167,29 +171,29 @@ def become(order: dict[str, Any], files: list[int]) -> None:
 
 
 def show_command(command: list[str]) -> None:
-    """Have /proc show this command, as far as there is room."""
+    """Let /proc show this command as the command line of this process. A long command is cut off."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    start, end = map(int, fields[ARGUMENTS - 2 : ARGUMENTS])
+    start, end = map(int, fields[END_OF_ARGUMENTS - 2 : END_OF_ARGUMENTS])
     shown = b"".join(os.fsencode(each) + b"\0" for each in command)
     ctypes.memset(start, 0, end - start)
     ctypes.memmove(start, shown, min(len(shown), end - start - 1))
 
 
 def take_files(files: list[int], descriptors: list[int]) -> None:
-    """Have these files open under these numbers, and no other one."""
+    """Give the open files these numbers, and close all other files."""
     above = max(*files, *descriptors) + 1
     moved = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
     for file, number in zip(moved, descriptors, strict=True):
         os.dup2(file, number)
     for number in map(int, os.listdir("/proc/self/fd")):
         if number not in descriptors:
-            # Among them is the folder that is listed, which is closed already.
+            # The list contains the file of the listed folder, which is closed already.
             with contextlib.suppress(OSError):
                 os.close(number)
 
 
 def _text(number: int, mode: str, errors: str = "strict") -> io.TextIOWrapper:
-    """A standard stream as the interpreter makes it."""
+    """Create a standard stream as the interpreter does."""
     raw = io.FileIO(number, mode, closefd=False)
     buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
     is_line = number == 2 or os.isatty(number)
@@ -198,8 +202,8 @@ def _text(number: int, mode: str, errors: str = "strict") -> io.TextIOWrapper:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the module to its end; the exit code."""
-    # As it would be missing where it has not been imported yet.
+    """Run the module to its end and return the exit code."""
+    # In a process that is started in the usual way, the module has not been imported before it runs.
     sys.modules.pop(arguments[0], None)
     try:
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
@@ -212,7 +216,8 @@ def run(arguments: list[str]) -> int:
 
 
 def leave(code: int) -> None:
-    """End as the interpreter does, but for taking the modules apart: what it copies for that takes a tenth of a second.
+    """End the process as the interpreter does, but without clearing the modules. That would copy memory pages, which
+    takes a tenth of a second.
 
     Raises:
         OSError: the last output could not be written.
@@ -231,4 +236,4 @@ if __name__ == "__main__":
     try:
         leave(code)
     except OSError:
-        sys.exit(code)  # and the interpreter says at its end what cannot be written
+        sys.exit(code)  # The interpreter reports the output that cannot be written.

@@ -1,8 +1,8 @@
-"""Processes of `python -m MODULE` that are forked from one which has imported the product: a start without the imports.
+"""Makes processes of `python -m MODULE` start faster: they are forked from a process that has imported the product.
 
-A forked process is one like any other: it has its own id, environment, working directory and streams, and it is killed
-and waited for in the same way. With --full every process is started anew, and so is each one that this module cannot
-give what it asks for: another interpreter, other settings of Python's own, a function to call before it begins.
+A forked process has its own id, environment, working directory and streams, and tests kill it and wait for it like any
+other process. A process is started as usual with the option --full, or if forking cannot provide what the test
+requests, such as another interpreter, other settings of Python or a function to call before the start.
 """
 
 import ctypes
@@ -26,17 +26,19 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 SERVED = Path(__file__).with_name("fork_served.py")
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "SSL_", "OPENSSL_", "MALLOC_")
-"""What an interpreter reads as it begins: a forked one has read it already."""
+"""The prefixes of environment variables that an interpreter reads when it starts. A forked process cannot change
+them."""
 SETTABLE = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "SSL_CERT_DIR", "SSL_CERT_FILE")
-"""Those of them that a forked one can still be given."""
+"""The variables among them that a forked process can still change."""
 SET_CHILD_SUBREAPER = 36
 COMMAND_BYTES = 4096
-"""How much of its command a forked process shows in /proc."""
-ORDINARY: Mapping[str, object] = {
+"""The maximum length of the command that /proc shows for a forked process."""
+FORK_OPTIONS: Mapping[str, object] = {
     "preexec_fn": None, "close_fds": True, "restore_signals": True, "process_group": -1,
     "gid": None, "gids": None, "uid": None, "umask": -1, "executable": None, "shell": False,
 }  # fmt: skip
-"""What a forked process has; one for which any of it is another is started anew."""
+"""The options of `Popen` that forking supports only with these values. With other values, a process is started as
+usual."""
 STATUS = struct.Struct("i")
 
 _Popen = subprocess.Popen
@@ -44,9 +46,12 @@ _EXECUTE = signature(getattr(_Popen, "_execute_child", lambda self: None))
 
 
 class ForkServer:
-    """The process that has imported the product, started by the first who asks. It begins with the `environment` of
-    the run's begin, whatever a test changes until then. A test that gives its process mounts of its own
-    (`unshare`) gets a further one, which sees them; the one before goes on with what it forked."""
+    """Starts and controls the process that has imported the product, which this class calls the forking process.
+
+    The forking process starts with the first order, with the `environment` that the test run had at its beginning. A
+    test may give itself other mounts (`unshare`). It then gets a new forking process, which sees these mounts, and the
+    earlier one continues for the processes that it has forked.
+    """
 
     def __init__(self) -> None:
         self.environment: dict[str, str] = {}
@@ -58,37 +63,37 @@ class ForkServer:
         self._earlier: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 
     def fork(self, order: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
-        """A new process with these open files, of which the first three are its standard streams; its id, and a pipe
-        that its exit status comes through."""
-        ends, ended = os.pipe()
+        """Fork a process with these open files. The first three are its standard streams. Return its id, and a pipe
+        from which its exit status can be read."""
+        status_reader, status_writer = os.pipe()
         try:
-            answer = self._answer(order, [*streams, ended])
+            pid = self._send(order, [*streams, status_writer])
         except BaseException:
-            os.close(ends)
+            os.close(status_reader)
             raise
         finally:
-            os.close(ended)
-        return answer, ends
+            os.close(status_writer)
+        return pid, status_reader
 
     def fork_child(self, order: Mapping[str, object], streams: Sequence[int]) -> int:
-        """The same, but the new process is a child of this one, which waits for it by itself."""
-        return self._answer({**order, "is_child": True}, streams)
+        """Fork a process that becomes a child of this process, which can then wait for it. Return its id."""
+        return self._send({**order, "is_child": True}, streams)
 
-    def _answer(self, order: Mapping[str, object], files: Sequence[int]) -> int:
+    def _send(self, order: Mapping[str, object], files: Sequence[int]) -> int:
         with self._lock:
-            control = self._started()
-            _adopts(bool(order.get("is_child")))
+            control = self._connect()
+            _set_adopts_orphans(bool(order.get("is_child")))
             try:
                 socket.send_fds(control, [json.dumps(order).encode()], files)
-                answer = control.recv(64)
+                pid = control.recv(64)
             finally:
-                _adopts(False)
-        if not answer:
-            raise RuntimeError("the process that forks is gone")
-        return int(answer)
+                _set_adopts_orphans(False)
+        if not pid:
+            raise RuntimeError("the forking process has ended")
+        return int(pid)
 
     def stop(self) -> None:
-        """End it, and with it what it forked."""
+        """End the forking processes and the processes that they forked."""
         if self._control is not None and self._process is not None and self._owner == os.getpid():
             for control, process in [*self._earlier, (self._control, self._process)]:
                 control.close()
@@ -96,7 +101,7 @@ class ForkServer:
         self._control = None
         self._earlier.clear()
 
-    def _started(self) -> socket.socket:
+    def _connect(self) -> socket.socket:
         mounts = os.stat("/proc/self/ns/mnt").st_ino
         if self._control is None or (self._owner, self._mounts) != (os.getpid(), mounts):
             if self._control is not None and self._process is not None and self._owner == os.getpid():
@@ -111,8 +116,8 @@ class ForkServer:
         return self._control
 
 
-def _adopts(is_adopting: bool) -> None:
-    """Whether this process becomes the parent of what its children leave behind."""
+def _set_adopts_orphans(is_adopting: bool) -> None:
+    """Set whether this process becomes the parent of processes that its children leave behind."""
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, int(is_adopting))
 
 
@@ -120,12 +125,13 @@ _server = ForkServer()
 
 
 class Process(subprocess.Popen[Any]):
-    """A process as `subprocess` starts it, or forked where that is the same."""
+    """Replaces `subprocess.Popen`. The process is forked if this makes no difference, and started as usual
+    otherwise."""
 
     _status: int | None = None
 
     def __init__(self, args: Any, *positional: Any, **options: Any) -> None:
-        # asyncio waits for its processes by itself, which only a child of this process lets it.
+        # asyncio waits for its processes itself, so they must be children of this process.
         self._is_asyncio = options.get("universal_newlines") is False
         super().__init__(args, *positional, **options)
 
@@ -152,11 +158,11 @@ class Process(subprocess.Popen[Any]):
             return super()._try_wait(wait_flags)  # type: ignore[misc]
         if wait_flags & os.WNOHANG and not select.select([self._status], [], [], 0)[0]:
             return 0, 0
-        said = os.read(self._status, STATUS.size)
+        status = os.read(self._status, STATUS.size)
         os.close(self._status)
         self._status = None
-        # Without a word the process that forks is gone, and has taken its own with it.
-        return self.pid, STATUS.unpack(said)[0] if said else signal.SIGKILL
+        # If the pipe is empty, the forking process has ended, and its forked processes were killed with it.
+        return self.pid, STATUS.unpack(status)[0] if status else signal.SIGKILL
 
     def _internal_poll(self, _deadstate: int | None = None, **_: Any) -> int | None:
         if self._status is None:
@@ -173,10 +179,10 @@ class Process(subprocess.Popen[Any]):
 
 
 def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
-    """What to fork; None where the process has to be started anew."""
+    """Return the order to fork this process, or None if the process must be started as usual."""
     arguments = given["args"]
-    unable = any(given.get(name, value) != value for name, value in ORDINARY.items())
-    if unable or isinstance(arguments, str | bytes | os.PathLike):
+    is_unsupported = any(given.get(name, value) != value for name, value in FORK_OPTIONS.items())
+    if is_unsupported or isinstance(arguments, str | bytes | os.PathLike):
         return None
     environment = os.environ if given["env"] is None else given["env"]
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
@@ -195,7 +201,8 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
 
 
 def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
-    """The command, its environment, and the signal it gets when its parent dies, without `setpriv` and `env` before."""
+    """Return the command without a leading `setpriv` and `env`, its environment, and the signal that the process gets
+    when its parent dies."""
     death = int(signal.SIGKILL)
     if Path(command[0]).name == "setpriv" and command[1].startswith("--pdeathsig=") and command[2] == "--":
         death = signal.Signals["SIG" + command[1].partition("=")[2]]
@@ -217,13 +224,13 @@ def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_forking() -> bool:
-    """Whether processes are forked at present."""
+    """Return whether new processes are forked."""
     return subprocess.Popen is Process
 
 
 @contextmanager
-def started_anew() -> Iterator[None]:
-    """Until the block ends every process is started anew, for tests of what a start or its memory costs."""
+def without_forking() -> Iterator[None]:
+    """Start every process as usual until the block ends, for tests that measure a start or its memory."""
     forking, subprocess.Popen = subprocess.Popen, _Popen  # type: ignore[misc]
     try:
         yield
@@ -232,22 +239,22 @@ def started_anew() -> Iterator[None]:
 
 
 @pytest.fixture
-def starts_anew() -> Iterator[None]:
-    """Processes of this test are started anew; see `started_anew`."""
-    with started_anew():
+def no_forking() -> Iterator[None]:
+    """Start the processes of this test as usual (see `without_forking`)."""
+    with without_forking():
         yield
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Have processes forked where that is the same; Linux alone has the calls."""
+    """Replace `subprocess.Popen`, so that processes are forked. Only Linux has the necessary system calls."""
     if sys.platform == "linux" and not config.getoption("--full"):
-        # tests/conftest.py has removed the settings that no installation has.
+        # tests/conftest.py has removed the Python settings that an installation does not have.
         _server.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         subprocess.Popen = Process  # type: ignore[misc]
 
 
 def pytest_unconfigure() -> None:
-    """End what forks."""
+    """End the forking processes."""
     subprocess.Popen = _Popen  # type: ignore[misc]
     _server.stop()

@@ -1,8 +1,9 @@
-"""Machines of their own as far as the network goes: namespaces, each on a cable that can be cut.
+"""Simulates machines with Linux network namespaces. Each machine has a virtual network cable that a test can cut.
 
-A machine reaches servers on this one's loopback through its cable; tests reach the machine by a way of their own, which
-is never cut, so that they can ask it how it bears being cut off. The cable's other end is in a namespace too: Chromium
-fails the connections it is opening (ERR_NETWORK_CHANGED) when an address comes or goes where it runs.
+Through its cable, a simulated machine reaches servers on the loopback address of the real machine. Tests reach the
+simulated machine through a relay that is never cut, so that they can send it requests while the cable is cut. The other
+end of the cable is in a second namespace: if addresses changed in the namespace of the tests, Chromium would abort the
+connections that it is opening (ERR_NETWORK_CHANGED).
 """
 
 import os
@@ -24,17 +25,19 @@ from tests.servers.process import free_port, serving
 
 RELAY = (sys.executable, str(Path(__file__).with_name("relay.py")))
 FIRST_START_S = 240
-"""How long a node may take that makes the tables and the demonstration over its cable, on a busy machine."""
+"""The maximum time for the first start of a node, which creates the tables and the demonstration data over its
+cable."""
 
 _numbers = count()
 
 
 class CannotSeparate(Exception):
-    """This machine lets nobody make network namespaces; the text says why."""
+    """Network namespaces cannot be created here. The text contains the reason."""
 
 
 class Machine:
-    """A namespace with a cable to another one, `hub`, where this machine's servers are found at the address `far`."""
+    """A network namespace with a cable to a second namespace, the hub. At the address `far` of the hub, the namespace
+    reaches servers of the real machine."""
 
     far, near = "10.192.0.1", "10.192.0.2"
 
@@ -42,11 +45,11 @@ class Machine:
         self.name = f"cs{os.getpid() % 100_000}n{next(_numbers)}"
         self.hub = f"{self.name}h"
 
-    def lay(self) -> None:
-        """Make the namespace and its cable.
+    def create(self) -> None:
+        """Create both namespaces and the cable.
 
         Raises:
-            CannotSeparate: not allowed here.
+            CannotSeparate: the system does not allow it.
         """
         _ip("netns", "add", self.name)
         _ip("netns", "add", self.hub)
@@ -58,26 +61,26 @@ class Machine:
         self._inside("link", "set", "lo", "up")
 
     def remove(self) -> None:
-        """Take away both."""
+        """Delete both namespaces."""
         for name in (self.name, self.hub):
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
     def cut(self) -> None:
-        """Cut the cable: the machine notices at once that it is alone."""
+        """Cut the cable. The machine notices at once that it has no connection."""
         self._inside("link", "set", "back", "down")
 
     def swallow(self) -> None:
-        """Let nothing come back: what the machine sends arrives, and it waits for answers in vain."""
+        """Drop all packets to the machine. Packets from the machine still arrive, but it never receives a response."""
         _ip("-n", self.hub, "route", "add", "blackhole", f"{self.near}/32")
 
     def heal(self) -> None:
-        """Mend whichever of the two it was."""
-        words = ("ip", "-n", self.hub, "route", "delete", "blackhole", f"{self.near}/32")
-        subprocess.run(words, capture_output=True, check=False)
+        """Undo `cut` and `swallow`."""
+        arguments = ("ip", "-n", self.hub, "route", "delete", "blackhole", f"{self.near}/32")
+        subprocess.run(arguments, capture_output=True, check=False)
         self._inside("link", "set", "back", "up")
 
     def command(self, *words: str | Path, settings: Mapping[str, str] | None = None) -> list[str | Path]:
-        """The command, to be run on the machine."""
+        """Return a command line that runs the command on the machine."""
         variables = {"PYTHONPATH": str(SOURCE), **(settings or {})}
         return ["ip", "netns", "exec", self.name, "env", *(f"{k}={v}" for k, v in variables.items()), *words]
 
@@ -93,45 +96,47 @@ def _ip(*words: str) -> None:
 
 @contextmanager
 def machines(number: int, ports: Sequence[int]) -> Iterator[list[Machine]]:
-    """So many machines, each of which finds these ports of this machine's loopback at its `far` address.
+    """Create machines until the block ends. At its `far` address, each machine reaches these loopback ports of the real
+    machine.
 
-    Skips the test where namespaces cannot be made.
+    The test is skipped if namespaces cannot be created.
     """
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and ip (Debian: apt install iproute2)")
     with ExitStack() as stack:
-        made = [Machine() for _ in range(number)]
-        for machine in made:
+        created = [Machine() for _ in range(number)]
+        for machine in created:
             stack.callback(machine.remove)
             try:
-                machine.lay()
+                machine.create()
             except CannotSeparate as error:
                 pytest.skip(f"no network namespaces here: {error}")
             for port in ports:
-                _relayed(stack, machine, "--listen", machine.hub, f"{machine.far}:{port}=127.0.0.1:{port}")
-        yield made
+                _start_relay(stack, machine, "--listen", machine.hub, f"{machine.far}:{port}=127.0.0.1:{port}")
+        yield created
 
 
 @contextmanager
 def node(machine: Machine, data: Path, settings: Mapping[str, str], *options: str) -> Iterator[dict[str, int]]:
-    """Both services on the machine until the block ends; the loopback ports of this machine that lead to them."""
+    """Run both services on the machine until the block ends. Return the loopback ports of the real machine through
+    which tests reach the services."""
     ports = {"distribution": free_port(), "records": free_port()}
     log = data.with_name(data.name + ".log")
-    words = machine.command(*COMMAND, "serve", "--data", data, *options, settings=settings)
+    command = machine.command(*COMMAND, "serve", "--data", data, *options, settings=settings)
     with ExitStack() as stack:
-        is_ready = partial(_says, log, "Stop with ctrl-C")
-        stack.enter_context(serving(words, is_ready=is_ready, log=log, within_s=FIRST_START_S))
-        ways = {"distribution": 8480, "records": 8080}
-        pairs = [f"127.0.0.1:{ports[name]}=127.0.0.1:{port}" for name, port in ways.items()]
-        _relayed(stack, machine, "--connect", machine.name, *pairs)
+        is_ready = partial(_contains, log, "Stop with ctrl-C")
+        stack.enter_context(serving(command, is_ready=is_ready, log=log, within_s=FIRST_START_S))
+        inner_ports = {"distribution": 8480, "records": 8080}
+        pairs = [f"127.0.0.1:{ports[name]}=127.0.0.1:{port}" for name, port in inner_ports.items()]
+        _start_relay(stack, machine, "--connect", machine.name, *pairs)
         yield ports
 
 
-def _relayed(stack: ExitStack, machine: Machine, *words: str) -> None:
+def _start_relay(stack: ExitStack, machine: Machine, *words: str) -> None:
     log = Path(tempfile.gettempdir()) / f"{machine.name}-{next(_numbers)}.log"
     stack.callback(log.unlink, missing_ok=True)
-    stack.enter_context(serving([*RELAY, *words], is_ready=partial(_says, log, relay.READY), log=log))
+    stack.enter_context(serving([*RELAY, *words], is_ready=partial(_contains, log, relay.READY), log=log))
 
 
-def _says(log: Path, words: str) -> bool:
+def _contains(log: Path, words: str) -> bool:
     return words in log.read_text()

@@ -1,4 +1,4 @@
-"""Where the tests' own files are quick."""
+"""Finds a folder in memory for the files of the tests."""
 
 import os
 import shutil
@@ -7,8 +7,9 @@ from pathlib import Path
 FREE_BYTES = 4 << 30
 
 
-def quick_folder() -> Path | None:
-    """A folder in memory, where there is one with room: syncing costs nothing there, and nothing else is another."""
+def memory_folder() -> Path | None:
+    """Return a folder in memory with enough free space, or None. Files in memory differ from files on a disk only in
+    that syncing them takes no time."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < FREE_BYTES:
         return None

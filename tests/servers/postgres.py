@@ -1,4 +1,4 @@
-"""A private PostgreSQL for the run, with an empty database for each test that asks."""
+"""Starts a PostgreSQL server for the test run, and creates an empty database for each test that uses it."""
 
 import os
 import re
@@ -15,28 +15,28 @@ from typing import NamedTuple, Protocol
 import psycopg
 import pytest
 
-from tests.servers.memory import quick_folder
+from tests.servers.memory import memory_folder
 from tests.servers.process import free_port, installed, plain_user, serving, user_group
 
 
 class PostgresFactory(Protocol):
-    """Makes one more database, empty or like the template, and gives its address."""
+    """Creates a database, empty or as a copy of the template, and returns its address."""
 
     def __call__(self, template: str = "template0") -> str: ...
 
 
 class Cluster(NamedTuple):
-    """A running server: where its programs are, its port, its data directory."""
+    """A running server: the folder of its programs, its port and its data directory."""
 
     programs: Path
     port: int
     data: Path
 
     def sql(self, *statements: str, database: str = "postgres") -> str:
-        """Run the statements, each in its own transaction, as the superuser; what they print.
+        """Run the statements as the superuser, each in its own transaction, and return their output.
 
         Raises:
-            RuntimeError: one was refused.
+            RuntimeError: a statement failed.
         """
         command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
         for statement in statements:
@@ -47,26 +47,28 @@ class Cluster(NamedTuple):
         return done.stdout
 
     def create(self, name: str, template: str = "template0") -> str:
-        """Make a database, empty or like the template, which nobody may be connected to; its address."""
-        # Copying a folder in memory costs a third of copying it through the log.
-        way = "file_copy" if quick_folder() in self.data.parents else "wal_log"
-        statement = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {way}"
+        """Create a database, empty or as a copy of the template, and return its address. The template must have no
+        connections."""
+        # In memory, copying the files takes a third of the time of a copy through the log.
+        strategy = "file_copy" if memory_folder() in self.data.parents else "wal_log"
+        statement = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {strategy}"
         _administrator(self.url("postgres")).execute(statement.encode())
         return self.url(name)
 
     def drop(self, *names: str) -> None:
-        """Remove the databases that are there, whoever is connected to them."""
+        """Delete these databases if they exist, and end their connections."""
         for name in names:
             _administrator(self.url("postgres")).execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
 
     def url(self, database: str) -> str:
-        """The address of one of its databases."""
+        """Return the address of a database of the server."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
 
 @cache
 def _administrator(url: str) -> psycopg.Connection[tuple[object, ...]]:
-    """The connection that makes and drops databases, held: a psql for each takes longer than the work."""
+    """Return the connection that creates and deletes databases. It is reused, because starting psql each time takes
+    longer than the statement."""
     return psycopg.connect(url, autocommit=True)
 
 
@@ -77,27 +79,27 @@ def _folders() -> list[Path]:
 
 def _programs() -> Path:
     folder = installed("initdb", "postgresql", _folders()).resolve().parent
-    asked = [folder / "postgres", "--version"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    version = re.search(r"(\d+)", said)
+    command = [folder / "postgres", "--version"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    version = re.search(r"(\d+)", output)
     if version is None or int(version[1]) < 15:
-        pytest.skip(f"PostgreSQL 15 or newer is needed, and {said.strip()!r} was found")
+        pytest.skip(f"PostgreSQL 15 or newer is needed, but {output.strip()!r} is installed")
     return folder
 
 
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[Cluster]:
-    """A PostgreSQL 15 or newer of this run alone, on a loopback port, durable as in production (fsync)."""
+    """Run PostgreSQL 15 or newer on a loopback port, with fsync as in production."""
     programs = _programs()
     user = plain_user()
-    folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=quick_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=memory_folder()))
     try:
         if user:
             shutil.chown(folder, user, user_group(user))
         data = folder / "data"
-        choices = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         subprocess.run(
-            [programs / "initdb", "-D", data, *choices],
+            [programs / "initdb", "-D", data, *options],
             user=user,
             group=user_group(user) if user else None,
             extra_groups=[] if user else None,
@@ -140,19 +142,19 @@ _numbers = count(1)
 
 @pytest.fixture
 def new_postgres_url(postgres_cluster: Cluster) -> Iterator[PostgresFactory]:
-    """A function that makes one more database and gives its address; all are gone after the test."""
-    made: list[str] = []
+    """Return a function that creates a database and returns its address. The databases are deleted after the test."""
+    names: list[str] = []
 
     def create(template: str = "template0") -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
-        made.append(name)
+        names.append(name)
         return postgres_cluster.create(name, template)
 
     yield create
-    postgres_cluster.drop(*made)
+    postgres_cluster.drop(*names)
 
 
 @pytest.fixture
 def postgres_url(new_postgres_url: PostgresFactory) -> str:
-    """The address of an empty PostgreSQL database of the test's own."""
+    """Return the address of an empty PostgreSQL database for this test."""
     return new_postgres_url()

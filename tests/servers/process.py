@@ -1,4 +1,4 @@
-"""Starting a private server for the tests, and being sure that it ends with them."""
+"""Starts servers for tests, and ensures that they end with the tests."""
 
 import os
 import pwd
@@ -16,22 +16,22 @@ import pytest
 START_S = 60
 
 
-_GIVEN: set[int] = set()
+_USED_PORTS: set[int] = set()
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on at this moment, and that was given to nobody else in this process."""
+    """Return a loopback port on which no process listens now and that this function has not returned before."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port: int = probe.getsockname()[1]
-        if port not in _GIVEN:
-            _GIVEN.add(port)
+        if port not in _USED_PORTS:
+            _USED_PORTS.add(port)
             return port
 
 
 def answers(port: int) -> bool:
-    """Whether something accepts connections on the loopback port."""
+    """Return whether a process accepts connections on the loopback port."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -40,7 +40,7 @@ def answers(port: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one has started, the oldest first; none when it has ended."""
+    """Return the child processes of this process, the oldest first. The result is empty if the process has ended."""
     try:
         return sorted(int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     except FileNotFoundError:
@@ -48,7 +48,7 @@ def children(pid: int) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and not only waits to be collected."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -56,7 +56,7 @@ def is_running(pid: int) -> bool:
 
 
 def plain_user() -> str | None:
-    """Whom to run servers as that refuse root: None when this is not root."""
+    """Return the user for servers that refuse to run as root, or None if this process does not run as root."""
     if os.geteuid() != 0:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}
@@ -64,7 +64,8 @@ def plain_user() -> str | None:
 
 
 def installed(program: str, package: str, folders: Sequence[Path] = ()) -> Path:
-    """Where the program is; root installs it from Debian if need be, else the test is skipped."""
+    """Return the path of the program. If it is missing and this process is root, install its Debian package. If it is
+    still missing, skip the test."""
     found = _find(program, folders)
     if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(
@@ -96,10 +97,10 @@ def serving(
     stop: signal.Signals = signal.SIGTERM,
     within_s: float = START_S,
 ) -> Iterator[None]:
-    """Run the server until the block ends; it gets `stop` when this process dies, however it dies (Linux).
+    """Run the server until the block ends. On Linux, the server also gets the signal `stop` if this process dies.
 
     Raises:
-        RuntimeError: the server ended, or was not ready in time; the text holds its log.
+        RuntimeError: the server ended or was not ready in time. The text contains its log.
     """
     setpriv = shutil.which("setpriv")
     wrapped: list[str | Path] = [*command]
@@ -128,7 +129,7 @@ def serving(
 
 
 def user_group(user: str) -> int:
-    """The first group of the user, as a number."""
+    """Return the number of the user's primary group."""
     return pwd.getpwnam(user).pw_gid
 
 

@@ -1,4 +1,4 @@
-"""A private Redis for the run, emptied for each test that asks."""
+"""Starts a Redis server for the test run, and empties it for each test that uses it."""
 
 import shutil
 import socket
@@ -13,7 +13,7 @@ from tests.servers.process import answers, free_port, installed, serving
 
 @pytest.fixture(scope="session")
 def redis_port() -> Iterator[int]:
-    """The loopback port of a Redis of this run alone, which keeps nothing on disk."""
+    """Run a Redis server that stores nothing on disk, and return its loopback port."""
     program = installed("redis-server", "redis-server")
     folder = Path(tempfile.mkdtemp(prefix="countersign-redis-"))
     port = free_port()
@@ -31,7 +31,7 @@ def redis_port() -> Iterator[int]:
 
 @pytest.fixture
 def redis_url(redis_port: int) -> str:
-    """The address of a Redis that holds nothing yet."""
+    """Return the address of the Redis server after all its data is deleted."""
     with socket.create_connection(("127.0.0.1", redis_port), timeout=10) as connection:
         connection.sendall(b"FLUSHALL\r\n")
         assert connection.recv(64) == b"+OK\r\n"

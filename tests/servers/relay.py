@@ -1,6 +1,7 @@
-"""A process that passes connections on: `relay FROM_HOST:PORT=TO_HOST:PORT …`.
+"""A program that forwards TCP connections: `relay FROM_HOST:PORT=TO_HOST:PORT …`.
 
-`--listen NAMESPACE` and `--connect NAMESPACE` name the network namespaces where it does so, if not where it is started.
+`--listen NAMESPACE` and `--connect NAMESPACE` name the network namespaces in which it listens and connects. The default
+is the namespace in which it is started.
 """
 
 import asyncio
@@ -18,21 +19,22 @@ _PIECE = 65536
 
 
 def enter(namespace: int) -> None:
-    """Move this process into the namespace that is open as this file; sockets made before stay where they were made."""
+    """Move this process into the network namespace of this file descriptor. Sockets stay in the namespace in which they
+    were created."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(namespace, _CLONE_NEWNET):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
-def listener(place: str) -> socket.socket:
-    """A socket that listens at `host:port`."""
-    host, _, port = place.rpartition(":")
+def listener(address: str) -> socket.socket:
+    """Return a socket that listens at the address `host:port`."""
+    host, _, port = address.rpartition(":")
     return socket.create_server((host, int(port)), backlog=200)
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Everything, until the reader's end; then the writer's."""
+    """Copy all bytes until the reader ends, then close the writer."""
     with suppress(OSError):
         while piece := await reader.read(_PIECE):
             writer.write(piece)
@@ -42,12 +44,13 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def relay(sockets: dict[str, socket.socket]) -> None:
-    """Pass on what comes to each socket, to the place it is named after, for good."""
+    """Forward the connections of each socket until the process ends. `sockets` maps a target address to the socket that
+    listens for it."""
 
-    async def begin(place: str, made: socket.socket) -> asyncio.Server:
-        host, _, port = place.rpartition(":")
+    async def start(target: str, listening: socket.socket) -> asyncio.Server:
+        host, _, port = target.rpartition(":")
 
-        async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 far_reader, far_writer = await asyncio.open_connection(host, int(port))
             except OSError:
@@ -55,27 +58,29 @@ async def relay(sockets: dict[str, socket.socket]) -> None:
                 return
             await asyncio.gather(_pass(reader, far_writer), _pass(far_reader, writer))
 
-        return await asyncio.start_server(meet, sock=made)
+        return await asyncio.start_server(forward, sock=listening)
 
     async with asyncio.TaskGroup() as group:
-        for place, made in sockets.items():
-            server = await begin(place, made)
+        for target, listening in sockets.items():
+            server = await start(target, listening)
             group.create_task(server.serve_forever())
         sys.stdout.write(READY + "\n")
         sys.stdout.flush()
 
 
-def namespace(words: list[str], option: str) -> int:
-    """The namespace that the option names, opened; without it that of this process."""
-    named = Path("/run/netns", words[words.index(option) + 1]) if option in words else Path("/proc/self/ns/net")
-    return os.open(named, os.O_RDONLY)
+def namespace(arguments: list[str], option: str) -> int:
+    """Open the network namespace that the option names, or the namespace of this process if the option is missing."""
+    path = Path("/proc/self/ns/net")
+    if option in arguments:
+        path = Path("/run/netns", arguments[arguments.index(option) + 1])
+    return os.open(path, os.O_RDONLY)
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    pairs = [word.partition("=") for word in words if "=" in word]
-    listening, connecting = namespace(words, "--listen"), namespace(words, "--connect")
+    arguments = sys.argv[1:]
+    pairs = [each.partition("=") for each in arguments if "=" in each]
+    listening, connecting = namespace(arguments, "--listen"), namespace(arguments, "--connect")
     enter(listening)
-    made = {to: listener(where) for where, _, to in pairs}
+    sockets = {target: listener(address) for address, _, target in pairs}
     enter(connecting)
-    asyncio.run(relay(made))
+    asyncio.run(relay(sockets))

@@ -1,4 +1,4 @@
-"""A private S3 service for the run, with an empty bucket for each test that asks."""
+"""Starts an S3 service for the test run, and creates an empty bucket for each test that uses it."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ from tests.servers.process import answers, free_port, serving
 
 
 class Bucket(NamedTuple):
-    """An empty bucket: the service's address and the bucket's name. Any key and secret are let in."""
+    """A bucket: the address of the service and the name of the bucket. The service accepts any key and secret."""
 
     endpoint: str
     name: str
@@ -23,7 +23,7 @@ class Bucket(NamedTuple):
 
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
-    """The address of an S3 service of this run alone, on a loopback port."""
+    """Run an S3 service on a loopback port, and return its address."""
     folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
     port = free_port()
     try:
@@ -42,7 +42,7 @@ _numbers = count(1)
 
 @pytest.fixture
 def s3_url(s3_endpoint: str) -> Bucket:
-    """An empty bucket of the test's own, as (endpoint, name); its region is us-east-1."""
+    """Create an empty bucket for this test. Its region is us-east-1."""
     name = f"test-{next(_numbers)}"
     request = urllib.request.Request(f"{s3_endpoint}/{name}", method="PUT")
     with urllib.request.urlopen(request, timeout=30) as answer:

@@ -1,7 +1,7 @@
-"""The S3 service by itself, on the loopback port that is given.
+"""A program that runs moto's S3 service on the loopback port in its argument.
 
-moto's own server looks at each request for which of its hundred services is meant, and takes a connection and a thread
-for each: together more than twice what the answer takes.
+moto's own server finds out for each request which of its hundred services it is for, and uses a connection and a thread
+for each request. Together, this takes more than twice the time of the response itself.
 """
 
 import io
@@ -16,18 +16,18 @@ from werkzeug.wrappers import Response
 
 
 class Service:
-    """moto's S3 as an ASGI application; one request after the other, each with its whole body."""
+    """moto's S3 service as an ASGI application. It reads the whole body of a request before it handles the request."""
 
     def __init__(self) -> None:
-        # moto makes its table of errors again for each answer.
-        made = "_create_error_lut"
-        setattr(ErrorLookupFactory, made, staticmethod(cache(getattr(ErrorLookupFactory, made))))
+        # By default, moto creates its table of errors again for each response.
+        name = "_create_error_lut"
+        setattr(ErrorLookupFactory, name, staticmethod(cache(getattr(ErrorLookupFactory, name))))
         self._app = create_backend_app("s3")
-        # Browsers of other origins are none of its callers.
+        # Remove the CORS headers, because no browser calls the service from another origin.
         self._app.after_request_funcs.clear()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request."""
+        """Handle a request."""
         body = bytearray()
         while (message := await receive()).get("more_body"):
             body += message["body"]
@@ -41,7 +41,7 @@ class Service:
 
 
 def _environ(scope: Any, body: bytes) -> dict[str, Any]:
-    """The request as WSGI has it."""
+    """Return the WSGI environment of the request."""
     environ = {
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",

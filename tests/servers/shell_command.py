@@ -1,8 +1,8 @@
-"""A `countersign` for shells whose processes are forked, as `fork_server` forks those that tests start by themselves.
+"""Provides a command `countersign` for shells whose processes are forked (see `fork_server`), so that it starts faster.
 
-A shell starts a small program, which sends its arguments, environment, working directory and standard streams to the
-tests' process. That starts the command with them. The small program passes signals on, and ends as the command ends;
-when it is killed, so is the command.
+The shell starts a small program, which sends its arguments, environment, working directory and standard streams to the
+process of the tests. The process of the tests starts the command with them. The small program forwards signals to the
+command and ends with the same status. If the small program is killed, the command is killed too.
 """
 
 import json
@@ -38,7 +38,8 @@ MESSAGE_BYTES = 1 << 20
 
 @contextmanager
 def forked_countersign() -> Iterator[Path]:
-    """A folder with the program `countersign`, to be the first one in a shell's PATH."""
+    """Provide a folder with the program `countersign` until the block ends. The folder must be the first in the PATH of
+    the shell."""
     with (
         TemporaryDirectory(prefix="countersign-command-") as name,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening,
@@ -60,20 +61,20 @@ def forked_countersign() -> Iterator[Path]:
 
 
 def _accept(listening: socket.socket) -> None:
-    """Start a command for each program that connects, until the socket is shut down; then wait for all of them."""
+    """Start a command for each small program that connects. After the socket is shut down, wait for all commands."""
     running: list[threading.Thread] = []
     with suppress(OSError):
         while True:
-            asking, _ = listening.accept()
-            running.append(threading.Thread(target=_run, args=(asking,)))
+            connection, _ = listening.accept()
+            running.append(threading.Thread(target=_run, args=(connection,)))
             running[-1].start()
     for each in running:
         each.join()
 
 
-def _run(asking: socket.socket) -> None:
-    with asking:
-        message, streams, _, _ = socket.recv_fds(asking, MESSAGE_BYTES, 3)
+def _run(connection: socket.socket) -> None:
+    with connection:
+        message, streams, _, _ = socket.recv_fds(connection, MESSAGE_BYTES, 3)
         if not message:
             return
         arguments, folder, variables = json.loads(message)
@@ -90,17 +91,17 @@ def _run(asking: socket.socket) -> None:
             for stream in streams:
                 os.close(stream)
         with suppress(OSError):
-            asking.send(str(started.pid).encode())
-        threading.Thread(target=_kill_with, args=(asking.dup(), started)).start()
+            connection.send(str(started.pid).encode())
+        threading.Thread(target=_kill_with, args=(connection.dup(), started)).start()
         status = started.wait()
         with suppress(OSError):
-            asking.send(str(status).encode())
-            asking.shutdown(socket.SHUT_RDWR)
+            connection.send(str(status).encode())
+            connection.shutdown(socket.SHUT_RDWR)
 
 
-def _kill_with(asking: socket.socket, started: subprocess.Popen[bytes]) -> None:
-    """Kill the command when the program that stands for it is gone."""
-    with asking, suppress(OSError):
-        asking.recv(1)
+def _kill_with(connection: socket.socket, started: subprocess.Popen[bytes]) -> None:
+    """Kill the command when the small program has ended."""
+    with connection, suppress(OSError):
+        connection.recv(1)
         if started.poll() is None:
             started.kill()

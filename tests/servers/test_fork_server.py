@@ -1,4 +1,4 @@
-"""A forked process is one like any other."""
+"""A forked process behaves like a process that is started as usual."""
 
 import asyncio
 import os
@@ -13,16 +13,16 @@ import pytest
 from countersign.cli.main import COMMANDS
 from tests.faults.volumes import mount_memory, unmount
 from tests.servers.countersign import COMMAND, environment
-from tests.servers.fork_server import Process, started_anew
+from tests.servers.fork_server import Process, without_forking
 
-SAYS = """
+PRINTS_ITS_SETUP = """
 import os, sys
 print(os.getcwd(), sys.argv[1:], os.environ["SAID"], sys.stdin.read(), "countersign.cli.server.serve" in sys.modules)
 print("failed", file=sys.stderr)
 sys.exit(int(os.environ["CODE"]))
 """
 IS_FORKED = "import sys\nprint('countersign.cli.server.serve' in sys.modules)\n"
-HANDED = """
+PRINTS_ITS_FILES = """
 import os, sys
 end = int(sys.argv[1])
 opened = sorted(int(number) for number in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{number}"))
@@ -34,34 +34,35 @@ sys.stdin.read()
 """
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 FIRST_OF_MODULE = {entry.place.partition(":")[0]: name for name, entry in reversed(COMMANDS.items())}
-"""By module, the first command that lives there: what it imports at its start is what the others import."""
+"""Maps each module to its first command. The other commands of the module import the same modules."""
 
-pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are started anew here")
+pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are not forked")
 
 
 def module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:
-    """The command that runs the source, and its environment."""
-    (folder / "spoken.py").write_text(source)
-    return [sys.executable, "-m", "spoken"], environment(PYTHONPATH=f"{environment()['PYTHONPATH']}:{folder}")
+    """Write the source into a module. Return the command that runs the module, and its environment."""
+    (folder / "module_under_test.py").write_text(source)
+    variables = environment(PYTHONPATH=f"{environment()['PYTHONPATH']}:{folder}")
+    return [sys.executable, "-m", "module_under_test"], variables
 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_it_has_what_it_was_given(tmp_path: Path, code: int) -> None:
-    command, variables = module(tmp_path, SAYS)
+    command, variables = module(tmp_path, PRINTS_ITS_SETUP)
     given = {**variables, "SAID": "so", "CODE": str(code)}
 
-    def said() -> "subprocess.CompletedProcess[bytes]":
+    def run() -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
             [*command, "a", "ü"], env=given, cwd=tmp_path, input=b"in", capture_output=True, check=False
         )
 
-    forked = said()
-    with started_anew():
-        anew = said()
+    forked = run()
+    with without_forking():
+        usual = run()
 
-    for done, loaded in ((forked, True), (anew, False)):
-        told = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
-        assert (done.returncode, done.stdout, done.stderr) == (code, told, b"failed\n")
+    for done, loaded in ((forked, True), (usual, False)):
+        output = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
+        assert (done.returncode, done.stdout, done.stderr) == (code, output, b"failed\n")
 
 
 def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
@@ -81,18 +82,18 @@ def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
 
 
 async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tmp_path: Path) -> None:
-    command, variables = module(tmp_path, HANDED)
+    command, variables = module(tmp_path, PRINTS_ITS_FILES)
     reading, writing = os.pipe()
     with os.fdopen(reading) as pipe:
         process = await asyncio.create_subprocess_exec(
             *command, str(writing), env=variables, pass_fds=[writing], stdin=subprocess.PIPE
         )
         os.close(writing)
-        said = await asyncio.to_thread(pipe.read)
+        output = await asyncio.to_thread(pipe.read)
         process.kill()
         ended = await process.wait()
 
-    assert said == f"{os.getpid()} True {[0, 1, 2, writing]} {[*command, str(writing)]}"
+    assert output == f"{os.getpid()} True {[0, 1, 2, writing]} {[*command, str(writing)]}"
     assert ended == -signal.SIGKILL
 
 
@@ -132,7 +133,7 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     [{}, {"umask": 0o077}, {"process_group": 0}, {"close_fds": False}, {"restore_signals": False}],
     ids=lambda options: next(iter(options), "none"),
 )
-def test_it_is_started_anew_for_an_option_that_a_fork_does_not_heed(tmp_path: Path, options: dict[str, int]) -> None:
+def test_it_is_not_forked_for_an_option_that_forking_does_not_support(tmp_path: Path, options: dict[str, int]) -> None:
     command, variables = module(tmp_path, IS_FORKED)
 
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, **options)
@@ -140,14 +141,16 @@ def test_it_is_started_anew_for_an_option_that_a_fork_does_not_heed(tmp_path: Pa
     assert done.stdout == f"{not options}\n"
 
 
-def test_it_is_started_anew_for_what_python_reads_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_not_forked_for_settings_that_python_reads_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command, variables = module(tmp_path, IS_FORKED)
 
     def forked(**changed: str) -> bool:
         done = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
         return done.stdout == "True\n"
 
-    # What forks does not hear of what is changed from here on.
+    # The forking process does not see the following change.
     assert forked()
     monkeypatch.setenv("PYTHONWARNINGS", "error")
 
@@ -157,7 +160,7 @@ def test_it_is_started_anew_for_what_python_reads_at_its_start(tmp_path: Path, m
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_starts_by_itself(name: str) -> None:
-    with started_anew() if name in FIRST_OF_MODULE.values() else nullcontext():
+    with without_forking() if name in FIRST_OF_MODULE.values() else nullcontext():
         done = subprocess.run(
             [*COMMAND, name, "--help"], env=environment(), capture_output=True, text=True, check=False
         )

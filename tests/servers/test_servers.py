@@ -1,4 +1,4 @@
-"""The servers the tests talk to, and the wall around them."""
+"""The servers for tests work, and connections to other machines are blocked."""
 
 import os
 import signal

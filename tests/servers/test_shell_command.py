@@ -1,4 +1,4 @@
-"""What a shell sees of a `countersign` whose processes are forked is what it sees of one that is started anew."""
+"""In a shell, a forked `countersign` behaves like a `countersign` that is started as usual."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def variables() -> Iterator[dict[str, str]]:
-    """The environment of a shell that finds the command."""
+    """Return the environment of a shell that finds the forked command."""
     with forked_countersign() as folder:
         yield environment(PATH=f"{folder}{os.pathsep}{os.environ['PATH']}")
 
@@ -57,11 +57,11 @@ def test_a_signal_to_the_command_ends_it(number: int, tmp_path: Path, variables:
         if not any(str(tmp_path).encode() in folder for folder in _folders()):
             return
         time.sleep(0.1)
-    pytest.fail("the command goes on")
+    pytest.fail("the command has not ended")
 
 
 def _folders() -> Iterator[bytes]:
-    """The working directories of all processes."""
+    """Yield the working directories of all processes."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             yield os.readlink(os.fsencode(process / "cwd"))

@@ -1,8 +1,8 @@
-"""Finds write transactions that wait for anything but their own statements: of requests, and, where they ask the blob
-store, of jobs and the collector too.
+"""Finds write transactions that wait for anything other than their own statements.
 
-SQLite has one writer, and PostgreSQL keeps the transaction's locks, so that such a wait delays every other writer. A
-bare turn of the event loop (`asyncio.sleep(0)`) waits for nothing.
+The transactions of requests must not wait at all. The transactions of jobs and of garbage collection must not call the
+blob store. Such a wait delays every other writer, because SQLite permits only one writer and PostgreSQL keeps the locks
+of the transaction. `asyncio.sleep(0)` does not count as a wait.
 """
 
 import asyncio
@@ -25,12 +25,13 @@ from countersign.kernel.http.app import App
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 
 STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
-ASKS_BLOBS = ("stage", "seal", "put", "discard", "size", "file", "delete")
+BLOB_CALLS = ("stage", "seal", "put", "discard", "size", "file", "delete")
 SOURCE = f"{Path('src', 'countersign')}/"
 
 
 class TransactionWaits:
-    """Watches the requests to applications in this process; `found` names each wait: the route, and the place."""
+    """Watches the requests to applications in this process. `found` lists each wait with its route and the waiting
+    functions."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: list[str] = []
@@ -44,7 +45,7 @@ class TransactionWaits:
                 monkeypatch.setattr(transaction, name, self._statement(getattr(transaction, name)))
             monkeypatch.setattr(transaction, "savepoint", self._savepoint(transaction.savepoint))
         for store in (LocalBlobs, S3Blobs):
-            for name in ASKS_BLOBS:
+            for name in BLOB_CALLS:
                 monkeypatch.setattr(store, name, self._blob_call(getattr(store, name)))
         for name in ("hit", "peek"):
             monkeypatch.setattr(SharedMemoryCounters, name, _remote(getattr(SharedMemoryCounters, name)))
@@ -52,7 +53,7 @@ class TransactionWaits:
             monkeypatch.setattr(App, name, self._request(getattr(App, name)))
 
     def allow(self, *places: str) -> None:
-        """Ignore waits in these places, which a test makes on purpose."""
+        """Ignore waits in these functions, which a test causes on purpose."""
         self._allowed += places
 
     def assert_none(self) -> None:
@@ -60,7 +61,7 @@ class TransactionWaits:
         assert not self.found, "\n".join(dict.fromkeys(self.found))
 
     def check(self, waiting: Coroutine[Any, Any, Any], route: str) -> None:
-        """Note a wait of the request's task, unless no transaction is open or a statement runs."""
+        """Record a wait of the request's task if a transaction is open and no statement runs."""
         task = _task()
         if task in self._open and not self._in_statement.get(task):
             place = _place(waiting)
@@ -92,7 +93,7 @@ class TransactionWaits:
         @wraps(original)
         async def watched(*arguments: Any, **options: Any) -> Any:
             if _task() in self._open:
-                self.found.append(f"a transaction asks the blob store: {original.__name__}")
+                self.found.append(f"a transaction calls the blob store: {original.__name__}")
             return await original(*arguments, **options)
 
         return watched
@@ -134,7 +135,7 @@ class TransactionWaits:
 
 
 class _Watched:
-    """Runs a coroutine, and reports each of its waits."""
+    """Runs a coroutine and reports each of its waits."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], waits: TransactionWaits, route: str) -> None:
         self._coroutine = coroutine
@@ -142,25 +143,25 @@ class _Watched:
         self._route = route
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        go: Callable[[], Any] = lambda: self._coroutine.send(None)  # noqa: E731
+        resume: Callable[[], Any] = lambda: self._coroutine.send(None)  # noqa: E731
         while True:
             try:
-                awaited = go()
+                awaited = resume()
             except StopIteration as done:
                 return done.value
             if awaited is not None:
                 self._waits.check(self._coroutine, self._route)
             try:
                 sent = yield awaited
-            except BaseException as error:  # a cancellation belongs to the coroutine
+            except BaseException as error:  # a cancellation must reach the coroutine
                 thrown = error
-                go = lambda: self._coroutine.throw(thrown)  # noqa: B023, E731
+                resume = lambda: self._coroutine.throw(thrown)  # noqa: B023, E731
             else:
-                go = lambda: self._coroutine.send(sent)  # noqa: B023, E731
+                resume = lambda: self._coroutine.send(sent)  # noqa: B023, E731
 
 
 def _remote(original: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Have a function of the local counters wait, as the same of remote counters does."""
+    """Make a function of the local counters wait, as the functions of remote counters do."""
 
     @wraps(original)
     async def waiting(*arguments: Any) -> Any:
@@ -180,7 +181,7 @@ def _task() -> asyncio.Task[Any]:
 
 
 def _place(waiting: Any) -> str:
-    """The innermost functions of the product in which the coroutine waits, the outermost of them first."""
+    """Return the four innermost functions of the product in which the coroutine waits, the outermost first."""
     places: list[str] = []
     while waiting is not None:
         code: CodeType | None = next(
@@ -194,7 +195,7 @@ def _place(waiting: Any) -> str:
 
 @pytest.fixture
 def transaction_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[TransactionWaits]:
-    """Fails the test if the transaction of a request waits for anything but its statements."""
+    """Fail the test if the transaction of a request waits for anything other than its statements."""
     waits = TransactionWaits(monkeypatch)
     yield waits
     waits.assert_none()

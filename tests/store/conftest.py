@@ -25,7 +25,7 @@ from countersign.store.context import Store
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
 from tests.servers.countersign import MASTER_KEY
-from tests.servers.memory import quick_folder
+from tests.servers.memory import memory_folder
 from tests.servers.postgres import Cluster, PostgresFactory
 from tests.store.ask.shelf import stocked
 from tests.store.lock_waits import LockWaits
@@ -88,7 +88,7 @@ def original(
     name: str, cluster: Cluster | None, prepare: Callable[[Settings], Coroutine[Any, Any, Result]]
 ) -> tuple[Original, Result]:
     """An empty store on PostgreSQL, or on SQLite without a cluster, once it is prepared; what `prepare` returned."""
-    folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=quick_folder())
+    folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=memory_folder())
     atexit.register(folder.cleanup)
     data = Path(folder.name)
     database = f"{name}_{os.getpid()}"

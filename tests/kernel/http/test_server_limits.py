@@ -13,7 +13,7 @@ import pytest
 
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
 from tests.kernel.http.served import Served, everything, one_answer, parsed, request, served, wait_until
-from tests.servers.fork_server import started_anew
+from tests.servers.fork_server import without_forking
 
 LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 30.0}
 LINE = b"X-A: " + b"a" * 60_000 + b"\r\n"
@@ -26,7 +26,7 @@ POST = request("POST", "/size", "Content-Length: 60000") + bytes(60_000)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with small limits of time."""
     # Its memory is measured.
-    with started_anew(), served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
+    with without_forking(), served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
         yield running
 
 

@@ -73,7 +73,7 @@ async def started_ahead() -> int:
     return only
 
 
-@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.usefixtures("no_forking")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: Works, tmp_path: Path) -> None:
     path = tmp_path / "game.tar"
@@ -89,7 +89,7 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
     assert readers() == set()
 
 
-@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.usefixtures("no_forking")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: Works, tmp_path: Path) -> None:
     path = tmp_path / "game.tar"
