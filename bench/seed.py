@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import resources
 from itertools import count
 from pathlib import Path
 
@@ -14,16 +15,18 @@ import msgspec
 from processes import Cluster
 
 from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Database
 from countersign.kernel.http import cursor
 from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
 from countersign.store.app import open_store
 from countersign.store.auth import tokens
 from countersign.store.catalog.cards import card_of, cover_of
-from countersign.store.catalog.projection import ENCODING, weights
+from countersign.store.catalog.projection import ENCODING, WEIGHT_OF_TITLE, weights
 from countersign.store.catalog.schemas import Channel, ProductDetail, Release
 from countersign.store.catalog.search import deletion_variants
 from countersign.store.context import Store
+from countersign.store.lifespan import MIGRATIONS
 from countersign.store.redeem import codes
 
 ROOT_URL = "http://store.bench"
@@ -36,6 +39,13 @@ MEMBER_TOKENS = 2_000
 
 # The index that the author of hand-written SQL on these tables would add.
 FLOOR_INDEX = "CREATE INDEX bench_product_by_title ON product (status, title, id)"
+
+# The facets that `index_catalog` adds have no date yet.
+DATE_FACETS = """
+    UPDATE catalog_facet
+    SET published_at = (SELECT e.published_at FROM catalog_entry e WHERE e.product_id = catalog_facet.product_id)
+    WHERE published_at = 0
+"""
 
 _ADJECTIVES = ("Amber", "Brisk", "Calm", "Deep", "Early", "Fallow", "Gentle", "Hollow", "Iron", "Jolly")
 _NOUNS = ("Harbor", "Lantern", "Meadow", "Orchard", "Pilot", "Quarry", "River", "Signal", "Tower", "Valley")
@@ -296,7 +306,7 @@ def search_tables(seeded: Seeded) -> list[_Table]:
         for product_id, detail in products
     ]
     facets = (
-        (facet, detail.title, product_id)
+        (facet, detail.title, product_id, _moment(detail))
         for product_id, detail, _ in described
         for facet in (
             f"kind:{detail.kind}",
@@ -305,12 +315,16 @@ def search_tables(seeded: Seeded) -> list[_Table]:
             *(f"tag:{each}" for each in dict.fromkeys(detail.tags)),
         )
     )
-    terms = ((term, product_id, weight) for product_id, _, found in described for term, weight in found.items())
+    terms = (
+        (term, product_id, weight, detail.title if weight == WEIGHT_OF_TITLE else "")
+        for product_id, detail, found in described
+        for term, weight in found.items()
+    )
     words = sorted({term for _, _, found in described for term in found})
     typos = ((short, term) for term in words for short in sorted(deletion_variants(term)))
     return [
-        ("catalog_facet", "facet title product_id", facets),
-        ("catalog_term", "term product_id weight", terms),
+        ("catalog_facet", "facet title product_id published_at", facets),
+        ("catalog_term", "term product_id weight title", terms),
         ("catalog_typo", "shortened term", typos),
     ]
 
@@ -321,3 +335,17 @@ def add(seeded: Seeded, tables: Sequence[_Table]) -> None:
         _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables, index=False)
     else:
         asyncio.run(_fill_postgres(seeded.database_url, tables, index=False))
+
+
+async def index_catalog(database: Database) -> None:
+    """Make a fifth of the products free, and write what the migrations would write for products that exist before
+    them."""
+    async with database.transaction() as transaction:
+        await transaction.run("UPDATE product SET access = 'free' WHERE title LIKE '%0' OR title LIKE '%5'")
+        for name in ("ask", "facets", "catalog_index"):
+            (file,) = (each for each in resources.files(MIGRATIONS).iterdir() if each.name.endswith(f"_{name}.sql"))
+            text = file.read_text()
+            for statement in text[text.index("INSERT INTO") :].split(";\n"):
+                if statement.strip():
+                    await transaction.run(statement)
+        await transaction.run(DATE_FACETS)

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from importlib import resources
 from pathlib import Path
 
 import harness
@@ -22,28 +21,13 @@ import seed
 from processes import Cluster, Cores, postgres
 
 from countersign.kernel.database import versions
-from countersign.kernel.database.port import Database
 from countersign.store.app import create, open_store
-from countersign.store.lifespan import MIGRATIONS
 
 PRODUCTS = 100_000
 REQUESTS = 400
 AIM_P95_MS = 30.0
 RESULTS = harness.RESULTS / "storefront.json"
 FACETS = "kind,platform,access,since,tag"
-
-
-async def fill(database: Database) -> None:
-    """Make a fifth of the products free, and write what the migrations would write for products that exist before
-    them."""
-    async with database.transaction() as transaction:
-        await transaction.run("UPDATE product SET access = 'free' WHERE title LIKE '%0' OR title LIKE '%5'")
-        for name in ("ask", "facets", "catalog_index"):
-            (file,) = (each for each in resources.files(MIGRATIONS).iterdir() if each.name.endswith(f"_{name}.sql"))
-            text = file.read_text()
-            for statement in text[text.index("INSERT INTO") :].split(";\n"):
-                if statement.strip():
-                    await transaction.run(statement)
 
 
 def lists() -> list[str]:
@@ -102,7 +86,7 @@ async def measure(seeded: seed.Seeded, cluster: Cluster | None) -> dict[str, lis
 async def prepare(seeded: seed.Seeded) -> None:
     """Fill the tables that counts of lists and searches use."""
     async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
-        await fill(store.database)
+        await seed.index_catalog(store.database)
 
 
 def main() -> None:

@@ -153,20 +153,21 @@ CREATE INDEX catalog_entry_by_encoding ON catalog_entry (encoding, product_id);
 CREATE TABLE catalog_facet (
     facet TEXT NOT NULL,
     title TEXT NOT NULL,
-    product_id TEXT NOT NULL REFERENCES catalog_entry (product_id),
+    product_id TEXT NOT NULL REFERENCES catalog_entry (product_id), published_at BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (facet, title, product_id)
 );
 CREATE INDEX catalog_facet_by_product ON catalog_facet (product_id);
+CREATE INDEX catalog_facet_by_newest ON catalog_facet (facet, published_at DESC, product_id DESC);
 
 CREATE TABLE catalog_term (
     term TEXT NOT NULL,
     product_id TEXT NOT NULL REFERENCES catalog_entry (product_id),
-    weight BIGINT NOT NULL,
+    weight BIGINT NOT NULL, title TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (term, product_id)
 );
 CREATE INDEX catalog_term_by_product ON catalog_term (product_id);
 -- Words of titles, by which products are suggested while somebody types.
-CREATE INDEX catalog_term_of_titles ON catalog_term (term, product_id) WHERE weight >= 8;
+CREATE INDEX catalog_term_of_titles ON catalog_term (term, title, product_id) WHERE weight >= 8;
 
 -- Every word with one letter left out, to find words that were mistyped by one.
 CREATE TABLE catalog_typo (

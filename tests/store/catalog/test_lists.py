@@ -10,6 +10,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.store import app as distribution
+from countersign.store.catalog import search
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World, slugs
 
@@ -64,6 +65,7 @@ async def walk(world: World, token: str | None = None, **parameters: str) -> lis
         )
         assert page.is_success, page.text
         found += [str(slug) for slug in slugs(page.json()["items"])]
+        assert len(found) < 1_000, "a page repeats the one before"
         cursor = page.json()["next_cursor"]
         if cursor is None:
             return found
@@ -312,6 +314,40 @@ async def test_relevance_puts_titles_before_descriptions_and_pages_through(world
     found = await walk(world, q="whales", sort="relevance", limit="2")
 
     assert found == ["whales", *(f"about-{number}" for number in range(5))]
+
+
+@pytest.mark.parametrize("sort", ["relevance", "title"])
+async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
+    world: World, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = await world.person("member@north.example", north="viewer")
+    texts = ("Whale", "Whales", "Whaler Whale", "Whael", "Other")
+    for number in range(30):
+        text = texts[number % len(texts)]
+        tags, status = ["whale"] if number % 3 else [], "draft" if number % 7 == 3 else "public"
+        title = f"{chr(ord('Z') - number % 26)} {text} {number}"
+        await world.product("north", f"p{number}", title=title, tags=tags, description="A whale.", status=status)
+
+    for token in (None, member):
+        monkeypatch.setattr(search, "COMMON", 5_000)
+        whole = await walk(world, token, q="whale", sort=sort, limit="100")
+        monkeypatch.setattr(search, "COMMON", 3)
+        for limit in ("1", "2", "7", "11"):
+            assert await walk(world, token, q="whale", sort=sort, limit=limit) == whole
+        assert len(whole) == (30 if token else 26)
+
+
+async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    for number in range(6):
+        await world.product("north", f"p{number}", kind="tool" if number % 2 else "app", tags=["quiet"])
+    await released(world, owner, "p1", "1.0.0", "stable")
+    await released(world, owner, "p0", "1.0.0", "beta")
+
+    for limit in ("1", "4"):
+        newest = await walk(world, tag="quiet", sort="-published_at", limit=limit)
+        assert newest == ["p0", "p1", "p5", "p4", "p3", "p2"]
+        assert await walk(world, tag="quiet", kind="tool", sort="-published_at", limit=limit) == ["p1", "p5", "p3"]
 
 
 @pytest.mark.parametrize(

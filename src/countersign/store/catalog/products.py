@@ -75,6 +75,16 @@ class Card(NamedTuple):
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
+    if query.is_one_word and query.sort == "title":
+        text, values = search.is_common(query.words[0])
+        if await database.fetch(text, *values):
+            text, values = search.page_of_common_word(query)
+            return await database.scan(text, *values)
+    titles = search.page_of_titles(query)
+    if titles is not None:
+        rows = await database.scan(titles[0], *titles[1])
+        if len(rows) == query.limit:
+            return rows
     text, values = search.page(query)
     return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
 

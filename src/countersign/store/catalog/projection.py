@@ -126,9 +126,10 @@ CLEAR_CHANNELS = """
       AND facet IN ('channel:stable', 'channel:beta', 'channel:nightly', 'channel:alpha')
 """
 CLEAR_FACETS = "DELETE FROM catalog_facet WHERE product_id = $1"
-PUT_FACET = "INSERT INTO catalog_facet (facet, title, product_id) VALUES ($1, $2, $3)"
+PUT_FACET = "INSERT INTO catalog_facet (facet, title, product_id, published_at) VALUES ($1, $2, $3, $4)"
+DATE_FACETS = "UPDATE catalog_facet SET published_at = $2 WHERE product_id = $1 AND published_at <> $2"
 CLEAR_TERMS = "DELETE FROM catalog_term WHERE product_id = $1"
-PUT_TERM = "INSERT INTO catalog_term (term, product_id, weight) VALUES ($1, $2, $3)"
+PUT_TERM = "INSERT INTO catalog_term (term, product_id, weight, title) VALUES ($1, $2, $3, $4)"
 PUT_TYPO = "INSERT INTO catalog_typo (shortened, term) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 
 WEIGHT_OF_TITLE = 8
@@ -152,8 +153,8 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     if reindex:
         await _index(transaction, record)
     await transaction.run(CLEAR_CHANNELS, product_id)
-    channels = [(f"channel:{each.channel}", detail.title, product_id) for each in detail.channels]
-    await transaction.run_many(PUT_FACET, channels)
+    await transaction.run(DATE_FACETS, product_id, record.published_at)
+    await _put_facets(transaction, record, [f"channel:{each.channel}" for each in detail.channels])
     changed = await versions.bump(transaction, "catalog")
     await catalog_index.put(transaction, detail, changed, record.published_at, record.updated_at)
 
@@ -196,11 +197,23 @@ async def _index(transaction: Transaction, record: ProductRecord) -> None:
     facets += [f"platform:{platform}" for platform in detail.platforms]
     facets += [f"tag:{tag}" for tag in detail.tags]
     await transaction.run(CLEAR_FACETS, detail.id)
-    await transaction.run_many(PUT_FACET, [(facet, detail.title, detail.id) for facet in facets])
+    await _put_facets(transaction, record, facets)
     found = weights(detail.title, detail.tags, f"{record.own_summary or ''} {detail.description or ''}")
     await transaction.run(CLEAR_TERMS, detail.id)
-    await transaction.run_many(PUT_TERM, [(term, detail.id, weight) for term, weight in found.items()])
+    await transaction.run_many(
+        PUT_TERM,
+        [
+            (term, detail.id, weight, detail.title if weight == WEIGHT_OF_TITLE else "")
+            for term, weight in found.items()
+        ],
+    )
     await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(deletion_variants(term))])
+
+
+async def _put_facets(transaction: Transaction, record: ProductRecord, facets: Iterable[str]) -> None:
+    detail = record.detail
+    rows = [(facet, detail.title, detail.id, record.published_at) for facet in facets]
+    await transaction.run_many(PUT_FACET, rows)
 
 
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:

@@ -62,9 +62,9 @@ def distance(one: str, other: str, limit: int) -> int | None:
 MAX_SEARCH_WORDS = 8
 
 VISIBLE_TO_ALL = "e.status = 'public'"
-BY_TITLE = "e.title, e.product_id"
-BY_NEWEST = "e.published_at DESC, e.product_id DESC"
 BY_RELEVANCE = "-hit.score, e.title, e.product_id"
+ORDERS_OF_FACETS = ("title", "-published_at")
+"""The orders in which the table `catalog_facet` has an index."""
 RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
 """Maps each order to the column of the table `catalog_index` that it sorts by, highest value first."""
 OF_INDEX = ("kind:", "access:")
@@ -83,21 +83,49 @@ HAS_RELEASE = """
             AND r.published_at >= {since}
     )
 """
+# The terms that a mistyped word may mean. Terms that the word matches without a correction are left out, since their
+# scores are higher. The limit keeps PostgreSQL from reading every term of the catalog.
+CORRECTIONS = """(
+            SELECT term
+            FROM catalog_typo
+            WHERE shortened IN ({typos}) AND NOT (term >= {word} AND term < {end})
+            ORDER BY shortened, term
+            LIMIT 100
+        )"""
 # The score of one search word for one product. An exact match scores highest, then a prefix, then a typing error.
-WORD_HITS = """
+WORD_HITS = f"""
     SELECT product_id, max(score) AS score
     FROM (
-        SELECT product_id, weight * CASE WHEN term = {word} THEN 4 ELSE 2 END AS score
+        SELECT product_id, weight * CASE WHEN term = {{word}} THEN 4 ELSE 2 END AS score
         FROM catalog_term
-        WHERE term >= {word} AND term < {end}
+        WHERE term >= {{word}} AND term < {{end}}
         UNION ALL
         SELECT t.product_id, t.weight AS score
-        FROM catalog_typo y
-        JOIN catalog_term t ON t.term = y.term
-        WHERE y.shortened IN ({typos})
+        FROM {CORRECTIONS} AS y
+        CROSS JOIN catalog_term t
+        WHERE t.term = y.term
     ) AS found
     GROUP BY product_id
 """
+
+
+# SQLite and PostgreSQL test this for each product, since its OFFSET keeps it from becoming a join.
+HAS_WORD = f"""
+    EXISTS (
+        SELECT 1
+        FROM catalog_term t
+        WHERE t.product_id = e.product_id
+            AND (
+                (t.term >= {{word}} AND t.term < {{end}})
+                OR t.term IN {CORRECTIONS}
+            )
+        LIMIT 1 OFFSET 0
+    )
+"""
+COMMON = 5_000
+"""If more products than this have a word, a page by title is read by testing products in order."""
+SCORE_OF_TITLE = 32
+"""The score of a product with the searched word in its title, which is the highest score of one word."""
 
 
 @dataclass(slots=True)
@@ -142,6 +170,12 @@ class PageQuery:
         return self.sort == "title" and not self.words and len(self.facets) <= 1 and self.since is None
 
 
+    @property
+    def is_one_word(self) -> bool:
+        """Whether the page has one search word and no other condition."""
+        return len(self.words) == 1 and not self.facets and self.since is None
+
+
 def search_words(question: str) -> list[str]:
     """The distinct words of a search, at most eight."""
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
@@ -156,15 +190,70 @@ def page(query: PageQuery) -> tuple[str, list[Value]]:
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
     conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
+    walks_facet = source.startswith("catalog_facet")
     if query.since is not None:
-        conditions.append(_published(statement, query.since, query.channel))
-    order, position = _order(statement, query, walks_facet=source.startswith("catalog_facet"))
+        conditions.append(_published(statement, query.since, query.channel, walks_facet=walks_facet))
+    order, position = _order(statement, query, walks_facet=walks_facet)
     conditions += position
     score = RANKED.get(query.sort) or ("hit.score" if query.words else "0")
     text = f"""
         SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status, e.etag
         FROM {source}
         WHERE {" AND ".join(conditions)}
+        ORDER BY {order}
+        LIMIT {statement.value(query.limit)}
+    """
+    return text, statement.values
+
+
+def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
+    """The statement of the part of a page that has the searched word in its title, with its values. Its rows are those
+    of `page`. Return None if the page may begin after these products, or has other conditions or another order.
+
+    No other product has a higher score. So if these products fill the page, the other matches need not be read.
+    """
+    if not query.is_one_word or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
+        return None
+    statement = SqlBuilder()
+    conditions = [
+        f"t.term = {statement.value(query.words[0])}",
+        "t.weight >= 8",
+        "e.product_id = t.product_id",
+        _visible(statement, query.orgs),
+    ]
+    if query.after:
+        conditions.append(f"(t.title, t.product_id) > ({statement.list(query.after[1:])})")
+    text = f"""
+        SELECT e.title, e.product_id, e.published_at, {SCORE_OF_TITLE} AS score, e.card, e.status, e.etag
+        FROM catalog_term t CROSS JOIN catalog_entry e
+        WHERE {" AND ".join(conditions)}
+        ORDER BY t.title, t.product_id
+        LIMIT {statement.value(query.limit)}
+    """
+    return text, statement.values
+
+
+def is_common(word: str) -> tuple[str, list[Value]]:
+    """The statement that returns a row if many products have the word, and its values."""
+    text = "SELECT 1 FROM catalog_term WHERE term >= $1 AND term < $2 LIMIT 1 OFFSET $3"
+    return text, [word, prefix_end(word), COMMON]
+
+
+def page_of_common_word(query: PageQuery) -> tuple[str, list[Value]]:
+    """The statement of a page in the order of titles that tests product after product for the only search word. It is
+    quick if many products have the word. The score of its rows is 0."""
+    statement = SqlBuilder()
+    word = query.words[0]
+    matches = HAS_WORD.format(
+        word=statement.value(word),
+        end=statement.value(prefix_end(word)),
+        typos=statement.list(sorted(deletion_variants(word)) or [word]),
+    )
+    order, position = _order(statement, query, walks_facet=False)
+    text = f"""
+        SELECT e.title, e.product_id, e.published_at, 0 AS score, e.card, e.status, e.etag
+        FROM catalog_entry e
+        WHERE {" AND ".join([_visible(statement, query.orgs), *position, matches])}
         ORDER BY {order}
         LIMIT {statement.value(query.limit)}
     """
@@ -180,7 +269,7 @@ def _source(statement: SqlBuilder, query: PageQuery) -> tuple[str, list[str], li
         conditions = [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
         left = [facet for facet in facets if not facet.startswith(OF_INDEX)]
         return "catalog_index k CROSS JOIN catalog_entry e", ["e.product_id = k.product_id", *conditions], left
-    if query.sort == "title" and facets and not query.words:
+    if query.sort in ORDERS_OF_FACETS and facets and not query.words:
         conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
         return "catalog_facet d CROSS JOIN catalog_entry e", conditions, facets
     return "catalog_entry e", [], facets
@@ -197,24 +286,25 @@ def _visible(statement: SqlBuilder, orgs: Sequence[str]) -> str:
     return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
 
 
-def _published(statement: SqlBuilder, since: Instant, channel: str | None) -> str:
+def _published(statement: SqlBuilder, since: Instant, channel: str | None, *, walks_facet: bool) -> str:
     if channel is None:
-        return f"e.published_at >= {statement.value(since)}"
+        return f"{'d' if walks_facet else 'e'}.published_at >= {statement.value(since)}"
     return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
 
 
 def _order(statement: SqlBuilder, query: PageQuery, *, walks_facet: bool) -> tuple[str, list[str]]:
     """The ORDER BY clause, and the condition that selects the rows after the last row of the previous page."""
     after = [statement.value(value) for value in query.after]
+    walked = "d" if walks_facet else "e"
     if query.sort == "-published_at":
-        return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
+        order = f"{walked}.published_at DESC, {walked}.product_id DESC"
+        return order, [f"({walked}.published_at, {walked}.product_id) < ({', '.join(after)})"] if after else []
     if query.sort in RANKED:
         column = RANKED[query.sort]
         order = f"{column} DESC, k.product_id DESC"
         return order, [f"({column}, k.product_id) < ({', '.join(after)})"] if after else []
     if query.sort == "relevance":
         return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
-    walked = "d" if walks_facet else "e"
     order = f"{walked}.title, {walked}.product_id"
     return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
 

@@ -33,7 +33,7 @@ BY_TITLE = """
             SELECT t.term, t.product_id
             FROM catalog_term t
             WHERE t.term >= {word} AND t.term < {end} AND t.weight >= 8{others}
-            ORDER BY t.term, t.product_id
+            ORDER BY t.term, t.title, t.product_id
             LIMIT {limit}
         ) AS first_terms
         GROUP BY product_id
