@@ -14,6 +14,7 @@ from countersign.records import app
 from countersign.settings import Settings
 from tests.records.office import ROOT_URL, Office, furnish, settings
 from tests.servers.postgres import Cluster
+from tests.servers.transaction_waits import TransactionWaits
 
 _numbers = count(1)
 
@@ -62,6 +63,11 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
     name = f"{made.place}_{next(_numbers)}"
     yield Rooms(settings(str(data), cluster.create(name, made.place)), dict(made.tokens))
     cluster.drop(name)
+
+
+@pytest.fixture(autouse=True)
+def statements_alone(transaction_waits: TransactionWaits) -> None:
+    """A request's transaction waits for its statements alone."""
 
 
 @pytest.fixture

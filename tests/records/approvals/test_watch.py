@@ -57,7 +57,7 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_told_of(of
         quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
         # Whether the other one waits for this one or not: the cursor is taken while this one is not there yet.
         await asyncio.wait([quick], timeout=0.5)
-        since = await cursor_of(office, "alice")
+        since = await asyncio.create_task(cursor_of(office, "alice"))
 
     await told(office, "alice", since, {slow, await quick})
 

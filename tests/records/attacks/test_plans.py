@@ -12,6 +12,7 @@ from countersign.records.approvals import policy
 from countersign.records.commands.prepared_command import PlannedCommand
 from countersign.records.commands.run import Run
 from tests.records.office import Office
+from tests.servers.transaction_waits import TransactionWaits
 
 
 async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]]) -> str:
@@ -255,8 +256,9 @@ async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(o
 
 
 async def test_nothing_changes_between_the_last_look_and_the_execution(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    office: Office, monkeypatch: pytest.MonkeyPatch, transaction_waits: TransactionWaits
 ) -> None:
+    transaction_waits.allow("approvals/decisions.py:_add_approval")
     await asks(office, "lead.update", n=1)
     agent = await office.agent("alice", "*")
     new = await lead(office)

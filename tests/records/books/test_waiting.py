@@ -71,4 +71,4 @@ async def test_an_invoice_is_posted_while_somebody_works_on_the_one_before(offic
         await other.fetch("SELECT id FROM invoice WHERE id = $1 FOR UPDATE", first)
         # The time is not judged: it ends the test where posting waits for ever.
         async with asyncio.timeout(60):
-            await office.value("carol", "invoice.post", id=second)
+            await asyncio.create_task(office.value("carol", "invoice.post", id=second))
