@@ -11,13 +11,14 @@ from pathlib import Path
 from contenders.records import settings
 from processes import Cluster
 
-from countersign.kernel import ids
+from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Value
 from countersign.kernel.security import passwords
 from countersign.records import app, user_creation
 from countersign.records.access import agent_tokens, sessions
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, View
+from countersign.records.audit.chain import ChainEntry
 from countersign.records.commands import workflow
 from countersign.records.commands.run import Actor, Run
 from countersign.records.commands.select import insert_statement, insert_values
@@ -85,6 +86,36 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
         for name in ("manager", "clerk"):
             tokens[f"agent of {name}"] = await _agent(service, tokens[name])
         return Seeded(url, data, some, tokens)
+
+
+def add_audit(seeded: Seeded, entries: int) -> None:
+    """Append so many entries to the audit, about the leads of `seeded` in turn."""
+    asyncio.run(_add_audit(seeded, entries))
+
+
+async def _add_audit(seeded: Seeded, entries: int) -> None:
+    async with app.opened(settings(str(seeded.data), seeded.database_url), "http://bench", is_loopback=True) as service:
+        for start in range(0, entries, BATCH):
+            async with service.records.database.transaction() as transaction:
+                for number in range(start, min(start + BATCH, entries)):
+                    record_id = seeded.leads[number % len(seeded.leads)]
+                    await service.engine.chain.append(transaction, _audit_entry(number, record_id))
+
+
+def _audit_entry(number: int, record_id: str) -> ChainEntry:
+    return ChainEntry(
+        at=clock.now(),
+        user_id="0" * 24,
+        agent_token=None,
+        agent=None,
+        command="lead.update",
+        model="lead",
+        record_id=record_id,
+        fields="title",
+        changes=f'{{"title":["Order {number:07d}","Order {number:07d} of a lead"]}}',
+        plan_id=None,
+        request_id="seed",
+    )
 
 
 @asynccontextmanager

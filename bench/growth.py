@@ -1,0 +1,284 @@
+"""How the main operations grow with the data: p50, p99 and processor time at 10^5 and 10^6 rows, and the growth's
+exponent.
+
+    python bench/growth.py [--database sqlite|postgres]
+    BENCH_SIZES=100000,1000000,10000000 python bench/growth.py
+
+A store of N products has N entitlements, a tenth as many persons, and N codes up to a million; records have N leads and
+N audit entries. Each operation is one client's requests, one after the other, with other parameters each time. The
+exponent is the slope of log(time) over log(rows) between the smallest and the largest size: 0 is flat, 1 is linear.
+`index` names the indexes that the plans of the operation's statements use at the largest size.
+
+A finished size of an engine is kept in docs/results/growth.jsonl; a run that was interrupted continues after it.
+"""
+
+import asyncio
+import http.client
+import json
+import math
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import quote
+
+import growth_plans
+import harness
+import records_seed
+import seed
+from harness import Bench
+from processes import Worker, worker
+
+from countersign.store.app import open_store
+
+SIZES = tuple(int(each) for each in os.environ.get("BENCH_SIZES", "100000,1000000").split(","))
+REQUESTS, QUICK_REQUESTS = 400, 40
+WARM_UP = 20
+MAX_CODES = 1_000_000
+WANTED_GROWTH = 1.3
+"""How many times as long an operation may take at the largest size as at the smallest."""
+UNBOUNDED = ("records: search with its exact total",)
+"""Operations that count rows, which are measured without an aim."""
+STORED = harness.RESULTS / "growth.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: its method, path, body and the bearer token of its caller."""
+
+    method: str
+    path: str
+    body: dict[str, object] | None = None
+    token: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the request."""
+        headers = {"Content-Type": "application/json"}
+        return {**headers, "Authorization": f"Bearer {self.token}"} if self.token else headers
+
+    @property
+    def content(self) -> bytes | None:
+        """The encoded body."""
+        return None if self.body is None else json.dumps(self.body).encode()
+
+
+Operations = dict[str, Callable[[], Call]]
+"""Names of operations, and functions that return the next request of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Milliseconds and microseconds of processor time per request."""
+
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    database_cpu_us: float
+
+
+def store_operations(seeded: seed.Seeded) -> Operations:
+    """The operations of the store's pages and of a customer."""
+    chance = random.Random(1)
+    codes = iter(seeded.codes)
+    person = lambda: chance.choice(seeded.tokens)  # noqa: E731
+
+    def page() -> Call:
+        return Call("GET", f"/api/v1/products?cursor={quote(chance.choice(seeded.cursors))}")
+
+    def number() -> str:
+        return chance.choice(seeded.pages)[0][-6:]
+
+    # Another limit each time, so that fewer answers are repeated from memory.
+    def limited(query: str) -> Call:
+        return Call("GET", f"/api/v1/products?{query}&limit={chance.randrange(1, 100)}")
+
+    return {
+        "store: page of 20 at a random place": page,
+        "store: page of a tag": lambda: limited("tag=river"),
+        "store: page of a tag, newest first": lambda: limited("tag=river&sort=-published_at"),
+        "store: page of a tag and a rare word": lambda: limited(f"tag=river&q={number()}"),
+        "store: search for a rare word": lambda: limited(f"q={number()}"),
+        "store: search for a common word": lambda: limited("q=lantern"),
+        "store: search for a common word, best first": lambda: limited("q=lantern&sort=relevance"),
+        "store: facets with counts": lambda: limited("tag=river&facets=kind,platform,access,since,tag"),
+        "store: suggestions": lambda: Call("GET", f"/api/v1/search/suggest?q={number()[:-1]}"),
+        "store: one product": lambda: Call("GET", f"/api/v1/products/{chance.choice(seeded.slugs)}"),
+        "store: related products": lambda: Call("GET", f"/api/v1/products/{chance.choice(seeded.slugs)}/related"),
+        "store: a library of 10": lambda: Call("GET", "/api/v1/library", token=person()),
+        "store: redeem a code": lambda: Call("POST", "/api/v1/redeem", {"code": next(codes)}, person()),
+    }
+
+
+def records_operations(seeded: records_seed.Seeded, size: int) -> Operations:
+    """The operations of a salesperson, and of an agent who reads without seeing personal data."""
+    chance = random.Random(1)
+    manager, agent = seeded.tokens["manager"], seeded.tokens["agent of manager"]
+    stage = [{"field": "stage", "op": "eq", "value": "new"}]
+    order = [{"field": "expected_close"}]
+
+    def call(command: str, token: str = manager, **body: object) -> Call:
+        return Call("POST", f"/api/lead/{command}", body, token)
+
+    def lead() -> str:
+        return chance.choice(seeded.leads)
+
+    def title() -> str:
+        return f"Order {chance.randrange(size):07d} of a lead"
+
+    by_title = lambda: [{"field": "title", "op": "eq", "value": title()}]  # noqa: E731
+    return {
+        "records: get": lambda: call("get", id=lead()),
+        "records: get, masked": lambda: call("get", agent, id=lead()),
+        "records: first page of 50 of a stage": lambda: call("list", filter=stage, order=order, limit=50),
+        "records: the same, masked": lambda: call("list", agent, filter=stage, order=order, limit=50),
+        "records: find by title": lambda: call("list", filter=by_title(), limit=50),
+        "records: history of a lead": lambda: call("history", id=lead()),
+        "records: create": lambda: call("create", title=title(), stage="new"),
+        "records: update": lambda: call("update", id=lead(), title=title()),
+        "records: search with its exact total": lambda: call("search", filter=stage, order=order, limit=50),
+    }
+
+
+def measure(bench: Bench, server: Worker, operation: Callable[[], Call], count: int) -> Figures:
+    """Send so many requests one after the other, after some that are not counted.
+
+    Raises:
+        RuntimeError: a request was refused.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+
+    def send() -> float:
+        call = operation()
+        started_s = time.perf_counter()
+        connection.request(call.method, call.path, call.content, call.headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        took_ms = (time.perf_counter() - started_s) * 1000
+        if answer.status >= 400:
+            raise RuntimeError(f"{call.method} {call.path}: {answer.status} {content[:300]!r}")
+        return took_ms
+
+    for _ in range(WARM_UP):
+        send()
+    server_s, database_s = server.cpu_s(), bench.cluster.cpu_s() if bench.cluster else 0.0
+    took = sorted(send() for _ in range(count))
+    connection.close()
+    server_s = server.cpu_s() - server_s
+    database_s = bench.cluster.cpu_s() - database_s if bench.cluster else 0.0
+    return Figures(
+        round(took[len(took) // 2], 3),
+        round(took[min(len(took) - 1, len(took) * 99 // 100)], 3),
+        round(server_s / count * 1e6, 1),
+        round(database_s / count * 1e6, 1),
+    )
+
+
+def measure_all(bench: Bench, server: Worker, operations: Operations) -> Iterator[tuple[str, Figures]]:
+    """The figures of each operation, printed as they come."""
+    count = QUICK_REQUESTS if bench.options.is_quick else REQUESTS
+    for name, operation in operations.items():
+        figures = measure(bench, server, operation, count)
+        print(
+            f"  {name:40}{figures.p50_ms:9.2f} ms p50{figures.p99_ms:9.2f} ms p99"
+            f"{figures.cpu_us:10.0f} µs{figures.database_cpu_us:10.0f} µs database",
+            flush=True,
+        )
+        yield name, figures
+
+
+def measure_store(bench: Bench, database: str, size: int) -> dict[str, object]:
+    """A store of this size: the figures, the indexes and the disk of each row."""
+    amount = seed.Size(products=size, persons=size // 10, owned=10, codes=min(size, MAX_CODES))
+    with ExitStack() as stack:
+        seeded = stack.enter_context(seed.new(database, amount, bench.folder, bench.cluster))
+        seed.add(seeded, seed.search_tables(seeded))
+        asyncio.run(_index_store(seeded))
+        growth_plans.run(bench, seeded.database_url, "DROP INDEX bench_product_by_title")
+        growth_plans.run(bench, seeded.database_url, "ANALYZE")
+        operations = store_operations(seeded)
+        place = {"contender": "ours", "database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
+        with worker(place, bench.folder, bench.cores) as server:
+            figures = dict(measure_all(bench, server, operations))
+        calls = {name: operation() for name, operation in operations.items()}
+        plans = growth_plans.of_store(seeded, calls)
+        disk = growth_plans.disk(bench, seeded.database_url)
+    return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
+
+
+async def _index_store(seeded: seed.Seeded) -> None:
+    async with open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+        await seed.index_catalog(store.database)
+
+
+def measure_records(bench: Bench, database: str, size: int) -> dict[str, object]:
+    """Records of this size: the figures, the indexes and the disk of each lead with its entry of the audit."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(records_seed.new(database, size, bench.folder, bench.cluster, f"records_{size}"))
+        records_seed.add_audit(seeded, size)
+        growth_plans.run(bench, seeded.database_url, "ANALYZE")
+        operations = records_operations(seeded, size)
+        place = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
+        with worker(place, bench.folder, bench.cores) as server:
+            figures = dict(measure_all(bench, server, operations))
+        calls = {name: operation() for name, operation in operations.items()}
+        plans = growth_plans.of_records(seeded, calls)
+        disk = growth_plans.disk(bench, seeded.database_url)
+    return {"figures": figures, "indexes": plans, "bytes_per_row": round(disk / size)}
+
+
+def exponent(smaller: int, larger: int, first: float, last: float) -> float:
+    """The slope of log(time) over log(rows)."""
+    return round(math.log(last / first) / math.log(larger / smaller), 3)
+
+
+def stored() -> list[dict[str, object]]:
+    """The sizes that were measured at this commit."""
+    lines = STORED.read_text().splitlines() if STORED.exists() else []
+    return [entry for entry in map(json.loads, lines) if entry["commit"] == harness.commit()]
+
+
+def size_of(bench: Bench, database: str, service: str, size: int) -> dict[str, object]:
+    """What was measured at this size, stored or now."""
+    wanted = {"commit": harness.commit(), "database": database, "service": service, "size": size}
+    if not bench.options.is_quick and not harness.commit().endswith("+"):
+        for entry in stored():
+            if entry.items() >= wanted.items():
+                return entry
+    print(f"\n{service} of {size:,} on {database}", flush=True)
+    measures = {"store": measure_store, "records": measure_records}
+    entry = wanted | json.loads(json.dumps(measures[service](bench, database, size), default=asdict))
+    if not bench.options.is_quick:
+        with STORED.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+    return entry
+
+
+def growth(bench: Bench, database: str, service: str, sizes: Sequence[int]) -> None:
+    """Measure a service at all sizes, and compare the largest with the smallest."""
+    measured: list[Any] = [size_of(bench, database, service, size) for size in sizes]
+    last = measured[-1]
+    for name in last["figures"]:
+        times = [each["figures"][name] for each in measured]
+        figures: dict[str, object] = {
+            f"{size:,} rows, {part}": each[part] for size, each in zip(sizes, times, strict=True) for part in each
+        }
+        if len(sizes) > 1:
+            for part in ("p50_ms", "p99_ms"):
+                figures[f"exponent, {part}"] = exponent(sizes[0], sizes[-1], times[0][part], times[-1][part])
+            grown = times[-1]["p50_ms"] / times[0]["p50_ms"]
+            if name not in UNBOUNDED:
+                bench.aim(f"{database}, {name}: {WANTED_GROWTH} over its growth", WANTED_GROWTH / grown, 1)
+        figures["indexes"] = ", ".join(last["indexes"][name])
+        bench.other[f"{database}, {name}"] = figures
+    bench.other[f"{service}, {database}: bytes per row"] = {f"{e['size']:,}": e["bytes_per_row"] for e in measured}
+
+
+if __name__ == "__main__":
+    with harness.bench("growth", "how the main operations grow with the data", needs_load=False) as running:
+        for each in running.options.databases:
+            for part in ("store", "records"):
+                growth(running, each, part, SIZES)

@@ -1,0 +1,172 @@
+"""Which indexes the statements of a request use, and how much disk a database takes."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+import asyncpg
+import httpx
+import records_seed
+import seed
+from contenders.records import settings
+from harness import Bench
+
+from countersign.kernel.database.postgres import PostgresDatabase, PostgresTransaction
+from countersign.kernel.database.sqlite import SqliteDatabase
+from countersign.kernel.database.sqlite_connection import numbered
+from countersign.kernel.database.sqlite_writer import SqliteTransaction
+from countersign.records import app as records_app
+from countersign.store import app as store_app
+
+_SQLITE_PLAN = re.compile(r"USING (?:COVERING )?INDEX (\S+)|(SCAN) (?!CONSTANT|\()(\w+)(?! USING| VIRTUAL)")
+_POSTGRES_PLAN = re.compile(r"Index (?:Only )?Scan(?: Backward)? (?:using|on) (\S+)|(Seq Scan) on (\w+)")
+_OWN_KEY = re.compile(r"sqlite_autoindex_(\w+)_\d+")
+EXPLAINED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+
+Statement = tuple[str, tuple[Any, ...]]
+
+
+class _Call(Protocol):
+    """What is needed of a request to send it."""
+
+    method: str
+    path: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Its headers."""
+        ...
+
+    @property
+    def content(self) -> bytes | None:
+        """Its body."""
+        ...
+
+
+def run(bench: Bench, url: str, statement: str) -> None:
+    """Run one statement on a database, outside the product."""
+    if url.startswith("sqlite"):
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        connection.execute(statement)
+        connection.close()
+        return
+    assert bench.cluster is not None
+    schema = "records" if "/records_" in url else "distribution"
+    bench.cluster.sql(f"SET search_path TO {schema}; {statement}", url)
+
+
+def disk(bench: Bench, url: str) -> int:
+    """The bytes of a database, its indexes and its write-ahead log on SQLite."""
+    if url.startswith("sqlite"):
+        path = Path(url.removeprefix("sqlite:///"))
+        return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+    assert bench.cluster is not None
+    return int(bench.cluster.sql("SELECT pg_database_size(current_database())", url))
+
+
+def of_store(seeded: seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
+    """The indexes by operation, in the store."""
+
+    @asynccontextmanager
+    async def application() -> AsyncIterator[Any]:
+        async with store_app.open_store(seed.settings_of(seeded), seed.ROOT_URL, is_loopback=True) as store:
+            yield store_app.create(store)
+
+    return asyncio.run(_indexes(application, seed.ROOT_URL, seeded.database_url, "distribution", calls))
+
+
+def of_records(seeded: records_seed.Seeded, calls: Mapping[str, _Call]) -> dict[str, list[str]]:
+    """The indexes by operation, in records."""
+
+    @asynccontextmanager
+    async def application() -> AsyncIterator[Any]:
+        chosen = settings(str(seeded.data), seeded.database_url)
+        async with records_app.opened(chosen, "http://bench", is_loopback=True) as service:
+            yield records_app.create(service)
+
+    return asyncio.run(_indexes(application, "http://bench", seeded.database_url, "records", calls))
+
+
+async def _indexes(
+    application: Callable[[], Any], root: str, url: str, schema: str, calls: Mapping[str, _Call]
+) -> dict[str, list[str]]:
+    captured: dict[str, list[Statement]] = {}
+    # The application binds the methods of its database when it is opened.
+    with _captured() as statements:
+        async with application() as served, httpx.AsyncClient(
+            transport=httpx.ASGITransport(served), base_url=root
+        ) as client:
+            for name, call in calls.items():
+                statements.clear()
+                answer = await client.request(call.method, call.path, content=call.content, headers=call.headers)
+                if answer.status_code >= 400:
+                    raise RuntimeError(f"{name}: {answer.status_code} {answer.text[:300]}")
+                captured[name] = [*statements]
+    explain = _explain_sqlite if url.startswith("sqlite") else _explain_postgres
+    return {name: await explain(url, schema, statements) for name, statements in captured.items()}
+
+
+@contextmanager
+def _captured() -> Iterator[list[Statement]]:
+    """The statements that both databases run while the block is open."""
+    statements: list[Statement] = []
+    originals: list[tuple[type, str, Any]] = []
+    for owner in (SqliteDatabase, PostgresDatabase, SqliteTransaction, PostgresTransaction):
+        for name in ("fetch", "fetch_one", "scan", "run"):
+            original = owner.__dict__.get(name)
+            if original is not None:
+                originals.append((owner, name, original))
+                setattr(owner, name, _capturing(original, statements))
+    try:
+        yield statements
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)
+
+
+def _capturing(original: Callable[..., Any], statements: list[Statement]) -> Callable[..., Any]:
+    async def run_captured(database: Any, statement: str, *values: Any) -> Any:
+        statements.append((statement, values))
+        return await original(database, statement, *values)
+
+    return run_captured
+
+
+def _explained(statements: list[Statement]) -> Iterator[Statement]:
+    """Each statement once, without those that have no plan."""
+    seen: set[str] = set()
+    for statement, values in statements:
+        if statement not in seen and statement.lstrip().upper().startswith(EXPLAINED):
+            seen.add(statement)
+            yield statement, values
+
+
+async def _explain_sqlite(url: str, _schema: str, statements: list[Statement]) -> list[str]:
+    connection = apsw.Connection(url.removeprefix("sqlite:///"))
+    tables = {f"all of {name}" for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    used: list[str] = []
+    for statement, values in _explained(statements):
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {numbered(statement)}", values or None)
+        used += [_named(each) for row in rows for each in _SQLITE_PLAN.finditer(str(row[3]))]
+    connection.close()
+    # SQLite also names the subqueries that it reads.
+    return [each for each in dict.fromkeys(used) if not each.startswith("all of ") or each in tables]
+
+
+async def _explain_postgres(url: str, schema: str, statements: list[Statement]) -> list[str]:
+    connection = await asyncpg.connect(url, server_settings={"search_path": schema})
+    used: list[str] = []
+    for statement, values in _explained(statements):
+        for (line,) in await connection.fetch(f"EXPLAIN {statement}", *values):
+            used += [_named(each) for each in _POSTGRES_PLAN.finditer(line)]
+    await connection.close()
+    return list(dict.fromkeys(used))
+
+
+def _named(found: re.Match[str]) -> str:
+    index, scan, table = found.groups()
+    return f"all of {table}" if scan else _OWN_KEY.sub(r"key of \1", index)
