@@ -337,6 +337,23 @@ async def test_pages_of_a_common_word_are_the_parts_of_one_long_page(
         assert len(whole) == (30 if token else 26)
 
 
+@pytest.mark.parametrize("sort", ["-updated_at", "-downloads_7d"])
+async def test_a_rare_tag_has_the_same_pages_as_a_common_one(
+    world: World, sort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shelf(world, 30)
+    filters = ({"tag": "cli"}, {"org": "north", "kind": "app"}, {"tag": "music", "platform": "linux"})
+    filters += ({"tag": "cozy", "published_since": "2020-01-01"}, {"tag": "cli", "q": "product"})
+
+    for each in filters:
+        monkeypatch.setattr(search, "COMMON", 0)
+        as_common = await walk(world, sort=sort, limit="100", **each)
+        monkeypatch.setattr(search, "COMMON", 1_000)
+        for limit in ("2", "100"):
+            assert await walk(world, sort=sort, limit=limit, **each) == as_common
+        assert as_common or "q" in each
+
+
 async def test_the_newest_of_a_facet_follow_their_releases(world: World) -> None:
     owner = await world.person("owner@north.example", north="owner")
     for number in range(6):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.kernel import clock, ids
-from countersign.kernel.database.port import Database, Reader, Row
+from countersign.kernel.database.port import Database, Reader, Row, Value
 from countersign.kernel.errors import NotFound
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller
@@ -75,18 +75,29 @@ class Card(NamedTuple):
 
 async def page(database: Database, query: search.PageQuery) -> list[Row]:
     """One page of products, in order; each row has the members of a `Card`."""
-    if query.is_one_word and query.sort == "title":
-        text, values = search.is_common(query.words[0])
-        if await database.fetch(text, *values):
-            text, values = search.page_of_common_word(query)
-            return await database.scan(text, *values)
     titles = search.page_of_titles(query)
     if titles is not None:
         rows = await database.scan(titles[0], *titles[1])
         if len(rows) == query.limit:
             return rows
-    text, values = search.page(query)
+    text, values = await _statement(database, query)
     return await (database.fetch(text, *values) if query.is_bounded else database.scan(text, *values))
+
+
+async def _statement(database: Database, query: search.PageQuery) -> tuple[str, list[Value]]:
+    """The statement of the page that reads the fewest rows, with its values."""
+    word = query.only_word
+    if word is not None and query.sort == "title" and await _is_common(database, search.is_common_word(word)):
+        return search.page_of_common_word(query, word)
+    rare = query.rare_in_order
+    if rare is not None and await _is_common(database, search.is_common_facet(rare)):
+        rare = None
+    return search.page(query, rare)
+
+
+async def _is_common(database: Database, statement: tuple[str, list[Value]]) -> bool:
+    text, values = statement
+    return bool(await database.fetch(text, *values))
 
 
 async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> CatalogEntry | None:

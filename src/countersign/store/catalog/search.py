@@ -67,6 +67,8 @@ ORDERS_OF_FACETS = ("title", "-published_at")
 """The orders in which the table `catalog_facet` has an index."""
 RANKED = {"-updated_at": "k.updated_at", "-downloads_7d": "k.downloads_7d"}
 """Maps each order to the column of the table `catalog_index` that it sorts by, highest value first."""
+OFTEN_RARE = ("tag:", "org:")
+"""The prefixes of facets that few products may have."""
 OF_INDEX = ("kind:", "access:")
 """The prefixes of facets that are tested with columns of `catalog_index`. The table has indexes for these columns, in
 the orders of `RANKED`."""
@@ -123,7 +125,7 @@ HAS_WORD = f"""
     )
 """
 COMMON = 5_000
-"""If more products than this have a word, a page by title is read by testing products in order."""
+"""If more products than this have a word or a facet, a page is read by testing products in the order of the page."""
 SCORE_OF_TITLE = 32
 """The score of a product with the searched word in its title, which is the highest score of one word."""
 
@@ -171,9 +173,16 @@ class PageQuery:
 
 
     @property
-    def is_one_word(self) -> bool:
-        """Whether the page has one search word and no other condition."""
-        return len(self.words) == 1 and not self.facets and self.since is None
+    def rare_in_order(self) -> str | None:
+        """The facet that few products may have, if the page has an order that reads all products for it."""
+        if self.sort not in RANKED or self.words:
+            return None
+        return next((facet for facet in self.facets if facet.startswith(OFTEN_RARE)), None)
+
+    @property
+    def only_word(self) -> str | None:
+        """The search word, if the page has one and no other condition."""
+        return self.words[0] if len(self.words) == 1 and not self.facets and self.since is None else None
 
 
 def search_words(question: str) -> list[str]:
@@ -181,11 +190,12 @@ def search_words(question: str) -> list[str]:
     return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
 
 
-def page(query: PageQuery) -> tuple[str, list[Value]]:
+def page(query: PageQuery, rare: str | None = None) -> tuple[str, list[Value]]:
     """The statement and its values. Rows are title, product id, published_at, score, card, status, etag. The score is
-    the score of the search, or in a ranked order the value of the column."""
+    the score of the search, or in a ranked order the value of the column. `rare` is a facet of the query that few
+    products have: a ranked page then reads all of them."""
     statement = SqlBuilder()
-    source, conditions, facets = _source(statement, query)
+    source, conditions, facets = _source(statement, query, rare)
     if query.words:
         source += f" JOIN ({_hits(statement, query.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, query.orgs))
@@ -212,11 +222,12 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
 
     No other product has a higher score. So if these products fill the page, the other matches need not be read.
     """
-    if not query.is_one_word or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
+    word = query.only_word
+    if word is None or query.sort != "relevance" or (query.after and query.after[0] != -SCORE_OF_TITLE):
         return None
     statement = SqlBuilder()
     conditions = [
-        f"t.term = {statement.value(query.words[0])}",
+        f"t.term = {statement.value(word)}",
         "t.weight >= 8",
         "e.product_id = t.product_id",
         _visible(statement, query.orgs),
@@ -233,17 +244,21 @@ def page_of_titles(query: PageQuery) -> tuple[str, list[Value]] | None:
     return text, statement.values
 
 
-def is_common(word: str) -> tuple[str, list[Value]]:
+def is_common_word(word: str) -> tuple[str, list[Value]]:
     """The statement that returns a row if many products have the word, and its values."""
     text = "SELECT 1 FROM catalog_term WHERE term >= $1 AND term < $2 LIMIT 1 OFFSET $3"
     return text, [word, prefix_end(word), COMMON]
 
 
-def page_of_common_word(query: PageQuery) -> tuple[str, list[Value]]:
-    """The statement of a page in the order of titles that tests product after product for the only search word. It is
+def is_common_facet(facet: str) -> tuple[str, list[Value]]:
+    """The statement that returns a row if many products have the facet, and its values."""
+    return "SELECT 1 FROM catalog_facet WHERE facet = $1 LIMIT 1 OFFSET $2", [facet, COMMON]
+
+
+def page_of_common_word(query: PageQuery, word: str) -> tuple[str, list[Value]]:
+    """The statement of a page in the order of titles that tests product after product for its only search word. It is
     quick if many products have the word. The score of its rows is 0."""
     statement = SqlBuilder()
-    word = query.words[0]
     matches = HAS_WORD.format(
         word=statement.value(word),
         end=statement.value(prefix_end(word)),
@@ -260,15 +275,19 @@ def page_of_common_word(query: PageQuery) -> tuple[str, list[Value]]:
     return text, statement.values
 
 
-def _source(statement: SqlBuilder, query: PageQuery) -> tuple[str, list[str], list[str]]:
+def _source(statement: SqlBuilder, query: PageQuery, rare: str | None) -> tuple[str, list[str], list[str]]:
     """Return the tables to read, their conditions, and the facets that remain to be tested. If an index has the order
     of the page, its table is read first. SQLite keeps the order of tables only in a CROSS JOIN. Otherwise it would read
     the whole catalog for four facets."""
     facets = list(query.facets)
     if query.sort in RANKED:
         conditions = [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
-        left = [facet for facet in facets if not facet.startswith(OF_INDEX)]
-        return "catalog_index k CROSS JOIN catalog_entry e", ["e.product_id = k.product_id", *conditions], left
+        left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare]
+        source = "catalog_index k CROSS JOIN catalog_entry e"
+        if rare is not None:
+            source = f"catalog_facet d CROSS JOIN {source}"
+            conditions += [f"d.facet = {statement.value(rare)}", "k.product_id = d.product_id"]
+        return source, ["e.product_id = k.product_id", *conditions], left
     if query.sort in ORDERS_OF_FACETS and facets and not query.words:
         conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
         return "catalog_facet d CROSS JOIN catalog_entry e", conditions, facets
