@@ -3,6 +3,7 @@ import { send } from "../shared/client";
 import { language } from "../shared/i18n";
 import { Problem } from "../shared/problem";
 import { isSignedIn } from "../shared/session";
+import type { Condition } from "./values/operators";
 
 /** A text by language. Earlier versions of the service do not send these, nor the optional members below. */
 export type Words = Record<string, string>;
@@ -24,11 +25,17 @@ export interface CommandDetails {
 /** A figure of a model: the number of its records, or a function of a field. */
 export interface Measure {
   field: string | null;
-  fn: "count" | "sum" | "avg" | "median";
+  /** "share" is the number of records that the filter selects, divided by the number that `among` selects. */
+  fn: "count" | "sum" | "avg" | "median" | "share";
   better: "up" | "down";
   /** The date field that assigns records to days. */
   date: string | null;
   label: Words;
+  /** Selects the records that are measured. It is undefined if the service is an earlier version, as are the others. */
+  filter?: Condition[];
+  among?: Condition[];
+  /** Whether it covers the days from today on instead of the days of the period. */
+  ahead?: boolean;
 }
 
 export type Risk = "high" | "medium" | "low";

@@ -4,6 +4,7 @@ import { RequestResult } from "../../shared/components/states";
 import { type Column, Table } from "../../shared/components/table";
 import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
+import { optionLabel } from "../values/options";
 import { Value } from "../values/value";
 
 const tCommon = translator("common");
@@ -67,7 +68,7 @@ export function PivotTable({ meta, model, field, by }: { meta: Meta; model: Mode
   const address = (line: Line, option: unknown) =>
     `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition(field, line.value), condition(by, option)]))}`;
   const named = (option: unknown) =>
-    option === NONE ? t("nothing") : by.kind === "bool" ? tCommon(option ? "yes" : "no") : String(option);
+    option === NONE ? t("nothing") : by.kind === "bool" ? tCommon(option ? "yes" : "no") : optionLabel(by, String(option));
   const column = (option: unknown, place: number): Column<Line> => ({
     name: String(option),
     label: named(option),

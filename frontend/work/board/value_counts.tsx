@@ -22,10 +22,18 @@ interface Group {
 
 const SHOWN = 12;
 
-export function ValueCounts({ meta, model, fields }: { meta: Meta; model: Model; fields: readonly Field[] }) {
-  const [name, setName] = useState(fields[0]?.name ?? "");
+interface Props {
+  meta: Meta;
+  model: Model;
+  fields: readonly Field[];
+  /** The field to count by at first, split by the state. Without it, the first field is used, without a split. */
+  start?: Field | undefined;
+}
+
+export function ValueCounts({ meta, model, fields, start }: Props) {
+  const [name, setName] = useState((start ?? fields[0])?.name ?? "");
   const [isTable, setTable] = useState(false);
-  const [other, setOther] = useState("");
+  const [other, setOther] = useState((start && model.state_field) || "");
   const field = fieldOf(model, name);
   const found = useRequest(
     async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,

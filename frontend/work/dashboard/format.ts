@@ -1,6 +1,6 @@
 // Formats the values of a measure. Amounts of money are whole minor units.
 import { compact } from "../../shared/chart";
-import { number } from "../../shared/i18n";
+import { number, percent } from "../../shared/i18n";
 import type { Field, Measure, Model } from "../api";
 import { fieldOf } from "../models";
 import { formatShortAmount, formatWholeAmount } from "../values/money";
@@ -20,6 +20,9 @@ function moneyOf(model: Model, measure: Measure): Field | undefined {
 }
 
 export function formatOf(model: Model, measure: Measure): Format {
+  if (measure.fn === "share") {
+    return { full: (value) => percent(value, false), short: (value) => percent(value, false) };
+  }
   const money = moneyOf(model, measure);
   return money
     ? { full: (value) => formatWholeAmount(value, money.currency), short: (value) => formatShortAmount(value, money.currency) }

@@ -65,6 +65,12 @@ export function periodOf(name: string, from: string | null, to: string | null): 
   }
 }
 
+/** As many days as the period has, from today on. */
+export function periodAhead({ from, to, step }: Period): Period {
+  const first = today();
+  return { from: first, to: addDays(first, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS)), step };
+}
+
 /** The preceding period of the same length. */
 export function before({ from, to, step }: Period): Period {
   const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;

@@ -2,7 +2,7 @@
 import { type Field, type Measure, type Model, run } from "../api";
 import { fieldOf, may } from "../models";
 import type { Condition } from "../values/operators";
-import { before, type Period, startOf, startsOf } from "./periods";
+import { before, type Period, periodAhead, startOf, startsOf } from "./periods";
 
 export interface Point {
   at: string;
@@ -34,12 +34,17 @@ export function measuresOf(model: Model): Measure[] {
   const canAdd = may(model, "series");
   return (model.measures ?? []).filter((each) => {
     const field = each.field === null ? undefined : fieldOf(model, each.field);
-    const isKnown = each.fn === "count" ? canAdd || may(model, "count_by") : canAdd && field !== undefined && !field.masked;
+    const isKnown = each.fn === "share" ? canAdd : each.fn === "count" ? canAdd || may(model, "count_by") : canAdd && field !== undefined && !field.masked;
     return isKnown && dateOf(model, each) !== undefined;
   });
 }
 
-interface Wanted {
+/** The records and the days that a measure covers, for the period and the filter of a dashboard. */
+export function scopeOf(measure: Measure, period: Period, filter: readonly Condition[]): { period: Period; filter: Condition[] } {
+  return { period: measure.ahead ? periodAhead(period) : period, filter: [...filter, ...((measure.fn === "share" ? measure.among : measure.filter) ?? [])] };
+}
+
+interface SeriesRequest {
   model: Model;
   measure: Measure;
   period: Period;
@@ -47,7 +52,30 @@ interface Wanted {
   by?: Field | undefined;
 }
 
-export async function loadSeries({ model, measure, period, filter, by }: Wanted, signal: AbortSignal): Promise<Series> {
+export async function loadSeries(request: SeriesRequest, signal: AbortSignal): Promise<Series> {
+  const { measure, filter } = request;
+  if (measure.fn === "share") {
+    const count: Measure = { ...measure, fn: "count", filter: measure.among ?? [] };
+    const [all, part] = await Promise.all([loadSeries({ ...request, measure: count }, signal), loadSeries({ ...request, measure: count, filter: [...filter, ...(measure.filter ?? [])] }, signal)]);
+    return shareOf(part, all);
+  }
+  return loadValues({ ...request, ...scopeOf(measure, request.period, filter) }, signal);
+}
+
+/** The share of a count in another one, for each step and over the whole period. It has no groups. */
+function shareOf(part: Series, all: Series): Series {
+  const ratio = (one: number | null, whole: number | null | undefined) => (whole ? (one ?? 0) / whole : null);
+  const ratios = (points: readonly Point[], wholes: readonly Point[]) => points.map(({ at, value }, index) => ({ at, value: ratio(value, wholes[index]?.value) }));
+  return {
+    points: ratios(part.points, all.points),
+    total: ratio(part.total, all.total),
+    groups: [],
+    previous: { points: ratios(part.previous.points, all.previous.points), total: ratio(part.previous.total, all.previous.total) },
+    names: {},
+  };
+}
+
+async function loadValues({ model, measure, period, filter, by }: SeriesRequest, signal: AbortSignal): Promise<Series> {
   const date = dateOf(model, measure)?.name ?? "";
   if (may(model, "series")) {
     const field = measure.fn === "count" ? {} : { field: measure.field };

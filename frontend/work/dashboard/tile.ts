@@ -91,12 +91,22 @@ export function nextWidth(tile: StoredTile, steps: number): number {
 export function measureOf(meta: Meta, tile: StoredTile): Measure | undefined {
   const model = modelOf(meta, tile.model ?? "");
   const { fn = "count", field = null, date } = tile;
-  const isIt = (each: Measure) => each.fn === fn && each.field === (field || null) && (!date || each.date === date);
-  return model && measuresOf(model).find(isIt);
+  const isSame = (each: Measure) => each.fn === fn && each.field === (field || null) && (!date || each.date === date);
+  const measures = model ? measuresOf(model).filter(isSame) : [];
+  return measures.find((each) => hasFilterOf(tile, each)) ?? measures.find((each) => !each.filter?.length) ?? measures[0];
 }
 
-export function measureTile(kind: TileKind, model: Model, { fn, field, date }: Measure): StoredTile {
-  return { kind, model: model.name, fn, field, date };
+function hasFilterOf(tile: StoredTile, measure: Measure): boolean {
+  return JSON.stringify(tile.filter ?? []) === JSON.stringify(measure.filter ?? []);
+}
+
+/** The conditions of a tile that its measure does not have anyway. */
+export function ownFilterOf(tile: StoredTile, measure: Measure | undefined): Condition[] {
+  return measure && hasFilterOf(tile, measure) ? [] : (tile.filter ?? []);
+}
+
+export function measureTile(kind: TileKind, model: Model, { fn, field, date, filter }: Measure): StoredTile {
+  return { kind, model: model.name, fn, field, date, ...(filter?.length ? { filter } : {}) };
 }
 
 /** The fields that records are counted by, the one that the workflow moves first. */
@@ -114,17 +124,16 @@ export function partFields(model: Model): Field[] {
 
 const MOST_FIGURES = 4;
 const MOST_PARTS = 2;
-const RANKS = ["sum", "count", "avg", "median"];
 
-/** The tiles for a group of models: figures first, the amounts before the others; then a series, states, parts and records. */
+/** The tiles for a group of models: figures first, those of the model with the most measures before the others, each in the
+ *  order in which the model declares them; then a series, states, parts, records and counts. */
 export function defaultTiles(models: readonly Model[]): Tile[] {
-  const rank = ({ measure }: { measure: Measure }) => RANKS.indexOf(measure.fn);
-  const measured = models
-    .flatMap((model) => measuresOf(model).map((measure) => ({ model, measure })))
-    .toSorted((one, other) => rank(one) - rank(other))
-    .slice(0, MOST_FIGURES);
-  const counts = models.map((model): StoredTile => ({ kind: "pivot", model: model.name, w: models.length === 1 ? COLUMNS : 6 }));
+  const allMeasures = models
+    .toSorted((one, other) => measuresOf(other).length - measuresOf(one).length)
+    .flatMap((model) => measuresOf(model).map((measure) => ({ model, measure })));
+  const measured = allMeasures.slice(0, MOST_FIGURES);
   const [first] = measured;
+  const counts = models.map((model): StoredTile => ({ kind: "pivot", model: model.name, ...pivotStart(model, first?.model), w: models.length === 1 ? COLUMNS : 6 }));
   if (!first) {
     return counts.map(newTile);
   }
@@ -133,9 +142,15 @@ export function defaultTiles(models: readonly Model[]): Tile[] {
   const states: StoredTile[] = state && may(model, "count_by") ? [{ kind: "bar", model: model.name, by: state.name }] : [];
   const figures = measured.map((each): StoredTile => ({ ...measureTile("kpi", each.model, each.measure), w: COLUMNS / measured.length }));
   const line = { ...measureTile("line", model, first.measure), w: states.length > 0 ? 8 : COLUMNS };
-  const lower = [...partTiles(model, measured), ...listTiles(model)];
+  const lower = [...partTiles(model, allMeasures), ...listTiles(model)];
   const wide = lower.map((each) => ({ ...each, w: COLUMNS / lower.length }));
   return [...figures, line, ...states, ...wide, ...counts].map(newTile);
+}
+
+/** The field that a pivot counts by first. For the model whose states have a tile, it is who is in charge instead. */
+function pivotStart(model: Model, stateModel: Model | undefined): Pick<StoredTile, "by"> {
+  const person = countedFields(model).find((each) => each.ref === "user");
+  return model === stateModel && person ? { by: person.name } : {};
 }
 
 /** The counts over time by the fields that tell records apart, those of the first model first. */

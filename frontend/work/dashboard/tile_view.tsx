@@ -9,7 +9,7 @@ import type { Condition } from "../values/operators";
 import { Widget } from "../widgets/widget";
 import type { Period } from "./periods";
 import { loadSeries, type Series } from "./series";
-import { countedFields, measureOf, type Tile } from "./tile";
+import { countedFields, measureOf, ownFilterOf, type Tile } from "./tile";
 import { Kpi, Largest, OverTime, Parts, States, type TileProps } from "./tiles";
 
 const t = translator("dashboard");
@@ -31,7 +31,7 @@ export function TileView({ meta, tile, period, filterOf }: Props) {
       </Widget>
     );
   }
-  const shown = model && drawn({ meta, model, period, filter: [...(tile.filter ?? []), ...filterOf(model)], title: tile.title || undefined }, tile);
+  const shown = model && drawn({ meta, model, period, filter: [...ownFilterOf(tile, measureOf(meta, tile)), ...filterOf(model)], title: tile.title || undefined }, tile);
   return (
     shown ?? (
       <Widget title={tile.title || t(`kind.${tile.kind}`)}>
@@ -50,7 +50,7 @@ function drawn(props: TileProps, tile: Tile) {
     case "list":
       return may(model, "list") ? <Largest {...props} /> : null;
     case "pivot":
-      return may(model, "count_by") ? <ValueCounts {...{ meta, model }} fields={countedFields(model)} /> : null;
+      return may(model, "count_by") ? <ValueCounts {...{ meta, model }} fields={countedFields(model)} start={by} /> : null;
     case "bars": {
       const measure = measureOf(meta, tile);
       return measure && by && !by.masked && may(model, "series") ? <Parts {...props} {...{ measure, by }} /> : null;
@@ -64,6 +64,6 @@ function drawn(props: TileProps, tile: Tile) {
 
 function Measured({ measure, isFigure, ...props }: TileProps & { measure: Measure; isFigure: boolean }) {
   const { model, period, filter } = props;
-  const found = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
+  const found = useRequest((signal) => loadSeries({ model, measure, period, filter }, signal), [model.name, measure.fn, measure.field, measure.date, JSON.stringify(measure.filter), period.from, period.to, JSON.stringify(filter)], { keepsPrevious: true });
   return <RequestResult of={found}>{(series: Series) => (isFigure ? <Kpi {...props} {...{ measure, series }} /> : <OverTime {...props} {...{ measure, series }} />)}</RequestResult>;
 }

@@ -11,14 +11,14 @@ import { go } from "../../shared/router";
 import { type Field, type Measure, type Meta, type Model, type Row, run } from "../api";
 import { isOpen } from "../home/own_records";
 import { addressOf, fieldOf, may, nounOf, titleOf, workflowField } from "../models";
-import { formatWholeAmount } from "../values/money";
+import { formatShortAmount, formatWholeAmount } from "../values/money";
 import { optionLabel, optionTone, StateChip } from "../values/options";
 import type { Condition } from "../values/operators";
 import { Value } from "../values/value";
 import { Widget } from "../widgets/widget";
 import { formatOf, headline } from "./format";
 import { addDays, nextStart, type Period } from "./periods";
-import { dateOf, loadSeries, type Series } from "./series";
+import { dateOf, loadSeries, scopeOf, type Series } from "./series";
 import { measureName } from "./tile";
 
 const t = translator("dashboard");
@@ -37,8 +37,9 @@ export function listAddress(model: Model, filter: readonly Condition[], order = 
 }
 
 /** Opens the list of the records in a step of a chart. */
-function opener({ model, period, filter }: TileProps, measure: Measure, days: readonly string[]) {
+function opener({ model, period: dashboardPeriod, filter: dashboardFilter }: TileProps, measure: Measure, days: readonly string[]) {
   const field = dateOf(model, measure);
+  const { period, filter } = scopeOf(measure, dashboardPeriod, dashboardFilter);
   return (index: number) => {
     const start = days[index];
     if (field && start) {
@@ -51,17 +52,22 @@ function opener({ model, period, filter }: TileProps, measure: Measure, days: re
   };
 }
 
-export function Kpi({ model, title, measure, series }: TileProps & { measure: Measure; series: Series }) {
+export function Kpi({ model, title, period, measure, series }: TileProps & { measure: Measure; series: Series }) {
   const name = title ?? measureName(measure);
   return (
     <section class="kpi" aria-label={name}>
       <p class="tile-label">{name}</p>
       <p class="kpi-value">
-        {headline(series.total, model, measure)} <Change {...{ measure, series }} />
+        {headline(series.total, model, measure)} {measure.ahead ? <Until {...{ period, measure }} /> : <Change {...{ measure, series }} />}
       </p>
       <Spark values={series.points.map((each) => each.value)} />
     </section>
   );
+}
+
+/** The last day that a measure covers which looks ahead: it has no earlier period to compare with. */
+function Until({ period, measure }: { period: Period; measure: Measure }) {
+  return <span class="change">{t("until", { day: shortDate(scopeOf(measure, period, []).period.to) })}</span>;
 }
 
 const LARGE_CHANGE = 9.99;
@@ -70,15 +76,22 @@ function Change({ measure, series: { total, previous } }: { measure: Measure; se
   if (total === null || !previous.total) {
     return null;
   }
-  const change = (total - previous.total) / Math.abs(previous.total);
+  const isShare = measure.fn === "share";
+  const change = isShare ? total - previous.total : (total - previous.total) / Math.abs(previous.total);
   const isGood = change === 0 ? undefined : change > 0 === (measure.better === "up");
   return (
-    <span class={isGood === undefined ? "change" : isGood ? "change good" : "change bad"} title={t("change.of", { value: percent(change) })}>
+    <span class={["change", isGood !== undefined && (isGood ? "good" : "bad"), change > 0 ? "up" : "down"].filter(Boolean).join(" ")} title={t("change.of", { value: isShare ? t("points", { n: signedPoints(change) }) : percent(change) })}>
       {change !== 0 && <Icon name={change > 0 ? "arrow-up" : "arrow-down"} size="s" />}
-      {Math.abs(change) > LARGE_CHANGE ? `> ${percent(Math.sign(change) * LARGE_CHANGE)}` : percent(change)}
+      {isShare ? t("points", { n: signedPoints(change) }) : Math.abs(change) > LARGE_CHANGE ? `> ${percent(Math.sign(change) * LARGE_CHANGE)}` : percent(change)}
       <span class="hidden-text"> {t("change")}</span>
     </span>
   );
+}
+
+/** The difference of two shares in percentage points: +2.1. */
+function signedPoints(difference: number): string {
+  const points = Math.round(difference * 1000) / 10;
+  return `${points > 0 ? "+" : ""}${number(points)}`;
 }
 
 /** A measure over time, with the preceding period as a dashed line. */
@@ -93,7 +106,7 @@ export function OverTime(props: TileProps & { measure: Measure; series: Series }
     { name, values: series.points.map((each) => each.value), hue: 1, hasArea: true },
     { name: t("previous"), values: days.map((_, place) => series.previous.points[place]?.value ?? null), hue: 6, isDashed: true },
   ];
-  const chart = { title, days, series: lines, kind: "line", height: 240, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
+  const chart = { title, days, series: lines, kind: "line", height: 250, format: format.full, formatTick: format.short, dayLabel: labelOf(period) } as const;
   return (
     <Widget title={title} beside={<Legend series={lines} />} end={<span class="end"><TableSwitch {...{ title, isTable }} onChange={setTable} /></span>}>
       {isTable ? <ChartTable {...chart} /> : <div class="widget-chart"><Chart {...chart} onOpen={opener(props, measure, days)} /></div>}
@@ -125,7 +138,7 @@ export function Parts(props: TileProps & { measure: Measure; by: Field }) {
           if (rest.length > 0) {
             bars.push({ name: t(named.length > MOST_PARTS ? "others" : "none"), values: days.map((_, place) => rest.reduce((sum, each) => sum + (each.points[place]?.value ?? 0), 0)), hue: 6 });
           }
-          const chart = { title, days, series: bars, kind: "bars", height: 210, dayLabel: labelOf(period) } as const;
+          const chart = { title, days, series: bars, kind: "bars", height: 232, dayLabel: labelOf(period) } as const;
           return isTable ? (
             <ChartTable {...chart} />
           ) : (
@@ -144,17 +157,30 @@ function nameOf(field: Field, value: unknown): string {
   return optionLabel(field, String(value));
 }
 
-/** The present number of records in each state. */
+interface StateCounts {
+  counts: { value: unknown; count: number }[];
+  /** The amounts of the records in each state. Null if they have no amount, or if this person may not add it up. */
+  amounts: Record<string, number | null> | null;
+}
+
+async function loadStates(model: Model, state: Field, money: Field | undefined, filter: readonly Condition[], signal: AbortSignal): Promise<StateCounts> {
+  const counts = run<StateCounts["counts"]>(model.name, "count_by", { field: state.name, filter }, signal);
+  const sums = money && (state.options ?? []).map(async (value) => {
+    const input = { filter: [...filter, { field: state.name, op: "eq", value }], sums: [money.name], limit: 1 };
+    const { sums } = (await run<{ sums: Record<string, { sum: number | null }> }>(model.name, "search", input, signal)).value;
+    return [value, sums[money.name]?.sum ?? null] as const;
+  });
+  return { counts: (await counts).value, amounts: sums ? Object.fromEntries(await Promise.all(sums)) : null };
+}
+
+/** The present number of records in each state, with their amounts or else their share. */
 export function States({ model, filter, title, state }: TileProps & { state: Field }) {
-  const found = useRequest(
-    async (signal) => (await run<{ value: unknown; count: number }[]>(model.name, "count_by", { field: state.name, filter }, signal)).value,
-    [model.name, JSON.stringify(filter)],
-    { keepsPrevious: true },
-  );
+  const money = may(model, "search") ? model.fields.find((each) => each.kind === "money" && !each.masked) : undefined;
+  const found = useRequest((signal) => loadStates(model, state, money, filter, signal), [model.name, JSON.stringify(filter)], { keepsPrevious: true });
   return (
     <Widget title={title ?? t("states", { models: model.plural, field: nounOf(state.label) })}>
       <RequestResult of={found}>
-        {(counts) => {
+        {({ counts, amounts }) => {
           const countOf = (value: string) => counts.find((each) => each.value === value)?.count ?? 0;
           const largest = Math.max(1, ...counts.map((each) => each.count));
           const all = counts.reduce((sum, each) => sum + each.count, 0);
@@ -169,7 +195,7 @@ export function States({ model, filter, title, state }: TileProps & { state: Fie
                   <a class="number" href={listAddress(model, [...filter, { field: state.name, op: "eq", value }])}>
                     {number(countOf(value))}
                   </a>
-                  <span class="number quiet">{all > 0 && percent(countOf(value) / all, false)}</span>
+                  <span class="number quiet">{amounts ? formatShortAmount(amounts[value] ?? 0, money?.currency) : all > 0 && percent(countOf(value) / all, false)}</span>
                 </li>
               ))}
             </ul>
@@ -236,7 +262,7 @@ export function Largest({ meta, model, filter, ...given }: TileProps) {
                 <tbody>
                   {rows.map((row) => (
                     <tr key={row.id}>
-                      <th scope="row" class="cut">
+                      <th scope="row" class="cut" title={titleOf(model, row)}>
                         {may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row)}
                       </th>
                       {by && <td class="number">{money ? typeof row[by.name] === "number" && formatWholeAmount(Number(row[by.name]), by.currency) : <Value {...{ meta }} field={by} value={row[by.name]} isCell />}</td>}

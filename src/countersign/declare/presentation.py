@@ -14,8 +14,9 @@ RiskLevel: TypeAlias = Literal["low", "medium", "high"]
 RISK_LEVELS: tuple[RiskLevel, ...] = ("low", "medium", "high")
 """The levels in ascending order."""
 
-MeasureFunction: TypeAlias = Literal["count", "sum", "avg", "median"]
-MEASURE_FUNCTIONS: tuple[MeasureFunction, ...] = ("count", "sum", "avg", "median")
+MeasureFunction: TypeAlias = Literal["count", "sum", "avg", "median", "share"]
+MEASURE_FUNCTIONS: tuple[MeasureFunction, ...] = ("count", "sum", "avg", "median", "share")
+FUNCTIONS_WITHOUT_FIELD: frozenset[MeasureFunction] = frozenset({"count", "share"})
 
 Words: TypeAlias = Mapping[str, str]
 """A text by language: `en` and `de`."""
@@ -43,10 +44,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number that dashboards and tiles show: a function over a field, or the count of records.
+    """A number that dashboards and tiles show: a function over a field, the count of records, or a share of them.
 
     `better` is the direction of change that counts as an improvement. `date` is the field whose date assigns a record
-    to a period; default: the first date field.
+    to a period; default: the first date field. With `when`, only records that meet the condition are counted. A share
+    is the number of those records divided by the number of records that meet the condition `among`. An `ahead` measure
+    covers the days from today on, as many as the period has.
     """
 
     fn: MeasureFunction = "count"
@@ -55,6 +58,9 @@ class Measure:
     date: str = ""
     en: str = ""
     de: str = ""
+    when: Where | None = None
+    among: Where | None = None
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class _Activity:
             if number % 3 == 0:
                 kind, words = _ACTIVITIES[number % len(_ACTIVITIES)]
                 subject = f"{words}: {title}"[:200]
-                due = 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14)
+                due = _in_busy_weeks(number, 14 - _growing(number, len(leads), 2 * SPREAD_DAYS + 14))
                 state = "done" if due < 0 and number % 7 else "planned"
                 values = {"kind": kind, "subject": subject, "due": self._past.day(due), "state": state}
                 await self._create("activity", lead=lead, **values)
@@ -227,6 +227,12 @@ class _Activity:
 def _growing(place: int, count: int, days: int) -> int:
     """Return how many days ago the record at a place is, so that there are more of them towards today."""
     return round(days * (1 - ((place + 1) / count) ** 0.8))
+
+
+def _in_busy_weeks(number: int, day: int) -> int:
+    """Return the day on which an activity is due: for some of them, a day of every third or fourth week."""
+    weeks = {1: 3, 3: 4}.get(number % 4)
+    return day if weeks is None else day // (7 * weeks) * 7 * weeks + number % 5
 
 
 class _Agents:

@@ -1,8 +1,11 @@
 """Dashboards: figures over time that lead to their records, for a period and an owner."""
 
+import re
+
 from playwright.async_api import Browser, expect
 
-from tests.browser.work.conftest import Desk
+from countersign.kernel import clock
+from tests.browser.work.conftest import Caller, Desk
 
 
 async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_records(
@@ -11,11 +14,11 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard?board=crm&period=year")
         await expect(page.locator(".kpi")).to_have_count(4)
-        over_time = page.locator(".widget:has(h2:text-is('Expected revenue per month'))")
+        over_time = page.locator(".widget:has(h2:text-is('Revenue won per month'))")
         chart = over_time.locator("svg[role=img]")
         await chart.focus()
         await chart.press("End")
-        await expect(over_time.locator("[role=status]")).to_contain_text("Expected revenue:")
+        await expect(over_time.locator("[role=status]")).to_contain_text("Revenue won:")
         parts = page.locator(".widget:has(h2:text-is('Leads to close by source'))")
         assert await parts.locator("svg .bar").count() > 3
         await over_time.get_by_text("Table").click()
@@ -26,7 +29,42 @@ async def test_a_chart_is_read_by_keyboard_shown_as_a_table_and_leads_to_its_rec
         await chart.press("Enter")
 
         await page.wait_for_selector("h1:text-is('Leads')")
-        assert await page.locator(".filter-token").count() == 2
+        # From the first day, to the last day, and the stage that the measure counts.
+        assert await page.locator(".filter-token").count() == 3
+        await expect(page.locator(".filter-token:has-text('Stage')")).to_contain_text("Won")
+
+
+def count_of(alice: Caller, stages: list[str], first: str, last: str) -> int:
+    """The number of leads in these stages that close in the period."""
+    conditions = [("stage", "in", stages), ("expected_close", "gte", first), ("expected_close", "lte", last)]
+    filters = [{"field": field, "op": operator, "value": value} for field, operator, value in conditions]
+    return int(alice.run("lead.search", filter=filters, limit=1)["total"])
+
+
+async def test_the_win_rate_and_the_open_pipeline_are_those_of_the_leads(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    first, last = [clock.rfc3339(clock.later(clock.now(), seconds=days * 86_400))[:10] for days in (0, 120)]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/dashboard?board=crm&period=custom&from={first}&to={last}")
+        rate = page.locator(".kpi[aria-label='Win rate'] .kpi-value")
+        shown = re.findall(r"^\d+(?=%)", await rate.inner_text())
+        won, lost = [count_of(alice, [stage], first, last) for stage in ("won", "lost")]
+        assert min(won, lost) > 0
+        assert abs(int(shown[0]) - 100 * won / (won + lost)) <= 0.5
+        await expect(page.locator(".kpi[aria-label='Open pipeline'] .kpi-value")).to_contain_text("until")
+        # The bar of each stage has its number and its amount.
+        amount = page.locator(".states li:has-text('Qualified') .number").last
+        await expect(amount).to_contain_text(re.compile(r"\d(\.\d+)?M$"))
+
+
+async def test_no_two_tiles_of_a_dashboard_count_the_same(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/dashboard?board=crm")
+        pivot = page.locator(".of-pivot:has(h2:text-is('Leads by Owner'))")
+        await expect(pivot.locator("th:text-is('Qualified')")).to_have_count(1)
+        titles = [each.lower() for each in await page.locator(".dashboard h2").all_inner_texts()]
+        assert len(titles) == len(set(titles))
 
 
 async def test_a_dashboard_is_narrowed_to_an_owner_and_its_address_says_so(browser: Browser, desk: Desk) -> None:

@@ -101,6 +101,7 @@ def toned(tone: str) -> type[Model]:
 
 
 WRONG = where("colour", eq="red")
+NOW = where("title", eq=TODAY)
 SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
 ON_BED = Role("gardener", Grant(model="bed"))
 
@@ -118,6 +119,10 @@ CASES: list[Case] = [
     broken(presentations.measures_fit, "plant.measures", "correct the", plant(measures=(Measure("sum"),))),
     broken(presentations.measures_fit, "plant.measures", "name a Number", plant(measures=(Measure("sum", "title"),))),
     broken(presentations.measures_fit, "plant.measures", "name a Date", plant(measures=(Measure(date="title"),))),
+    broken(presentations.measures_fit, "plant.measures", "when and among", plant(measures=(Measure("share"),))),
+    broken(presentations.measures_fit, "plant.measures", "take it out", plant(measures=(Measure(among=WRONG),))),
+    broken(presentations.measures_fit, "plant.measures", "no such field", plant(measures=(Measure(when=WRONG),))),
+    broken(presentations.measures_fit, "plant.measures", "no TODAY", plant(measures=(Measure(when=NOW),))),
     broken(presentations.tones_are_known, "plant.state", "use one of info", toned("pink")),
     broken(presentations.risks_fit, "plant.risks", "use one of low", plant(risks=(risk("severe"),))),
     broken(presentations.risks_fit, "plant.risks", "rename it", plant(risks=(Risk("high", "It is risky"),))),

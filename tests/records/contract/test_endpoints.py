@@ -118,6 +118,9 @@ async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
     assert again.status_code == 304
 
 
+_WON = {"field": "stage", "op": "eq", "value": "won"}
+
+
 async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
     meta = {who: await _models(office, who) for who in ("alice", "bob")}
 
@@ -138,8 +141,18 @@ async def test_get_meta_says_how_models_are_presented(office: Office) -> None:
         "reversible": False,
         "risk": "high",
     }
+
+
+async def test_get_meta_says_what_dashboards_measure(office: Office) -> None:
+    lead = (await _models(office, "bob"))["lead"]
+
     revenue = next(each for each in lead["measures"] if each["fn"] == "sum")
     assert (revenue["field"], revenue["date"], revenue["better"]) == ("expected_revenue_minor", "expected_close", "up")
+    assert (revenue["filter"], revenue["among"], revenue["ahead"]) == ([_WON], [], False)
+    rate = next(each for each in lead["measures"] if each["fn"] == "share")
+    assert (rate["field"], rate["filter"]) == (None, [_WON])
+    assert rate["among"] == [{"field": "stage", "op": "in", "value": ["won", "lost"]}]
+    assert [each["label"]["en"] for each in lead["measures"] if each["ahead"]] == ["Open pipeline"]
 
 
 async def test_get_meta_names_only_referring_models_that_the_caller_sees(office: Office) -> None:

@@ -3,9 +3,17 @@
 import re
 from collections.abc import Iterator
 
+from countersign.declare.condition import TODAY, Where
 from countersign.declare.fields.kinds import Date, Number, Select
 from countersign.declare.model import Declared
-from countersign.declare.presentation import MEASURE_FUNCTIONS, RISK_LEVELS, TONES, Measure, Risk
+from countersign.declare.presentation import (
+    FUNCTIONS_WITHOUT_FIELD,
+    MEASURE_FUNCTIONS,
+    RISK_LEVELS,
+    TONES,
+    Measure,
+    Risk,
+)
 from countersign.declare.rules.conditions import condition_error
 from countersign.declare.rules.declarations import Declarations, of_field
 
@@ -32,7 +40,8 @@ def titles_are_fields(declarations: Declarations) -> Iterator[str]:
 
 
 def measures_fit(declarations: Declarations) -> Iterator[str]:
-    """Require that a measure is a known function over a number of the model, and that its date is a date."""
+    """Require that a measure is a known function over a number of the model, that its date is a date, and that its
+    conditions fit the model."""
     for model in declarations.models.values():
         for measure in model.measures:
             text = _measure_error(model, measure)
@@ -43,13 +52,33 @@ def measures_fit(declarations: Declarations) -> Iterator[str]:
 def _measure_error(model: Declared, measure: Measure) -> str | None:
     if measure.fn not in MEASURE_FUNCTIONS:
         return f"{measure.fn!r} is not a function: use one of {', '.join(MEASURE_FUNCTIONS)}"
-    if (measure.fn == "count") is bool(measure.field):
-        return "a count has no field, and any other function needs one: correct the measure"
+    return _error_of_fields(model, measure) or _error_of_conditions(model, measure)
+
+
+def _error_of_fields(model: Declared, measure: Measure) -> str | None:
+    if (measure.fn in FUNCTIONS_WITHOUT_FIELD) is bool(measure.field):
+        return "a count or a share has no field, and any other function needs one: correct the measure"
     if measure.field and not isinstance(model.fields.get(measure.field), Number):
         return f"{measure.field!r} is not a number of {model.name}: name a Number or Money"
     if measure.date and not isinstance(model.fields.get(measure.date), Date):
         return f"{measure.date!r} is not a date of {model.name}: name a Date"
     return None
+
+
+def _error_of_conditions(model: Declared, measure: Measure) -> str | None:
+    if measure.fn == "share" and (measure.when is None or measure.among is None):
+        return "a share needs the conditions when and among: add them"
+    if measure.fn != "share" and measure.among is not None:
+        return "only a share has the condition among: take it out"
+    errors = (_error_of_condition(model, each) for each in (measure.when, measure.among) if each)
+    return next((text for text in errors if text), None)
+
+
+def _error_of_condition(model: Declared, condition: Where) -> str | None:
+    """Return the error in a condition of a measure, or None. Its value is sent to pages, so it must be known."""
+    if condition.value is TODAY:
+        return f"the condition {condition.field} {condition.operator} TODAY: a measure has no TODAY: take it out"
+    return condition_error(model, condition, is_row_rule=False)
 
 
 def tones_are_known(declarations: Declarations) -> Iterator[str]:

@@ -30,6 +30,8 @@ async def to_party(work: Work) -> None:
 
 WON = where("stage", eq="won")
 """A booked sale: what it is worth, whose it is and who made it are changed by a person."""
+OPEN = where("stage", in_=["new", "qualified", "proposed"])
+DECIDED = where("stage", in_=["won", "lost"])
 
 
 class Lead(
@@ -38,11 +40,26 @@ class Lead(
     icon="briefcase",
     subtitle_fields=("contact_name", "stage"),
     measures=(
+        Measure(
+            "sum", "expected_revenue_minor", date="expected_close", when=WON, en="Revenue won", de="Gewonnener Umsatz"
+        ),
+        Measure("share", date="expected_close", when=WON, among=DECIDED, en="Win rate", de="Abschlussquote"),
+        Measure(
+            "sum",
+            "expected_revenue_minor",
+            date="expected_close",
+            when=OPEN,
+            ahead=True,
+            en="Open pipeline",
+            de="Offene Pipeline",
+        ),
+        Measure(
+            "avg", "expected_revenue_minor", date="expected_close", when=WON, en="Average deal", de="Mittlerer Auftrag"
+        ),
         Measure(date="expected_close", en="Leads to close", de="Leads zum Abschluss"),
         Measure(
             "sum", "expected_revenue_minor", date="expected_close", en="Expected revenue", de="Erwarteter Umsatz"
         ),
-        Measure("avg", "expected_revenue_minor", date="expected_close", en="Average deal", de="Mittlerer Auftrag"),
     ),
 ):
     """A possible sale, from the first contact to won or lost."""

@@ -44,7 +44,7 @@ class Tile(msgspec.Struct, forbid_unknown_fields=True):
     h: Annotated[int, Meta(ge=1, le=50)] = 2
     title: _Title = ""
     model: _Name | None = None
-    fn: Literal["count", "sum", "avg", "median"] = "count"
+    fn: Literal["count", "sum", "avg", "median", "share"] = "count"
     field: _Name | None = None
     date: _Name | None = None
     by: _Name | None = None

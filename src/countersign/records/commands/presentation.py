@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from countersign.declare import Field, Measure, Module, Ref, Select
+from countersign.declare.condition import Where
 from countersign.declare.presentation import DEFAULT_RISKS, LABELS, RISK_LEVELS, RiskLevel, Words
 from countersign.declare.registry import Registry
 from countersign.records.access.view import ModelView
@@ -111,7 +112,8 @@ def is_reversible(view: ModelView, name: str) -> bool:
 
 
 def _is_measured(view: ModelView, measure: Measure) -> bool:
-    names = [each for each in (measure.field, measure.date) if each]
+    conditions = [each.field for each in (measure.when, measure.among) if each]
+    names = [each for each in (measure.field, measure.date, *conditions) if each]
     return all(view.sees_in_clear(each) for each in names) and date_of(view, measure) is not None
 
 
@@ -131,7 +133,15 @@ def _measure(view: ModelView, measure: Measure) -> dict[str, Any]:
         "better": measure.better,
         "date": date_of(view, measure),
         "label": {"en": english, "de": measure.de or english},
+        "filter": _filter_of(measure.when),
+        "among": _filter_of(measure.among),
+        "ahead": measure.ahead,
     }
+
+
+def _filter_of(condition: Where | None) -> list[dict[str, object]]:
+    """Return a condition as the filter of a command."""
+    return [] if condition is None else [{"field": condition.field, "op": condition.operator, "value": condition.value}]
 
 
 def _incoming(view: ModelView, views: Mapping[str, ModelView], registry: Registry) -> list[dict[str, Any]]:
