@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.peers.node import prepared
 from tests.servers.chromium import launched
 from tests.servers.countersign import Running, served
 
 HERE = Path(__file__).parent
+ENOUGH_MS = 60_000
+
+expect.set_options(timeout=ENOUGH_MS)
+# Five seconds are the default, which a machine with much to do may need.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,5 @@
 // The panel to get a product: the download for this platform, or the field for a code.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
@@ -11,10 +11,12 @@ import { downloadedHere, noted, recordDownload } from "../downloaded_versions";
 import { me } from "../me";
 import { owned } from "../owned";
 import { useOwnsProduct } from "../ownership";
+import { useStoredInput } from "../stored_input";
 import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
 import { FollowButton } from "./follow";
 
+const tCommon = translator("common");
 const t = translator("store");
 
 /** The maximum number of available updates that are searched for this product. */
@@ -101,8 +103,16 @@ function useEarlierVersion({ product, offer }: Props): string | undefined {
 export function GetPanel({ product, offer }: Props) {
   const earlier = useEarlierVersion({ product, offer });
   const had = offer.isOwned ? earlier : undefined;
+  const panel = useRef<HTMLElement>(null);
+  const [hasRedeemed, setRedeemed] = useState(false);
+  useEffect(() => {
+    // The download replaces the field that had the focus.
+    if (hasRedeemed && offer.isOwned) {
+      panel.current?.querySelector("a")?.focus();
+    }
+  }, [hasRedeemed, offer.isOwned]);
   return (
-    <section class="get panel-box" aria-label={t("get")}>
+    <section class="get panel-box" aria-label={t("get")} ref={panel}>
       <div class="get-head">
         <h2>{had ? t("update.available") : headOf({ product, offer })}</h2>
         <PlatformMarks platforms={product.platforms} />
@@ -113,7 +123,7 @@ export function GetPanel({ product, offer }: Props) {
         </p>
       )}
       {offer.isOwned === null && <span class="bone get-bone" />}
-      {offer.isOwned === false && <NotEntitled product={product} />}
+      {offer.isOwned === false && <NotEntitled product={product} onRedeemed={() => setRedeemed(true)} />}
       {offer.isOwned && <Download product={product} offer={offer} />}
       <div class="halves">
         <FollowButton product={product} />
@@ -160,16 +170,17 @@ function Download({ product, offer: { release, file, files, withdrawn } }: Props
 }
 
 /** The field for a code, or a link to sign in first. */
-function NotEntitled({ product }: { product: Detail }) {
-  const [code, setCode] = useState("");
+function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () => void }) {
+  const { value: code, change: setCode, forget } = useStoredInput(`code of ${product.id}`, "");
   const [key, setKey] = useState(() => crypto.randomUUID());
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const signIn = `/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`;
   if (me.value === null) {
     return (
       <>
         <p class="quiet">{t("entitled.text")}</p>
-        <LinkButton look="strong" size="large full" href={`/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`}>
+        <LinkButton look="strong" size="large full" href={signIn}>
           {t("redeem.sign.in")}
         </LinkButton>
       </>
@@ -185,6 +196,8 @@ function NotEntitled({ product }: { product: Detail }) {
     try {
       const { value } = await api.post("/api/v1/redeem", { body: { code: code.trim() }, headers: { "Idempotency-Key": key } });
       const ids = value.products.length ? value.products : [value.product_id];
+      forget();
+      onRedeemed();
       owned.value = new Set([...owned.peek(), ...ids]);
       showToast(t(value.already_owned ? "redeem.owned" : "redeem.new"));
     } catch (error) {
@@ -216,7 +229,7 @@ function NotEntitled({ product }: { product: Detail }) {
       />
       {problem && (
         <p class="fault" id="get-code-fault" role="alert">
-          {problem.message} {problem.resolution}
+          {problem.message} {problem.status === 401 ? <a href={signIn}>{tCommon("sign.in")}</a> : problem.resolution}
         </p>
       )}
       <Button type="submit" look="strong" size="large full" busy={isBusy}>

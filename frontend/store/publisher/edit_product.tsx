@@ -10,7 +10,7 @@ import { Conflict } from "./conflict";
 import { idempotencyHeader, useSubmit } from "./form";
 import { fetchProductState, type ProductState } from "./product_state";
 import { ProductPreview } from "./product_preview";
-import { useTyping } from "./typing";
+import { useStoredInput } from "../stored_input";
 import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } from "./product_form";
 import { translator } from "../../shared/i18n";
 
@@ -18,7 +18,7 @@ const tStore = translator("store");
 const t = translator("publisher");
 
 export function EditProduct({ product, etag, reload }: ProductState & { reload: () => void }) {
-  const typing = useTyping(`product ${product.id}`, { input: toInput(product), base: etag });
+  const typing = useStoredInput(`product ${product.id}`, { input: toInput(product), base: etag });
   const { input: value, base } = typing.value;
   const setValue = (input: ProductInput) => typing.change({ input, base });
   const [theirs, setTheirs] = useState<ProductState | null>(null);

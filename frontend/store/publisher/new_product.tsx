@@ -10,7 +10,7 @@ import { withoutEmpty, requireProductFields, ProductForm, type ProductInput } fr
 import { ProductPreview } from "./product_preview";
 import { PublisherArea } from "./publisher_area";
 import { RequirePublisher } from "./require_publisher";
-import { useTyping } from "./typing";
+import { useStoredInput } from "../stored_input";
 import { isPublisher } from "../me";
 import { translator } from "../../shared/i18n";
 
@@ -47,7 +47,7 @@ export function NewProduct() {
 }
 
 function Blank() {
-  const typing = useTyping("new product", { input: BLANK, isNamed: false });
+  const typing = useStoredInput("new product", { input: BLANK, isNamed: false });
   const { input: value, isNamed } = typing.value;
   const { isBusy, problem, run } = useSubmit();
   const change = (next: ProductInput) => {

@@ -7,7 +7,7 @@ import { Curl } from "../curl";
 import { Markdown } from "../markdown";
 import { faultOfField, idempotencyHeader, useSubmit } from "./form";
 import { CHANNELS, type Release } from "./releases";
-import type { useTyping } from "./typing";
+import type { useStoredInput } from "../stored_input";
 
 const tStore = translator("store");
 const t = translator("publisher");
@@ -20,7 +20,7 @@ export interface TypedNotes {
 interface Props {
   product: Schemas["ProductDetail"];
   release: Release;
-  typing: ReturnType<typeof useTyping<TypedNotes>>;
+  typing: ReturnType<typeof useStoredInput<TypedNotes>>;
   isUnsaved: boolean;
   reload: () => void;
   onSaved: () => void;

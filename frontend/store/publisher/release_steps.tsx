@@ -13,7 +13,7 @@ import { STEPS, type Step } from "./publication_steps";
 import { ReleaseNotes, type TypedNotes } from "./release_notes";
 import type { Release } from "./releases";
 import { ReviewRelease } from "./review_release";
-import { useTyping } from "./typing";
+import { useStoredInput } from "../stored_input";
 import { UploadFiles } from "./upload_files";
 
 const t = translator("publisher");
@@ -37,7 +37,7 @@ export function ReleaseSteps({ product, release, reload }: Props) {
   const isChecking = useRef(false);
   isChecking.current ||= hasUploaded || step === "checks" || step === "review";
   const saved: TypedNotes = { notes: release.notes ?? "", channel: release.channel };
-  const typing = useTyping<TypedNotes>(`notes of ${product.id} ${release.version}`, saved);
+  const typing = useStoredInput<TypedNotes>(`notes of ${product.id} ${release.version}`, saved);
   const isUnsaved = typing.value.notes !== saved.notes || typing.value.channel !== saved.channel;
   const isDone: Readonly<Record<Step, boolean>> = {
     files: areFilesUploaded(release),

@@ -10,7 +10,7 @@ import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command_line";
 import { Curl } from "../curl";
-import { useTyping } from "./typing";
+import { useStoredInput } from "../stored_input";
 import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
 
 
@@ -89,7 +89,7 @@ export function ReleaseStatus({ of }: { of: Release }) {
 const BLANK: New = { version: "", channel: "stable", notes: "", notes_only: false };
 
 function NewRelease({ product }: { product: Detail }) {
-  const { value, change: setValue, isRestored, forget } = useTyping<New>(`release of ${product.id}`, BLANK);
+  const { value, change: setValue, isRestored, forget } = useStoredInput<New>(`release of ${product.id}`, BLANK);
   const { isBusy, problem, run } = useSubmit();
   const path = `/api/v1/products/${product.slug}/releases`;
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;

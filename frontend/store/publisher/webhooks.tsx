@@ -13,7 +13,7 @@ import { sinceWhen, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultOfField, idempotencyHeader, requireFields, useSubmit } from "./form";
-import { useTyping } from "./typing";
+import { useStoredInput } from "../stored_input";
 
 const t = translator("publisher");
 
@@ -108,7 +108,7 @@ function Secret({ of }: { of: string }) {
 }
 
 function NewWebhook({ org, onMade }: { org: string; onMade: (secret: string | null) => void }) {
-  const { value, change, forget } = useTyping<{ url: string; types: readonly EventType[] }>(`webhook of ${org}`, { url: "", types: [] });
+  const { value, change, forget } = useStoredInput<{ url: string; types: readonly EventType[] }>(`webhook of ${org}`, { url: "", types: [] });
   const { isBusy, problem, run } = useSubmit();
   const body = { url: value.url.trim(), types: [...value.types] };
   const add = (event: Event) => {

@@ -1,7 +1,7 @@
 // Stores the input of a form in the tab until it is sent, so that it survives a reload, the end of the session or a lost network.
 import { useState } from "preact/hooks";
 
-interface Typing<Value> {
+interface StoredInput<Value> {
   value: Value;
   change: (value: Value) => void;
   /** Whether the input was restored after a reload. */
@@ -21,7 +21,7 @@ function stored<Value>(name: string): Value | null {
 }
 
 /** The stored value of the form with this name. Signing out clears the storage. */
-export function useTyping<Value>(name: string, initial: Value): Typing<Value> {
+export function useStoredInput<Value>(name: string, initial: Value): StoredInput<Value> {
   const [before] = useState(() => stored<Value>(name));
   const [value, setValue] = useState<Value>(before ?? initial);
   const [isRestored, setRestored] = useState(before !== null);
