@@ -3,6 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Icon } from "../shared/components/icon";
 import { Problem } from "../shared/problem";
+import { signInAddress } from "../shared/session";
 import { showToast } from "../shared/toast";
 import { translator } from "../shared/i18n";
 import { api } from "./api";
@@ -73,9 +74,8 @@ export function FollowPublisher({ slug, name }: { slug: string; name: string }) 
   const [isBusy, setBusy] = useState(false);
   useFollowedPublishers();
   if (me.value === null) {
-    const back = encodeURIComponent(location.pathname + location.search);
     return (
-      <a class="button strong" href={`/auth/signin?return_to=${back}`}>
+      <a class="button strong" href={signInAddress()}>
         <Icon name="heart" />
         {tLibrary("follow")}
         <span class="hidden-text">: {name}</span>

@@ -2,7 +2,7 @@
 import { addReply, send } from "../shared/client";
 import { addIcons } from "../shared/components/icon";
 import { mount } from "../shared/mount";
-import { loadSession, loadWhenReachable } from "../shared/session";
+import { loadSession, loadWhenReachable, setSignInPage } from "../shared/session";
 import { ICONS } from "./icons";
 import { LazyPage } from "./lazy_page";
 import { Browse } from "./pages/browse";
@@ -18,6 +18,7 @@ const publisher = () => import("./publisher/pages");
 let publisherPage: typeof import("./pages/publisher_page") | null = null;
 const loadPublisherPage = async () => (publisherPage = await import("./pages/publisher_page")).PublisherPage;
 addIcons(ICONS);
+setSignInPage("/auth/signin");
 void loadWhenReachable(loadSession);
 if (document.querySelector("#app .hero")) {
   // Keep the front page that the server rendered until all its data is loaded.

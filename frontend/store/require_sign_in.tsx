@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
+import { signInAddress } from "../shared/session";
 import { me } from "./me";
 import { translator } from "../shared/i18n";
 
@@ -24,7 +25,7 @@ export function RequireSignIn({ text = t("first.text"), children }: Props) {
   return (
     <Empty title={t("first")}>
       <p>{text}</p>
-      <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
+      <LinkButton look="strong" href={signInAddress()}>
         {tCommon("sign.in")}
       </LinkButton>
     </Empty>

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../problem";
 import { isServerUnreachable } from "../connectivity";
 import { translator } from "../i18n";
+import { SignInAgain } from "./states";
 
 const t = translator("common");
 
@@ -122,6 +123,7 @@ export function Faults({ problem: given }: { problem: Problem | null }) {
       <h2>{problem.isCorrectable ? t("fault.title") : problem.title || t("failed")}</h2>
       <p>{problem.isFromServer ? t("refused", { text: problem.message }) : problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
+      <SignInAgain problem={problem} />
       {problem.retryAfterS !== null && <p>{t("wait", { seconds: problem.retryAfterS })}</p>}
       {problem.faults.length > 0 && (
         <ul>

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { RequestState } from "../request";
 import type { Problem } from "../problem";
 import { isServerUnreachable } from "../connectivity";
+import { signInAddress } from "../session";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 import { translator } from "../i18n";
@@ -29,6 +30,12 @@ export function Empty({ title, icon = "inbox", children }: { title?: string; ico
   );
 }
 
+/** The link to sign in again, if the error says that the session has ended. */
+export function SignInAgain({ problem }: { problem: Problem }) {
+  const address = signInAddress();
+  return problem.status === 401 && address ? <a href={address}>{t("sign.in")}</a> : null;
+}
+
 /** An error with its remedy. If the server was unreachable, it retries as soon as the server can be reached. */
 export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   const wasLost = useRef(false);
@@ -44,6 +51,7 @@ export function Failed({ problem, onRetry }: { problem: Problem; onRetry?: () =>
       <h2>{problem.title || t("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
+      <SignInAgain problem={problem} />
       {problem.retryAfterS !== null && <Wait seconds={problem.retryAfterS} {...(onRetry ? { onEnd: onRetry } : {})} />}
       {onRetry && <Button onClick={onRetry}>{t("again")}</Button>}
     </div>

@@ -5,6 +5,7 @@ import { Chip } from "../../shared/components/chip";
 import { Field } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Icon } from "../../shared/components/icon";
+import { SignInAgain } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -171,7 +172,7 @@ function Result({ line }: { line: Line }) {
         <span>
           <Chip tone="bad">{t(faultOf(state.code))}</Chip> {state.resolution || state.message}{" "}
           {state.retryAfterS !== null && tCommon("wait", { seconds: state.retryAfterS })}
-          {state.status === 401 && <a href="/auth/signin?return_to=/redeem">{tCommon("sign.in")}</a>}
+          <SignInAgain problem={state} />
         </span>
       )}
       {line.products.map((each) => (

@@ -1,6 +1,7 @@
 // The buttons that follow a product in the account, and link to its feed.
 import { Icon } from "../../shared/components/icon";
 import { Problem } from "../../shared/problem";
+import { signInAddress } from "../../shared/session";
 import { showToast } from "../../shared/toast";
 import { translator } from "../../shared/i18n";
 import { api } from "../api";
@@ -32,7 +33,7 @@ export function FollowButton({ product, isOnPicture = false }: Props) {
   );
   if (me.value === null) {
     return (
-      <a class={look} href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
+      <a class={look} href={signInAddress()}>
         {label(tLibrary("follow"))}
       </a>
     );

@@ -2,8 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Icon } from "../../shared/components/icon";
+import { SignInAgain } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { useRequest } from "../../shared/request";
+import { signInAddress } from "../../shared/session";
 import { showToast } from "../../shared/toast";
 import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
@@ -16,7 +18,6 @@ import { currentPlatform, PLATFORMS } from "../platform";
 import { PlatformMarks } from "../platform_marks";
 import { FollowButton } from "./follow";
 
-const tCommon = translator("common");
 const t = translator("store");
 
 /** The maximum number of available updates that are searched for this product. */
@@ -175,12 +176,11 @@ function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () 
   const [key, setKey] = useState(() => crypto.randomUUID());
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const signIn = `/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`;
   if (me.value === null) {
     return (
       <>
         <p class="quiet">{t("entitled.text")}</p>
-        <LinkButton look="strong" size="large full" href={signIn}>
+        <LinkButton look="strong" size="large full" href={signInAddress(`/products/${product.slug}`)}>
           {t("redeem.sign.in")}
         </LinkButton>
       </>
@@ -229,7 +229,7 @@ function NotEntitled({ product, onRedeemed }: { product: Detail; onRedeemed: () 
       />
       {problem && (
         <p class="fault" id="get-code-fault" role="alert">
-          {problem.message} {problem.status === 401 ? <a href={signIn}>{tCommon("sign.in")}</a> : problem.resolution}
+          {problem.message} {problem.status === 401 ? <SignInAgain problem={problem} /> : problem.resolution}
         </p>
       )}
       <Button type="submit" look="strong" size="large full" busy={isBusy}>
@@ -259,7 +259,7 @@ export function GetBar({ product, offer }: Props) {
         <LinkButton
           look="strong"
           size="large"
-          href={me.value === null ? `/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}` : "#get-code"}
+          href={me.value === null ? signInAddress(`/products/${product.slug}`) : "#get-code"}
         >
           <Icon name="ticket" />
           {t("redeem.do")}

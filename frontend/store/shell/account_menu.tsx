@@ -2,7 +2,7 @@
 import { LinkButton } from "../../shared/components/button";
 import { Menu } from "../../shared/components/menu";
 import { path, query } from "../../shared/router";
-import { isSignedIn } from "../../shared/session";
+import { isSignedIn, signInAddress } from "../../shared/session";
 import { setTheme, theme } from "../../shared/theme";
 import { language, LANGUAGES, setLanguage, translator, type Language } from "../../shared/i18n";
 import { isPublisher, me } from "../me";
@@ -30,7 +30,7 @@ export function AccountMenu() {
   if (!isSignedIn.value) {
     const here = path.value + (query.value.size ? `?${query.value}` : "");
     return (
-      <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(here)}`}>
+      <LinkButton look="strong" href={signInAddress(here)}>
         {tCommon("sign.in")}
       </LinkButton>
     );

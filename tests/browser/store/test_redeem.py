@@ -124,7 +124,7 @@ async def test_typed_codes_stay_over_a_reload_a_lost_network_and_an_ended_sessio
         await page.context.clear_cookies()
         await page.click("button.strong:text('Redeem')")
         await page.click(".results a:text('Sign in')")
-        await page.wait_for_url("**/auth/signin?return_to=/redeem")
+        await page.wait_for_url("**/auth/signin?return_to=%2Fredeem")
         await page.context.add_cookies(session)
         await page.goto("/redeem")
         await expect(page.locator("#code")).to_have_value(code)
