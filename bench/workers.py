@@ -1,0 +1,114 @@
+"""Measures the CPU time of a request with 1, 2 and 4 worker processes of the store, and what the workers wait for.
+
+Two cores cannot show how throughput scales. The CPU time per request shows whether more workers cost more work: locks,
+reads of versions, and retries. `waits` are reads and transactions per request, and their durations, from /metrics."""
+
+import json
+import re
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import harness
+import redeem
+import seed
+from harness import Bench, Contender, Requests
+from processes import ROOT, Worker, listening
+
+COUNTS = (1, 2, 4)
+SIZE = seed.Size(products=10_000, persons=2_000, owned=10, codes=200_000)
+WANTED_CPU = 1.1
+"""How many times the CPU time of one worker several workers may take per request."""
+_SUMS = re.compile(
+    r'^countersign_database_(read|transaction|commit)_seconds_(sum|count)\{.*"distribution".*\} (\S+)$', re.MULTILINE
+)
+
+
+@contextmanager
+def served(bench: Bench, seeded: seed.Seeded, count: int) -> Iterator[tuple[Worker, int]]:
+    """Serve the store with so many workers. Return the server, whose CPU time includes its workers, and the port of the
+    operator."""
+    from tests.servers.process import free_port
+
+    port, operator = free_port(), free_port()
+    settings = seed.settings_of(seeded)
+    environment = {
+        "PYTHONPATH": str(ROOT / "src"),
+        "COUNTERSIGN_MASTER_KEY": settings.master_key,
+        "COUNTERSIGN_DISTRIBUTION_URL": seed.ROOT_URL,
+        "COUNTERSIGN_OPERATOR_PORT": str(operator),
+        "COUNTERSIGN_JOB_WORKERS": "0",
+        **{f"COUNTERSIGN_RATE_{name}": "2000000000" for name in ("ANONYMOUS", "PERSON", "TOKEN")},
+    }
+    if settings.database_url:
+        environment["COUNTERSIGN_DATABASE_URL"] = settings.database_url
+    command = [sys.executable, "-m", "countersign.cli.main", "serve", "store", "--data", seeded.data]
+    command += ["--port", str(port), "--workers", str(count)]
+    with listening(command, port, log=bench.folder / f"workers-{port}.log", environment=environment) as server:
+        yield server, operator
+
+
+def waits(operator: int) -> dict[str, float]:
+    """The sums and counts of reads, transactions and commits so far, of all workers."""
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        f"http://127.0.0.1:{operator}/metrics", timeout=10
+    ) as answer:
+        text = answer.read().decode()
+    totals: dict[str, float] = {}
+    for what, part, value in _SUMS.findall(text):
+        totals[f"{what} {part}"] = totals.get(f"{what} {part}", 0.0) + float(value)
+    return totals
+
+
+def requests_of(seeded: seed.Seeded) -> dict[str, Requests]:
+    """The requests of each kind: random pages, libraries, and codes that are redeemed once."""
+    pages = [harness.get(f"/api/v1/products?limit=20&cursor={cursor}") for cursor in seeded.cursors]
+    libraries = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in seeded.tokens]
+    return {"random page": Requests(pages), "library": Requests(libraries), "redeem": redeem.requests(seeded, "ours")}
+
+
+def measure(bench: Bench, database: str) -> None:
+    """Measure all numbers of workers on copies of one store, in turn."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
+        servers: dict[int, tuple[Worker, int]] = {}
+        requests: dict[int, dict[str, Requests]] = {}
+        for count in COUNTS:
+            copied = stack.enter_context(seed.copy(seeded, bench.cluster))
+            servers[count] = stack.enter_context(served(bench, copied, count))
+            requests[count] = requests_of(copied)
+        for kind in ("random page", "library", "redeem"):
+            before = {count: waits(operator) for count, (_, operator) in servers.items()}
+            contenders = [
+                Contender(f"{count} workers", servers[count][0], requests[count][kind]) for count in COUNTS
+            ]
+            table = bench.compare(database, kind, contenders)
+            for count, measured in zip(COUNTS, table.contenders, strict=True):
+                bench.other[f"{database}, {kind}, {count} workers: waits"] = difference(
+                    before[count], waits(servers[count][1])
+                )
+                if count > 1:
+                    grown = (measured.cpu_us + measured.database_cpu_us) / (
+                        table.contenders[0].cpu_us + table.contenders[0].database_cpu_us
+                    )
+                    bench.aim(f"{database}, {kind}: {WANTED_CPU} over CPU of {count} to 1", WANTED_CPU / grown, 1)
+        print(json.dumps({name: each for name, each in bench.other.items() if name.startswith(database)}, indent=1))
+
+
+def difference(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    """How often each wait happened meanwhile, and its mean in microseconds."""
+    figures: dict[str, float] = {}
+    for what in ("read", "transaction", "commit"):
+        count, total_s = (
+            after.get(f"{what} {part}", 0.0) - before.get(f"{what} {part}", 0.0) for part in ("count", "sum")
+        )
+        figures[f"{what}s"] = count
+        figures[f"{what} µs"] = round(total_s / count * 1e6, 1) if count else 0.0
+    return figures
+
+
+if __name__ == "__main__":
+    with harness.bench("workers", "the CPU time of a request with several workers") as running:
+        for each in running.options.databases:
+            measure(running, each)
