@@ -5,6 +5,7 @@ import { Icon } from "../shared/components/icon";
 import { translator } from "../shared/i18n";
 import { CoverImage, publisherOf } from "./card";
 import { coverOf, flagOf, type CatalogItem } from "./catalog_item";
+import { useNews } from "./news";
 import { PlatformMarks } from "./platform_marks";
 import { FollowButton } from "./product/follow";
 
@@ -35,6 +36,7 @@ export function Hero({ products, mostDownloaded }: Props) {
     }, TURN_MS);
     return () => clearInterval(timer);
   }, [isPaused, products]);
+  const news = useNews(products.filter((each) => each.slug !== mostDownloaded && isUpdate(each)));
   const shown = products[at] ?? products[0];
   if (!shown) {
     return null;
@@ -49,7 +51,7 @@ export function Hero({ products, mostDownloaded }: Props) {
               <CoverImage product={each} sizes="104px" isFirst />
               <span class="grow">
                 <span class="name">{each.title}</span>
-                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each)}</span>
+                <span class="note">{each.slug === mostDownloaded ? t("home.downloaded") : noteOf(each, news)}</span>
               </span>
             </button>
           </li>
@@ -91,16 +93,26 @@ function Feature({ product }: { product: CatalogItem }) {
   );
 }
 
-/** The second line of a product in the queue. A free product is called an update only while its cover is. */
-function noteOf(product: CatalogItem): string {
-  const flag = flagOf(product, product.access === "free" ? undefined : CHIP_DAYS);
-  if (flag === "new") {
+/** The second line of a product in the queue: what its latest version brings, or else its access or kind. */
+function noteOf(product: CatalogItem, news: ReadonlyMap<string, string> | null): string {
+  if (isUpdate(product)) {
+    // The line is empty while the notes are loading.
+    return news ? (news.get(product.id ?? "") ?? updateOf(product)) : "\u00a0";
+  }
+  if (queueFlagOf(product) === "new") {
     return t("flag.new");
   }
-  if (flag === "updated") {
-    return updateOf(product);
-  }
   return product.access === "free" ? t("free") : t(`kind.${product.kind}`);
+}
+
+/** Whether the queue says what the product's latest version brings. */
+function isUpdate(product: CatalogItem): boolean {
+  return queueFlagOf(product) === "updated";
+}
+
+/** A free product is called an update only while its cover is. */
+function queueFlagOf(product: CatalogItem): "new" | "updated" | null {
+  return flagOf(product, product.access === "free" ? undefined : CHIP_DAYS);
 }
 
 function updateOf({ latest }: CatalogItem): string {

@@ -1,7 +1,7 @@
-// A short list in a panel: small cover, name, publisher and version, and the release date or the number of
-// downloads.
+// A short list in a panel: small cover, name, publisher and version, and the release date, the number of downloads or the
+// access.
 import { daysAgo, plural, translator } from "../shared/i18n";
-import { CoverImage, publisherOf } from "./card";
+import { Access, CoverImage, publisherOf } from "./card";
 import type { CatalogItem } from "./catalog_item";
 
 const t = translator("store");
@@ -13,9 +13,11 @@ interface Props {
   products: readonly CatalogItem[] | null;
   /** The number of downloads of each product, shown instead of the release date. */
   downloads?: readonly number[] | undefined;
+  /** Whether the access to each product is shown instead of the release date. */
+  showsAccess?: boolean;
 }
 
-export function ListPanel({ title, all, products, downloads }: Props) {
+export function ListPanel({ title, all, products, downloads, showsAccess = false }: Props) {
   return (
     <section class="panel-box list-panel" aria-label={title}>
       <h2>
@@ -35,7 +37,7 @@ export function ListPanel({ title, all, products, downloads }: Props) {
               </a>
               <span class="quiet small cut">{[publisherOf(each), each.latest?.version].filter(Boolean).join(" · ")}</span>
             </span>
-            <When product={each} downloads={downloads?.[place]} />
+            {showsAccess ? <Access product={each} /> : <When product={each} downloads={downloads?.[place]} />}
           </li>
         ))}
       </ul>

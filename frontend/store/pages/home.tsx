@@ -22,7 +22,7 @@ const PANEL = 4;
 /** The number of products in a shelf that a wide window shows at once. */
 const ROW = 5;
 const NEW_DAYS = 30;
-/** Products for this system, of which those are shown that the page does not show above. */
+/** The products for this system with the newest versions, of which those are shown that the page does not show above. */
 const MANY = 24;
 
 export function Home() {
@@ -51,14 +51,14 @@ function Shown({ home }: { home: Schemas["Home"] }) {
   const all = (id: string) => `/browse?${shelves[id]?.query ?? ""}`;
   const mine = useRequest(
     async (signal) =>
-      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-updated_at", limit: MANY }, signal })).value.items,
+      (await api.get("/api/v1/products", { query: { platform: currentPlatform, sort: "-published_at", limit: MANY }, signal })).value.items,
     [],
   );
   if (!home.hero.length) {
     return <Empty icon="package" />;
   }
   const { fresh, free, downloaded, updated, kinds, others } = arranged(home);
-  const own = mine.state === "loaded" ? others(newestFirst(mine.value)).slice(0, PANEL) : null;
+  const own = mine.state === "loaded" ? others(mine.value).slice(0, PANEL) : null;
   return (
     <>
       <Hero products={home.hero} mostDownloaded={shelves.downloaded?.items[0]?.slug} />
@@ -70,8 +70,9 @@ function Shown({ home }: { home: Schemas["Home"] }) {
         <ListPanel title={t("home.downloaded")} all={all("downloaded")} products={downloaded} downloads={shelves.downloaded?.downloads_7d} />
         <ListPanel
           title={t("for", { platform: PLATFORMS[currentPlatform] })}
-          all={`/browse?platform=${currentPlatform}&sort=-updated_at`}
+          all={`/browse?platform=${currentPlatform}&sort=-published_at`}
           products={own}
+          showsAccess
         />
       </div>
       {kinds.map(([id, products]) => (

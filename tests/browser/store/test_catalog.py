@@ -113,7 +113,7 @@ async def test_the_front_page_repeats_no_product_in_its_shelves_and_shows_downlo
 
     async with watched(browser, demo_store.url) as page:
         await page.goto("/")
-        await page.locator(".list-panel time").nth(4).wait_for()
+        await page.locator(".list-panel .access").nth(3).wait_for()
         shelves = await evaluated(page, SHELVES)
         ranking = await evaluated(page, RANKING)
 
@@ -141,16 +141,17 @@ async def test_the_front_page_says_why_products_are_large_and_how_many_days_ago_
     async with watched(browser, demo_store.url) as page:
         await page.clock.set_fixed_time(DAY)
         await page.goto("/")
-        await page.locator(".list-panel time").nth(4).wait_for()
+        await page.locator(".list-panel time").nth(3).wait_for()
+        await page.locator(".queue .note:has-text('New: Editions')").wait_for()
         queue = await evaluated(page, QUEUE)
         days = await evaluated(page, DAYS)
         chip = await page.inner_text(".feature .chip")
 
     assert queue == [
         ["Aurora Freight", "Most downloaded this week"],
-        ["Harbour of Small Lights", "1.3.0 update"],
-        ["Neon Abbey", "1.1.0 update"],
-        ["Marginalia", "2.0.0 update"],
+        ["Harbour of Small Lights", "New: The ferry line"],
+        ["Neon Abbey", "New: Your music"],
+        ["Marginalia", "New: Editions"],
         ["Ferrule", "Free"],
     ]
     assert chip == "1.4.0 update"
