@@ -279,19 +279,27 @@ def _source(statement: SqlBuilder, query: PageQuery, rare: str | None) -> tuple[
     """Return the tables to read, their conditions, and the facets that remain to be tested. If an index has the order
     of the page, its table is read first. SQLite keeps the order of tables only in a CROSS JOIN. Otherwise it would read
     the whole catalog for four facets."""
-    facets = list(query.facets)
     if query.sort in RANKED:
-        conditions = [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
-        left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare]
-        source = "catalog_index k CROSS JOIN catalog_entry e"
-        if rare is not None:
-            source = f"catalog_facet d CROSS JOIN {source}"
-            conditions += [f"d.facet = {statement.value(rare)}", "k.product_id = d.product_id"]
-        return source, ["e.product_id = k.product_id", *conditions], left
+        return _ranked_source(statement, query.facets, rare)
+    facets = list(query.facets)
     if query.sort in ORDERS_OF_FACETS and facets and not query.words:
         conditions = ["e.product_id = d.product_id", f"d.facet = {statement.value(facets.pop(0))}"]
         return "catalog_facet d CROSS JOIN catalog_entry e", conditions, facets
     return "catalog_entry e", [], facets
+
+
+def _ranked_source(
+    statement: SqlBuilder, facets: Sequence[str], rare: str | None
+) -> tuple[str, list[str], list[str]]:
+    """See `_source`, for the orders of `RANKED`."""
+    conditions = ["e.product_id = k.product_id"]
+    conditions += [_of_index(statement, facet) for facet in facets if facet.startswith(OF_INDEX)]
+    left = [facet for facet in facets if not facet.startswith(OF_INDEX) and facet != rare]
+    source = "catalog_index k CROSS JOIN catalog_entry e"
+    if rare is not None:
+        source = f"catalog_facet d CROSS JOIN {source}"
+        conditions += [f"d.facet = {statement.value(rare)}", "k.product_id = d.product_id"]
+    return source, conditions, left
 
 
 def _of_index(statement: SqlBuilder, facet: str) -> str:
