@@ -15,7 +15,10 @@ terms. The column "rounds" shows the slowest and the fastest round. If they diff
 work, and only CPU per request and the ratios are meaningful. "Ours to it" is the median over the rounds of the ratio of
 requests per second.
 """
-ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup", "jobs")
+ORDER = (
+    *("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup", "jobs"),
+    *("growth", "workers"),
+)
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -53,6 +56,8 @@ def _other(value: object) -> str:
         return "; ".join(f"{name} {_other(each)}" for name, each in value.items())
     if isinstance(value, list):
         return " ".join(map(_other, value))
+    if isinstance(value, str):
+        return value
     return f"{value:,.3g}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
 
 

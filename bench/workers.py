@@ -3,7 +3,6 @@
 Two cores cannot show how throughput scales. The CPU time per request shows whether more workers cost more work: locks,
 reads of versions, and retries. `waits` are reads and transactions per request, and their durations, from /metrics."""
 
-import json
 import re
 import sys
 import urllib.request
@@ -93,7 +92,6 @@ def measure(bench: Bench, database: str) -> None:
                         table.contenders[0].cpu_us + table.contenders[0].database_cpu_us
                     )
                     bench.aim(f"{database}, {kind}: {WANTED_CPU} over CPU of {count} to 1", WANTED_CPU / grown, 1)
-        print(json.dumps({name: each for name, each in bench.other.items() if name.startswith(database)}, indent=1))
 
 
 def difference(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
