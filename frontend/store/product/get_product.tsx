@@ -125,7 +125,7 @@ export function GetPanel({ product, offer }: Props) {
       )}
       {offer.isOwned === null && <span class="bone get-bone" />}
       {offer.isOwned === false && <NotEntitled product={product} onRedeemed={() => setRedeemed(true)} />}
-      {offer.isOwned && <Download product={product} offer={offer} />}
+      {offer.isOwned && <Download product={product} offer={offer} isUpdate={had !== undefined} />}
       <div class="halves">
         <FollowButton product={product} />
         {offer.isOwned === false && product.buy_url ? (
@@ -133,6 +133,8 @@ export function GetPanel({ product, offer }: Props) {
             <Icon name="external-link" />
             {t("buy")}
           </LinkButton>
+        ) : had ? (
+          <LinkButton href="#releases">{t("notes")}</LinkButton>
         ) : (
           offer.files.length > 1 && <LinkButton href="#files">{t("files.other")}</LinkButton>
         )}
@@ -141,7 +143,7 @@ export function GetPanel({ product, offer }: Props) {
   );
 }
 
-function Download({ product, offer: { release, file, files, withdrawn } }: Props) {
+function Download({ product, offer: { release, file, files, withdrawn }, isUpdate }: Props & { isUpdate: boolean }) {
   if (!release || !files.length) {
     return <p class="quiet">{t(release ? "files.none" : "releases.none")}</p>;
   }
@@ -165,7 +167,7 @@ function Download({ product, offer: { release, file, files, withdrawn } }: Props
       onClick={() => void recordDownload(product.id, release, file.platform)}
     >
       <Icon name="download" />
-      {withdrawn || !platform ? t("download.of", { version: release.version }) : t("download.for", { platform })} · {size(file.size)}
+      {withdrawn || isUpdate || !platform ? t("download.of", { version: release.version }) : t("download.for", { platform })} · {size(file.size)}
     </LinkButton>
   );
 }

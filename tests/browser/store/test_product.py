@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser
 
 from tests.browser.rules import evaluated
-from tests.browser.store.goods import built, updated
+from tests.browser.store.goods import built, published_with_a_file, updated
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -40,6 +40,25 @@ async def test_the_download_for_this_computer_stands_first(browser: Browser, dem
         await page.click(".segments button:text('Beta')")
         assert page.url.endswith("?channel=beta")
         await assert_accessible(page, axe)
+
+
+async def test_who_has_an_older_version_gets_the_new_one_by_name_and_its_notes(
+    browser: Browser, demo_store: Running
+) -> None:
+    slug = await asyncio.to_thread(built, demo_store)
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(f"/products/{slug}")
+        async with page.expect_download():
+            await page.click(".get a:has-text('Download for Linux')")
+        await asyncio.to_thread(published_with_a_file, demo_store, slug, "1.1.0")
+        await page.reload()
+        await page.locator(".get h2:has-text('Update available')").wait_for()
+
+        panel = page.locator(".get")
+        assert "1.0.0 → 1.1.0" in await panel.inner_text()
+        assert (await panel.locator("a.strong").inner_text()).startswith("Download 1.1.0 · ")
+        await panel.locator("a:text-is('Release notes')").click()
+        assert page.url.endswith("#releases")
 
 
 @pytest.mark.full
