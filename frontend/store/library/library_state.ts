@@ -54,15 +54,22 @@ function show(id: string, change: Partial<Owned>): void {
   library.value = library.peek()?.map((each) => (each.id === id ? { ...each, ...change } : each)) ?? null;
 }
 
-/** Hide or show a product, or write its note; null removes the note. */
-export async function updateItem(product: Owned, change: { hidden?: boolean; note?: string | null }): Promise<void> {
-  show(product.id, change);
+/** Hide or show a product. If that is refused, a message says so. */
+export async function setHidden(product: Owned, hidden: boolean): Promise<void> {
+  show(product.id, { hidden });
   try {
-    await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: change });
+    await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: { hidden } });
   } catch (error) {
-    show(product.id, { hidden: product.hidden, note: product.note });
+    show(product.id, { hidden: !hidden });
     showToast(Problem.from(error).message);
   }
+}
+
+/** Write the note of a product; null removes it.
+ *  @throws Problem if it is not saved. */
+export async function saveNote(product: Owned, note: string | null): Promise<void> {
+  await api.patch("/api/v1/library/{id}", { values: { id: product.id }, body: { note } });
+  show(product.id, { note });
 }
 
 /** Create a collection, or return the one with this name. */

@@ -1,17 +1,21 @@
 // Edits the private notes of a product in the library: a note, collections, and whether it is hidden.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Field, TextField } from "../../shared/components/field";
+import { SignInAgain } from "../../shared/components/states";
+import { isServerUnreachable } from "../../shared/connectivity";
+import { Problem } from "../../shared/problem";
 import { showToast } from "../../shared/toast";
 import type { Schemas } from "../api";
-import { collections, collectionsOf, putInCollections, updateItem } from "./library_state";
+import { useStoredInput } from "../stored_input";
+import { collections, collectionsOf, putInCollections, saveNote, setHidden } from "./library_state";
 import { translator } from "../../shared/i18n";
 
 const tLibrary = translator("library");
 
 type Owned = Schemas["Owned"];
 
-const LONGEST_NOTE = 2000;
+const MAX_NOTE = 2000;
 
 interface Props {
   product: Owned;
@@ -22,11 +26,11 @@ interface Props {
 export function NotesEditor({ product, onHidden }: Props) {
   const named = collectionsOf(product);
   const hide = () => {
-    void updateItem(product, { hidden: true });
+    void setHidden(product, true);
     onHidden();
     showToast(tLibrary("library.hidden.one", { title: product.title }), {
       label: tLibrary("undo"),
-      run: () => void updateItem({ ...product, hidden: true }, { hidden: false }),
+      run: () => void setHidden(product, false),
     });
   };
   const choose = (name: string, isIn: boolean) =>
@@ -43,19 +47,10 @@ export function NotesEditor({ product, onHidden }: Props) {
         ))}
         <NewCollection key={named.join()} id={product.id} onName={(name) => choose(name, true)} />
       </fieldset>
-      <Field name={`note-${product.id}`} label={tLibrary("note")}>
-        {(given) => (
-          <textarea
-            {...given}
-            maxLength={LONGEST_NOTE}
-            value={product.note ?? ""}
-            onChange={(event) => void updateItem(product, { note: event.currentTarget.value.trim() || null })}
-          />
-        )}
-      </Field>
+      <Note product={product} />
       <div>
         {product.hidden ? (
-          <Button tight onClick={() => void updateItem(product, { hidden: false })}>
+          <Button tight onClick={() => void setHidden(product, false)}>
             {tLibrary("library.show")} <span class="hidden-text">{product.title}</span>
           </Button>
         ) : (
@@ -65,6 +60,62 @@ export function NotesEditor({ product, onHidden }: Props) {
         )}
       </div>
     </div>
+  );
+}
+
+/** The private note, saved when the field is left. If it cannot be saved, the text stays in the tab, and the field says why.
+ *  It is saved as soon as the server can be reached, or when the field is shown again. */
+function Note({ product }: { product: Owned }) {
+  const noteBefore = product.note ?? "";
+  const { value, change, isRestored, forget } = useStoredInput(`note of ${product.id}`, { text: noteBefore, base: noteBefore });
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const note = value.text.trim();
+  const isUnsaved = note !== noteBefore;
+  const save = async () => {
+    try {
+      if (isUnsaved) {
+        await saveNote(product, note || null);
+      }
+      setProblem(null);
+      forget();
+    } catch (error) {
+      const refused = Problem.from(error);
+      setProblem(refused);
+      if (!field.current) {
+        // The dialog is closed.
+        showToast(refused.message);
+      }
+    }
+  };
+  useEffect(() => {
+    // A note that was changed elsewhere meanwhile is not replaced unseen.
+    const isFirst = isRestored && value.base === noteBefore;
+    if ((isFirst || problem?.isOffline) && !isServerUnreachable.value) {
+      void save();
+    }
+  }, [isServerUnreachable.value]);
+  return (
+    <>
+      <Field
+        name={`note-${product.id}`}
+        label={tLibrary("note")}
+        {...(isRestored && isUnsaved ? { help: tLibrary("note.restored") } : {})}
+        fault={problem?.message}
+      >
+        {(given) => (
+          <textarea
+            {...given}
+            ref={field}
+            maxLength={MAX_NOTE}
+            value={value.text}
+            onInput={(event) => change({ text: event.currentTarget.value, base: noteBefore })}
+            onBlur={() => void save()}
+          />
+        )}
+      </Field>
+      {problem && <SignInAgain problem={problem} />}
+    </>
   );
 }
 

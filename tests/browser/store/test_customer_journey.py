@@ -17,6 +17,7 @@ from tests.servers.process import free_port
 EXPECTED = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INTERNET_DISCONNECTED", "status of 401")
 """What the console says of a service that is away, of a network that is lost, and of a session that has ended."""
 PRODUCT, TITLE = "awl", "Awl"
+NOTE = "Bought for the workshop"
 
 
 def issued(store: Running) -> str:
@@ -69,15 +70,24 @@ async def redeem_after_the_session(page: Page, hand: Keyboard, code: str) -> Non
     await expect(page.locator(".get a:has-text('Download for Linux')")).to_be_focused()
 
 
-async def download_after_a_lost_network(page: Page, hand: Keyboard) -> None:
-    """Start the download in the library while there is no network, and again when there is."""
+async def note_and_download_after_a_lost_network(page: Page, hand: Keyboard) -> None:
+    """Note something and start the download in the library while there is no network, and again when there is."""
     card = f".card:has(a[href='/products/{PRODUCT}'])"
-    await page.wait_for_selector(card)
+    note = page.locator("dialog[open] textarea")
+    await hand.press(f"{card} .get-more")
     await page.context.set_offline(True)
+    await hand.type("dialog[open] textarea", NOTE)
+    await page.keyboard.press("Tab")
+    await page.wait_for_selector("dialog[open] .fault >> text=Can’t reach the server")
+    await page.keyboard.press("Escape")
     await hand.press(f"{card} .get-now")
     await page.wait_for_selector(".toast >> text=Can’t reach the server")
     await page.context.set_offline(False)
     await expect(page.locator("header [role=status]")).to_have_text("")
+    await hand.press(f"{card} .get-more")
+    await expect(note).to_have_value(NOTE)
+    await page.keyboard.press("Escape")
+    await expect(page.locator(card)).to_contain_text(NOTE)
     async with page.expect_download() as started:
         await hand.press(f"{card} .get-now")
     assert await (await started.value).failure() is None
@@ -106,9 +116,10 @@ async def test_a_customer_redeems_and_downloads_whatever_happens_on_the_way(
         await expect(page.locator("header [role=status]")).to_have_text("")
         await redeem_after_the_session(page, hand, code)
         await hand.press("header nav a:text-is('Library')")
-        await download_after_a_lost_network(page, hand)
+        await note_and_download_after_a_lost_network(page, hand)
         await watching.__aexit__(None, None, None)
         library = await asyncio.to_thread(call, store, "GET", "/library", email=PLAYER)
 
     bought = next(each for each in library if each["slug"] == PRODUCT)
+    assert bought["note"] == NOTE
     assert bought["installed_version"] is not None
