@@ -178,6 +178,18 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Our library needs free tools. Which are there?", {"where": {
             "kind": {"any": ["tool"]}, "access": {"any": ["free"]}
         }}),
+        # A title of the catalog is read before a license that begins in front of it.
+        ("Is C++ Scope free?", {"answer": "exists", "where": {
+            "access": {"any": ["free"]}, "product": {"any": ["cpp-scope"]}
+        }}),
+        ("Is Glass Meadow out yet?", {"find": "releases", "answer": "exists"}),
+        ("Which audio apps were last updated more than a year ago?", {
+            "when": "last", "since": None, "until": "2025-11-20T00:00:00Z"
+        }),
+        # Numbers that count results, and others.
+        ("The newest 3 apps", {"order": "newest", "limit": 3}),
+        ("hi im 8 what free apps do you have", {**FREE_APPS, "limit": None}),
+        ("Which of the two is free, Inkwell or Inkwell Pro?", {"limit": None}),
     ],
 )  # fmt: skip
 async def test_a_question_is_read_as_this_filter(catalog: World, question: str, expected: dict[str, Any]) -> None:
@@ -206,6 +218,13 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Which games can two people play together?",
         "Is Linux unsupported by Keyturn?",
         "Which publishers make both games and tools?",
+        "Which games have been updated since Beta Racer 1.3.1?",
+        "Which games were your first stable releases in 2026?",
+        "How many Linux games are there vs Windows games?",
+        "How many different licences are there?",
+        "Does Blackbird Tuner work offline?",
+        "A game like Harbour Lights",
+        "What did I buy last week?",
     ],
 )
 async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, question: str) -> None:
@@ -238,3 +257,13 @@ async def test_what_else_leaves_out_what_the_question_before_named(catalog: Worl
     assert answer["query"]["where"] == {"kind": {"not": ["game"]}, "org": {"any": ["tiny-lantern"]}}
     # A filter cannot leave out what is both free and a game.
     assert unsaid["status"] != "answered"
+
+
+async def test_a_follow_up_without_betas_still_asks_for_products(catalog: World) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": "Without betas", "prev": ["Which apps run on macOS?"]})
+
+    assert answer["query"] == {
+        "where": {"kind": {"any": ["app"]}, "platform": {"any": ["macos"]}},
+        "channel": {"not": ["beta"]},
+    }

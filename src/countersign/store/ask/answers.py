@@ -30,7 +30,7 @@ CAN_ANSWER = (
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """The weights of conditions. Their sum decides whether an answer that ignores some words is useful."""
-_REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
+_REVERSING = frozenset(["only", "or", "first", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """Words that a list must not ignore: negations, choices, and fields that are requested instead of products."""
 
 

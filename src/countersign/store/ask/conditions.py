@@ -27,6 +27,8 @@ values."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _OR_SLOTS = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
+_COUNTED = frozenset(["find", "order", "sort", *SLOTS]) - {"product", "version", "text", "title"}
+"""The slots of items that a number of results is beside."""
 _SIGNS = dict.fromkeys(LISTS["newer"], ">") | dict.fromkeys(LISTS["older"], "<")
 
 
@@ -47,7 +49,8 @@ class Bound:
         self.used: set[str] = set()
         self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
         self.has_unbound_not = False
-        self._items = self._scope.items()
+        self._items, self._at = self._scope.items(), 0
+        self._names_things = any(item.is_pair or item.slot == "product" for item in self._items)
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint, self._joint_at = False, "", "", 0
         self._read()
@@ -66,7 +69,8 @@ class Bound:
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
-        for item in self._items:
+        for at, item in enumerate(self._items):
+            self._at = at
             if self._ends_list({*self.words[end : item.start]}):
                 self._but(item)
             self._report_or(item)
@@ -181,7 +185,7 @@ class Bound:
 
     def _slots_after(self, item: Item, count: int) -> list[str]:
         """Return the slots of the next items."""
-        return [each.slot for each in self._items[self._items.index(item) + 1 :][:count]]
+        return [each.slot for each in self._items[self._at + 1 : self._at + 1 + count]]
 
     def _is_beside_topic(self, item: Item) -> bool:
         before, after = self.words[max(0, item.start - 3) : item.start], self.words[item.end : item.end + 2]
@@ -219,15 +223,33 @@ class Bound:
         return is_denied
 
     def _number(self, item: Item) -> None:
-        before, after = self.words[max(0, item.start - 1) : item.start], self.words[item.end : item.end + 4]
-        if not LISTS["platform nouns"].isdisjoint(after) or not LISTS["counted things"].isdisjoint(after[:1]):
+        before, after = {*self.words[max(0, item.start - 1) : item.start]}, self.words[item.end : item.end + 4]
+        if LISTS["platform nouns"] & {*after} | LISTS["counted things"] & {*after[:1]}:
             self.found["guard"].append(item)
-        elif before == ["all"] or not LISTS["numbered things"].isdisjoint(before):
-            self.used.add(item.value)  # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"
-        elif self.limit is None and item.value.isdecimal() and int(item.value) <= MAX_NUMBER:
+        elif before & (LISTS["numbered things"] | LISTS["doing"] | {"all"}):
+            # "Windows, macOS and Linux, all three"; "Ticket 4711 says …"; "I am 8"
+            self.used.add(item.value)
+        elif _is_small(item) and self._counts_results(item):
             self.limit = max(1, int(item.value))
-        else:
+        elif not _is_small(item) or self._follows_product(item):
             self._version(item)
+        elif not self._names_things:
+            # A number that counts nothing known; but "compare the two" counts the products.
+            self.found["guard"].append(item)
+
+    def _follows_product(self, item: Item) -> bool:
+        """Return whether a number in digits follows the name of a product, as in "Keyturn 2"."""
+        return bool(self.of("product")) and self.words[item.start] == item.value
+
+    def _counts_results(self, item: Item) -> bool:
+        """Return whether the number is beside what it counts or what orders the results, as in "5 free games", "the
+        newest 3" and "top 5". In "Which of the two is free?" it is not."""
+        at, following = self._at, self.words[item.end : item.end + 1]
+        beside = [each.slot for each in self._items[max(0, at - 1) : at] if each.end == item.start]
+        if AUXILIARIES.isdisjoint(following):
+            beside += [each.slot for each in self._items[at + 1 : at + 2] if each.start <= item.end + 1]
+        before = self.words[max(0, item.start - 2) : item.start]
+        return self.limit is None and not (_COUNTED.isdisjoint(beside) and LISTS["counting"].isdisjoint(before))
 
     def _version(self, item: Item) -> None:
         """Add a condition on the version, or on the version before or after it, as in "right before 2.9.0"."""
@@ -286,6 +308,10 @@ class Bound:
             others = [each for each in KNOWN[slot] if each not in named] if named else []
             slots[slot] = replace(slots[slot], none=tuple(dict.fromkeys((*slots[slot].none, *others))))
         return slots
+
+
+def _is_small(number: Item) -> bool:
+    return number.value.isdecimal() and int(number.value) <= MAX_NUMBER
 
 
 def _values(slot: str, items: Sequence[Item]) -> Values:

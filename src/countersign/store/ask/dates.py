@@ -178,7 +178,8 @@ _OPENING = re.compile(
     r"""(?:(?P<between>between)
     |(?P<since>since|on\ or\ after|from\ and\ after|no\ earlier\ than|not\ before|starting|beginning|as\ of|>=)
     |(?P<after>after|later\ than|newer\ than|>)
-    |(?P<before>before|prior\ to|earlier\ than|older\ than|<)
+    |(?P<before>before|prior\ to|earlier\ than|older\ than|<
+        |(?:more\ than|over)(?=\ \S+\ \S+\ (?:ago|back)\b))
     |(?P<until>until|no\ later\ than|on\ or\ before|up\ until|not\ after|up\ to|till|through|by|to|<=)
     |(?P<in>in|throughout|from|during|within|inside|around|on|of|for|at|=|:)
     )\ (?:(?:the\ )?(?:start|beginning|begin)\ of\ )?""",

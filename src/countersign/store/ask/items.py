@@ -154,16 +154,23 @@ class _KnownItems(_Question):
         self.items: list[Item] = []
         for name in exact:
             self._names.setdefault(name.start, []).append(name)
+        self._titles = [name for name in exact if self._priority(name, name.start) == _PRIORITY["product"]]
         at = 0
         while at < len(tokens):
             at = self._pair(at) or self._longest(at)
 
     def _longest(self, at: int) -> int:
-        candidates = [*self._name_candidates(at), *self._lexicon_candidates(at), *self._time_candidates(at)]
+        found = (*self._name_candidates(at), *self._lexicon_candidates(at), *self._time_candidates(at))
+        candidates = [(priority, item) for priority, item in found if not self._cuts_title(item)]
         if not candidates:
             return at + 1
         self.items.append(max(candidates, key=lambda candidate: (candidate[1].end, candidate[0]))[1])
         return self.items[-1].end
+
+    def _cuts_title(self, item: Item) -> bool:
+        """Return whether a title begins within the item and ends after it, as "C++ Scope" in "Is C++ Scope free?",
+        where "Is C" could be the license ISC."""
+        return any(item.start < title.start < item.end < title.end for title in self._titles)
 
     def _name_candidates(self, at: int) -> Iterable[Candidate]:
         for name in self._names.get(at, ()):

@@ -26,6 +26,8 @@ OF_OTHERS = LISTS["of others"]
 _ALL = LISTS["all"]
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
+_OF_RELEASES = frozenset(["product", "version", "channel"])
+"""The slots of conditions that name a product's releases; the others restrict the products."""
 _COUNTS = frozenset(["releases", "platforms", "products"])
 """The orders by a number."""
 
@@ -204,9 +206,10 @@ class _Builder(Bound):
         return "," in self.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
-        """Return what the question asks about unnamed products that a list of products does not answer: the question
-        word ("who", "why"), and the names of fields."""
-        if self._products or (found.answer, found.find) != ("list", "products"):
+        """Return what the question asks about unnamed products that neither a list nor a number of products answers:
+        the question word ("who", "why"), and the names of fields."""
+        is_of_rows = found.find == "products" and found.answer in ("list", "count", "exists")
+        if self._products or self.pairs or not is_of_rows:
             return []
         others = [self._first] if self._unused and self._first in OF_OTHERS else []
         return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
@@ -273,11 +276,17 @@ class _Builder(Bound):
             find = "publishers"
         elif not [*self.nouns, *self._kinds]:
             is_dated = bool(self.times) and self.when in ("", "any")
-            if any((is_dated, self._is_plural(self.of("channel")), self._is_extreme_channel())):
+            is_of_channel = self._is_plural(self.of("channel")) or self._is_extreme_channel()
+            if any((is_dated, is_of_channel, self._asks_whether_released())):
                 find = "releases"
             if {"play", "playable"} & self._all_words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
+
+    def _asks_whether_released(self) -> bool:
+        """Return whether the question asks if a product has a release: "Is Keyturn out yet?"."""
+        conditions = {item.slot for item in self.values} - _OF_RELEASES
+        return all((self._products, self._asks_whether, self.when == "any", not conditions))
 
     def _is_of_products(self, noun: int) -> bool:
         """Return whether the question asks for a kind of product, as in "games with a release in May"."""
@@ -326,10 +335,26 @@ class _Builder(Bound):
             ("all", all((self._asks_whether, not products, is_of_all))),
             ("only", all(("only" in words, self._members["find"] == "publishers"))),
             *self._guard_conditions_of_sets(),
-            ("makers", all((products, "org" in self._fields, self._is_plural(self.of("kind"))))),
+            # "Games newer than Keyturn", "What other games have the makers of Keyturn made?"
+            ("than", all((len(products) == 1, self._is_plural(self.of("kind"))))),
+            *self._guard_conditions_of_forms(),
             ("same", all((self.found["same"], "fields" not in self._members))),
             ("most", all((self._order_of == "products", self._fields))),
             ("versions of several products", all((len(products) > 1, self.of("version")))),
+        )
+
+    def _guard_conditions_of_forms(self) -> tuple[tuple[str, bool], ...]:
+        """Return the guards of questions that ask for several things, or for what no text says."""
+        texts = [str(item.value) for item in self.of("text") if self._products and self._asks_whether]
+        forms = {item.value for item in self.found["answer"]} - {"exists"}
+        return (
+            # No text says what a product cannot do: "Does Keyturn work offline?"
+            *((text, True) for text in texts),
+            # "How many games are for Linux, compared to Windows?"
+            ("compare", len(forms) > 1),
+            ("both", "both" in [self.words[time.start - 1] for time in self.times]),  # "In both 2025 and 2026"
+            # "Games whose first stable release was in 2026" depends on the other releases of each game.
+            ("first", all((self._order_of == "oldest", self.times, self._kinds, "channel" in self._slots))),
         )
 
     def _guard_conditions_of_sets(self) -> tuple[tuple[str, bool], ...]:
@@ -411,7 +436,7 @@ class _Builder(Bound):
         return "version" in self._slots and not [*self._fields, *self.orders, *nouns]
 
     def _rows_of_products(self) -> dict[str, Any]:
-        conditions = {item.slot for item in self.values} - {"product", "version", "channel"}
+        conditions = {item.slot for item in self.values} - _OF_RELEASES
         is_which = all((self._first == "which", not self.nouns))  # "Which of A and B is the newest?"
         is_either = any((is_which, *(item.joint == "or" for item in self._products)))
         is_either &= not {"more", "recently"} <= self._all_words  # "more recently" compares both products
@@ -470,7 +495,7 @@ class _Builder(Bound):
         return is_each and self._is_extreme_channel()
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:
-        return any(self.words[noun.end - 1].endswith("s") for noun in nouns)
+        return any(self.words[noun.end - 1].endswith("s") for noun in nouns if not noun.is_negated)
 
 
 def _moment(at: datetime) -> str | None:
